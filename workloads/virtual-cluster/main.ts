@@ -24,6 +24,7 @@ import {
   type RatePoint,
   repositoryOf,
 } from './figure-7/measure.ts';
+import { varyFigure7 } from './figure-7/sensitivity.ts';
 import { figure8Findings } from './figure-8/findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
 import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
@@ -80,6 +81,9 @@ const OPERATIONS_PER_SECOND = 20_000;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
 const VARIATIONS = 40;
+/** Of figure 7, and how long one takes. */
+const CAPACITY_VARIATIONS = 70;
+const CAPACITY_SECONDS = 4;
 /** Of the values that are read and written, as in the evaluation of the Bigtable paper. */
 const VALUE_BYTES = 1_000;
 
@@ -183,16 +187,23 @@ await runExperiment(
   },
 );
 
-type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> & Pick<Size, 'times'>;
+type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> &
+  Pick<Size, 'times' | 'isVaried'>;
 
 function figure7Seconds(
-  { machines, rates, times }: Pick<Size, 'times'> & Pick<Figure7Plan, 'machines' | 'rates'>,
+  {
+    machines,
+    rates,
+    times,
+    isVaried,
+  }: Pick<Size, 'times' | 'isVaried'> & Pick<Figure7Plan, 'machines' | 'rates'>,
   jobs: number,
 ): number {
   const perPercent = repositoryOf(machines) / 100 / 3600;
   const documents =
     rates.reduce((sum, rate) => sum + rate, 0) * perPercent * (times.warmUp + times.seconds);
-  return 10 + documents / DOCUMENTS_PER_SECOND / jobs;
+  const varied = isVaried ? CAPACITY_VARIATIONS * CAPACITY_SECONDS : 0;
+  return 10 + (documents / DOCUMENTS_PER_SECOND + varied) / jobs;
 }
 
 function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
@@ -213,7 +224,7 @@ async function simulateFigure7(
   options: Sized7 & { readonly loaded: LoadedCalibration },
   { progress, signal, keep }: Measuring,
 ): Promise<FindingsParts> {
-  const { loaded, times, ...others } = options;
+  const { loaded, times, isVaried, ...others } = options;
   const { name, calibration } = loaded;
   const plan: Figure7Plan = { ...others, ...times, calibration };
   const points: RatePoint[] = [];
@@ -229,7 +240,13 @@ async function simulateFigure7(
     progress.note(inWords(point));
     keep(figure7Findings({ calibration: name, plan, points, batch }));
   });
-  return figure7Findings({ calibration: name, plan, points, batch });
+  if (!isVaried) return figure7Findings({ calibration: name, plan, points, batch });
+  const onVariation = (done: number, total: number): void => {
+    if (done === 1) progress.phase('varying the assumed numbers', total, 'variations');
+    progress.update(done);
+  };
+  const sensitivity = await varyFigure7(loaded, plan, { signal, onVariation });
+  return figure7Findings({ calibration: name, plan, points, batch, sensitivity });
 }
 
 function inWords({ rate, repository, result }: RatePoint): string {

@@ -11,6 +11,7 @@ import {
 import type { KindUsage } from '../cluster.ts';
 import type { CrawlResult } from './crawl.ts';
 import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
+import { capacityOf, type CapacitySensitivity } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = { rate: 1, batchSeconds: 30 * 60, percolatorSeconds: 2, wall: 40 };
@@ -20,6 +21,8 @@ export interface Figure7Result {
   readonly plan: Figure7Plan;
   readonly points: readonly RatePoint[];
   readonly batch: readonly BatchCurve[];
+  /** Absent if no number was varied. */
+  readonly sensitivity?: CapacitySensitivity | undefined;
 }
 
 export function figure7Findings(result: Figure7Result): FindingsParts {
@@ -48,6 +51,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
       batchTable(result.batch),
       machinesTable(result),
       scaleTable(result),
+      ...sensitivityTables(result),
     ],
     charts: [chartOf(result)],
     targets: [],
@@ -74,13 +78,8 @@ function headlineOf(result: Figure7Result): string {
   if (first === undefined) {
     return `At the costs of ${result.calibration}, ${machines} keep up with ${highest?.rate ?? 0} % per hour, the highest rate here; the paper's stop at 40 %.${latency}`;
   }
-  const capacity = capacityOf(first);
+  const capacity = capacityOf(first.rate, first.result);
   return `At the costs of ${result.calibration}, ${machines} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at 40 %.${latency}`;
-}
-
-/** What the cluster completed while more was offered, in percent per hour. */
-function capacityOf({ rate, result }: RatePoint): number {
-  return (rate * result.completedPerSecond) / result.perSecond;
 }
 
 function milliseconds({ latency }: CrawlResult): string {
@@ -194,6 +193,28 @@ function scaleTable({ plan, points }: Figure7Result): ResultTable {
       rounded(result.usage.kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? null, 3),
     ]),
   };
+}
+
+function sensitivityTables({ sensitivity }: Figure7Result): readonly ResultTable[] {
+  if (sensitivity === undefined) return [];
+  const { machines, capacity, variations } = sensitivity;
+  return [
+    {
+      name: 'sensitivity',
+      title: 'What becomes of the capacity if an assumed number is half or twice as large',
+      caption: `On ${machines} machines with their share of the repository, at a rate that none of them can do. Numbers that move the capacity by less than 3 % are left out.`,
+      columns: ['number', 'times', 'capacity, % per hour', 'relative'],
+      rows: [
+        ['(as it is)', 1, rounded(capacity, 3), 1],
+        ...variations.map(({ place, factor, capacity: varied }) => [
+          place,
+          factor,
+          rounded(varied, 3),
+          rounded(varied / capacity, 3),
+        ]),
+      ],
+    },
+  ];
 }
 
 function chartOf(result: Figure7Result): ResultChart {

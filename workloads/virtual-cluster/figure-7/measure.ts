@@ -75,7 +75,8 @@ export function comparedRate(rates: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 1;
 }
 
-function simulationOf(
+/** One rate on a cluster of its own. */
+export function simulationOf(
   plan: Figure7Plan,
   { rate, repository }: { readonly rate: number; readonly repository: number },
 ): Simulation {

@@ -35,6 +35,8 @@ export interface JobTimes {
 const REPLICAS = 3;
 /** Reduce tasks per core: the last ones to end then leave few cores idle. */
 const REDUCES_PER_CORE = 2;
+const MAPS_PER_CORE = 4;
+const SPLIT_BYTES_MIN = 1024 * 1024;
 
 export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
   const { calibration, random } = options;
@@ -42,7 +44,8 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
   const machines = new Machines(calibration, random.fork('slow machines'));
   const startUs = 1000 * batch.jobStartMs;
 
-  const splits = Math.max(1, Math.ceil(volume.inputBytes / batch.splitBytes));
+  const cores = cluster.tabletServers * cluster.tabletServerCores;
+  const splits = splitsOf(volume.inputBytes, { cores, splitBytes: batch.splitBytes });
   const map: TaskCost = {
     coreUs:
       1000 * batch.taskStartMs +
@@ -60,7 +63,7 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
     receivedUs = Math.max(receivedUs, finishedUs) + cardUs;
   }
 
-  const reducers = REDUCES_PER_CORE * cluster.tabletServers * cluster.tabletServerCores;
+  const reducers = REDUCES_PER_CORE * cores;
   const reduce: TaskCost = {
     coreUs:
       1000 * batch.taskStartMs +
@@ -82,6 +85,15 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
     tasks: splits + reducers + maps.copies + reduces.copies,
     copies: maps.copies + reduces.copies,
   };
+}
+
+/** As in our baseline: smaller splits than the calibration's if there would be too few of them. */
+function splitsOf(
+  inputBytes: number,
+  { cores, splitBytes }: { readonly cores: number; readonly splitBytes: number },
+): number {
+  const share = Math.max(SPLIT_BYTES_MIN, inputBytes / (MAPS_PER_CORE * cores));
+  return Math.max(1, Math.ceil(inputBytes / Math.min(splitBytes, share)));
 }
 
 interface TaskCost {

@@ -5,9 +5,9 @@
  * for each number. A mistake is one sentence that names file and place: a missing number, one that
  * no calibration has, another unit, a value out of range, a number without a source.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { UsageError } from '#results';
+import { RUNS_FOLDER, UsageError } from '#results';
 import { type Calibration, type Entry, type Like, type Limits, LIMITS } from './calibration.ts';
 
 /** A calibration with its sources. */
@@ -42,7 +42,7 @@ export function loadCalibration(given: string): LoadedCalibration {
       `--calibration must be ${calibrationNames().join(', ')} or the path of a JSON file, but is ${JSON.stringify(given)}.`,
     );
   }
-  const file = isPath ? given : path.join(FOLDER, `${given}.json`);
+  const file = isPath ? given : fileOf(given);
   try {
     return parseCalibration(parsedJson(file), file);
   } catch (error) {
@@ -51,6 +51,13 @@ export function loadCalibration(given: string): LoadedCalibration {
       cause: error,
     });
   }
+}
+
+/** What `./run.sh calibrate` has made here comes before what was made for the reference. */
+function fileOf(name: string): string {
+  const made = path.join(RUNS_FOLDER, `${name}.json`);
+  const isOwn = name === 'this-machine' && existsSync(made);
+  return isOwn ? made : path.join(FOLDER, `${name}.json`);
 }
 
 function parsedJson(file: string): unknown {

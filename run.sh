@@ -54,7 +54,7 @@ Figures:
   bench:micro           Figure 8: what does a transaction cost next to a raw operation?
   bench:brokerage       Figure 9: what does an OLTP load cost next to PostgreSQL?
   bench:failover        Figure 10: what does killing a third of the tablet servers cost?
-  bench:cluster         Figures 7 and 8 on the paper's 240 machines, in virtual time
+  bench:cluster         Figures 7 to 10 on the paper's machines, in virtual time
 
 Benches:
   bench:batching        How many calls of the storage do batching and prefetching save?

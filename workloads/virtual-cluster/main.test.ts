@@ -36,6 +36,32 @@ test('figure 7 keeps up at low rates, and not above the capacity', async () => {
   assert.match(findings.headline, /3 machines cluster at most \d+ % of the repository per hour/);
 });
 
+test('figure 9 is a straight line, with the conditions of the brokerage checked', async () => {
+  const { findings } = (await runScript(BENCH, ['--figure', '9', '--profile', 'smoke'])).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  assert.match(findings.headline, /takes 0\.\d+ core seconds, on a straight line/);
+  assert.match(findings.headline, /The line does not bend in this range\.$/);
+});
+
+test('figure 10 recovers once the deaths are noticed, and loses nothing', async () => {
+  const { findings } = (await runScript(BENCH, ['--figure', '10', '--profile', 'smoke'])).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  const [servers, detection, , lowest, recovery] = findings.tables[0]?.rows[0] ?? [];
+  assert.equal(servers, 15);
+  assert.ok(Number(lowest) < 50, String(lowest));
+  assert.ok(Number(recovery) > Number(detection) && Number(recovery) < Number(detection) + 5);
+});
+
+test('an oracle serves more with batches, and never more than its processor can', async () => {
+  const words = ['--figure', 'oracle', '--profile', 'smoke'];
+  const { findings } = (await runScript(BENCH, words)).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  const [single, batched] = findings.tables[0]?.rows.map((row) => row.map(Number)) ?? [];
+  assert.equal(single?.[2], 1);
+  assert.ok((batched?.[1] ?? 0) > 10 * (single?.[1] ?? Infinity));
+  assert.ok((batched?.[1] ?? Infinity) < 2e6);
+});
+
 test('ctrl-C ends the simulation, and keeps the record', async () => {
   const words = ['--profile', 'smoke', '--rates', '10', '--machines', '40'];
   const ended = await interruptScript(BENCH, words, 'simulating');

@@ -28,6 +28,9 @@ import { varyFigure7 } from './figure-7/sensitivity.ts';
 import { figure8Findings } from './figure-8/findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
 import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
+import { type Figure9Plan, simulateFigure9 } from './figure-9/figure-9.ts';
+import { type Figure10Plan, simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
+import { type OraclePlan, simulateOracle } from './oracle/oracle.ts';
 
 /** Times are virtual. */
 interface Size {
@@ -36,6 +39,9 @@ interface Size {
   readonly repositories: readonly [number, number];
   readonly times: Pick<Figure7Plan, 'warmUp' | 'seconds'>;
   readonly figure8: Omit<Figure8Plan, 'calibration' | 'seed' | 'valueBytes'>;
+  readonly figure9: Pick<Figure9Plan, 'loads' | 'warmUp' | 'tradeResults'>;
+  readonly figure10: Pick<Figure10Plan, 'load' | 'before' | 'after'>;
+  readonly oracle: Pick<OraclePlan, 'callers' | 'seconds'>;
   /** Whether the assumed numbers are varied. */
   readonly isVaried: boolean;
 }
@@ -47,6 +53,9 @@ const SIZES: Sizes<Size> = {
     repositories: [50_000, 100_000],
     times: { warmUp: 0.3, seconds: 0.6 },
     figure8: { rows: 1_000, clients: 4, callersPerClient: 64, warmUp: 0.1, seconds: 0.2 },
+    figure9: { loads: [5, 10, 20], warmUp: 3, tradeResults: 20 },
+    figure10: { load: 4, before: 6, after: 24 },
+    oracle: { callers: [1, 64], seconds: 0.05 },
     isVaried: false,
   },
   quick: {
@@ -55,6 +64,9 @@ const SIZES: Sizes<Size> = {
     repositories: [2_000_000, 1_000_000],
     times: { warmUp: 0.4, seconds: 0.5 },
     figure8: { rows: 4_000, clients: 4, callersPerClient: 256, warmUp: 0.3, seconds: 1 },
+    figure9: { loads: [10, 30, 100, 200], warmUp: 5, tradeResults: 200 },
+    figure10: { load: 15, before: 20, after: 60 },
+    oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
     isVaried: false,
   },
   standard: {
@@ -63,6 +75,9 @@ const SIZES: Sizes<Size> = {
     repositories: [8_000_000, 4_000_000],
     times: { warmUp: 0.5, seconds: 1 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 4 },
+    figure9: { loads: [10, 30, 100, 300, 1_000], warmUp: 5, tradeResults: 1_000 },
+    figure10: { load: 50, before: 20, after: 60 },
+    oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     isVaried: true,
   },
   full: {
@@ -71,6 +86,9 @@ const SIZES: Sizes<Size> = {
     repositories: [16_000_000, 8_000_000],
     times: { warmUp: 1, seconds: 3 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 20 },
+    figure9: { loads: [10, 30, 100, 300, 1_000, 3_000], warmUp: 5, tradeResults: 3_000 },
+    figure10: { load: 200, before: 30, after: 120 },
+    oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     isVaried: true,
   },
 };
@@ -78,6 +96,8 @@ const SIZES: Sizes<Size> = {
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */
 const DOCUMENTS_PER_SECOND = 2_500;
 const OPERATIONS_PER_SECOND = 20_000;
+/** Trade-Results, with all that comes with them. */
+const TRADES_PER_SECOND = 50;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
 const VARIATIONS = 40;
@@ -100,8 +120,9 @@ await runExperiment(
     sizes: SIZES,
     options: {
       figure: choice({
-        choices: ['7', '8'],
-        description: 'the figure: 7 is latency by crawl rate, 8 the cost of transactions',
+        choices: ['7', '8', '9', '10', 'oracle'],
+        description:
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; or the limit of one oracle',
         default: '7',
       }),
       calibration: text({
@@ -155,20 +176,27 @@ await runExperiment(
         does: 'what transactions cost a tablet server',
       },
       {
+        command: './run.sh bench:cluster --figure 10',
+        does: "a third of a brokerage's tablet servers die",
+      },
+      {
         command: './run.sh bench:cluster --rates 40,60 --machines 60',
         does: "two rates on a quarter of the paper's cluster",
       },
     ],
     plan: (options) => {
       const { figure, machines, rates, jobs } = options;
-      const about =
-        figure === '7'
-          ? `${counted(rates.length, 'crawl rates')} on ${counted(machines, 'machines')} in virtual time`
-          : 'reads and writes of one tablet server in virtual time, raw and Percolator';
+      const abouts = {
+        7: `${counted(rates.length, 'crawl rates')} on ${counted(machines, 'machines')} in virtual time`,
+        8: 'reads and writes of one tablet server in virtual time, raw and Percolator',
+        9: `${counted(options.figure9.loads.length, 'loads')} of a brokerage in virtual time`,
+        10: 'a third of the tablet servers of a brokerage killed in virtual time',
+        oracle: `${counted(options.oracle.callers.length, 'numbers')} of callers of one oracle in virtual time`,
+      };
       const { figure: _, ...others } = parametersOf({ ...options, rates: [...rates] });
       return {
-        about,
-        seconds: figure === '7' ? figure7Seconds(options, jobs) : figure8Seconds(options),
+        about: abouts[figure],
+        seconds: secondsOf(options, jobs),
         parameters: { figure, ...others },
         store: {
           name: 'virtual',
@@ -181,11 +209,39 @@ await runExperiment(
   },
   async (options, measuring) => {
     const loaded = loadCalibration(options.calibration);
-    return options.figure === '7'
-      ? simulateFigure7({ ...options, loaded }, measuring)
-      : simulateFigure8({ ...options, loaded }, measuring);
+    const { seed, isVaried } = options;
+    const variants = variantsOf(loaded.calibration, options.profile !== 'smoke');
+    const workers = loaded.calibration.cluster.tabletServers;
+    const simulations = {
+      7: () => simulateFigure7({ ...options, loaded }, measuring),
+      8: () => simulateFigure8({ ...options, loaded }, measuring),
+      9: () => simulateFigure9({ ...options.figure9, loaded, seed, isVaried }, measuring),
+      10: () => simulateFigure10({ ...options.figure10, loaded, seed, variants }, measuring),
+      oracle: () => simulateOracle({ ...options.oracle, loaded, seed, workers }, measuring),
+    };
+    return simulations[options.figure]();
   },
 );
+
+function secondsOf(
+  options: Pick<Size, 'figure8' | 'figure9' | 'figure10' | 'oracle' | 'times' | 'isVaried'> &
+    Pick<Figure7Plan, 'machines' | 'rates'> & { readonly figure: string },
+  jobs: number,
+): number {
+  const { figure, figure9, figure10, oracle, isVaried } = options;
+  if (figure === '7') return figure7Seconds(options, jobs);
+  if (figure === '8') return figure8Seconds(options);
+  if (figure === 'oracle') return 2 + 4 * oracle.seconds * oracle.callers.length;
+  const { load, before, after } = figure10;
+  const trades =
+    figure === '10'
+      ? 4 * load * (before + after)
+      : figure9.loads.reduce(
+          (sum, one) => sum + one * figure9.warmUp + Math.max(one, figure9.tradeResults),
+          isVaried ? 2 * VARIATIONS * figure9.tradeResults : 0,
+        );
+  return 5 + trades / TRADES_PER_SECOND;
+}
 
 type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> &
   Pick<Size, 'times' | 'isVaried'>;

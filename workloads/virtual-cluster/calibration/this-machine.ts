@@ -224,7 +224,7 @@ function assumedFromPaper(): Tree<Entry> {
           : mark(node),
       ]),
     );
-  return mark(loadCalibration('paper-2010').entries as unknown as Tree<Entry>);
+  return mark(loadCalibration('paper-2010').entries);
 }
 
 function put(tree: Tree<Entry>, [place, { value, source, assumed: isAssumed }]: Change): void {

@@ -1,0 +1,202 @@
+/**
+ * Figure 10 in virtual time: the brokerage under load, a third of the tablet servers killed, and
+ * started again later.
+ *
+ *     load ── kill a third ── detection, replay of the logs ── recovered ── killed ones start ── end
+ *
+ * The run is repeated with other detection times, logs and numbers of servers. Recovered is the end
+ * of the first three seconds whose throughput is again 90 % of what it was before.
+ */
+import type { Measuring } from '#harness';
+import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import type { Cluster } from '../cluster.ts';
+import { type BrokerageResult, simulateBrokerage } from '../figure-9/brokerage.ts';
+
+export interface Figure10Plan {
+  readonly loaded: LoadedCalibration;
+  readonly seed: number;
+  readonly load: number;
+  /** Seconds from the begin until the kill, and from there to the end. */
+  readonly before: number;
+  readonly after: number;
+  readonly variants: readonly Variant[];
+}
+
+/** One run; what is not given is that of the first. */
+export interface Variant {
+  readonly servers: number;
+  readonly detectionSeconds: number;
+  /** Of each tablet server, when a third of them dies. */
+  readonly logBytes: number;
+}
+
+interface FailurePoint extends Variant {
+  readonly result: BrokerageResult;
+  readonly recoverySeconds: number | null;
+  readonly lowestShare: number;
+}
+
+const CUSTOMERS = 200;
+const RECOVERED = 0.9;
+/** Throughput is that of so many seconds, because few transactions end in one. */
+const WINDOW_SECONDS = 3;
+const PAPER_SERVERS = 15;
+
+/** The paper's 15 servers, and what could matter, one at a time. */
+export function variantsOf({ failures }: Calibration, isWhole: boolean): readonly Variant[] {
+  const detectionSeconds = failures.detectionMs / 1000;
+  const base: Variant = { servers: PAPER_SERVERS, detectionSeconds, logBytes: 1e8 };
+  if (!isWhole) return [base];
+  return [
+    base,
+    { ...base, detectionSeconds: detectionSeconds / 2 },
+    { ...base, logBytes: 1e9 },
+    { ...base, servers: 2 * PAPER_SERVERS },
+  ];
+}
+
+export async function simulateFigure10(
+  plan: Figure10Plan,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const points: FailurePoint[] = [];
+  progress.phase('simulating', plan.variants.length, 'failures');
+  for (const variant of plan.variants) {
+    signal.throwIfAborted();
+    points.push(await simulateFailure(plan, variant));
+    progress.update(points.length);
+    keep(figure10Findings(plan, points));
+  }
+  return figure10Findings(plan, points);
+}
+
+async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<FailurePoint> {
+  const { loaded, seed, load, before, after } = plan;
+  const { servers, detectionSeconds, logBytes } = variant;
+  const { calibration } = loaded;
+  const failures = { ...calibration.failures, detectionMs: 1000 * detectionSeconds };
+  const result = await simulateBrokerage({
+    calibration: { ...calibration, failures },
+    seed,
+    tabletServers: servers,
+    clients: 2,
+    tradeResultsPerSecond: load,
+    customers: CUSTOMERS,
+    warmUp: before,
+    seconds: after,
+    isChecked: true,
+    disturb: (cluster, beginMs) => killThird(cluster, { beginMs, before, after, logBytes }),
+  });
+  const bins = perSecond(result.endedAt, before + after);
+  const usual = mean(bins.slice(Math.floor(before / 2), before));
+  const smooth = bins.map((_, i) => mean(bins.slice(Math.max(0, i + 1 - WINDOW_SECONDS), i + 1)));
+  const afterKill = smooth.slice(before);
+  const lowest = Math.min(...afterKill);
+  const fell = afterKill.findIndex((rate) => rate < RECOVERED * usual);
+  const back = afterKill.findIndex((rate, i) => i > fell && rate >= RECOVERED * usual);
+  const recoverySeconds = fell === -1 ? 0 : back === -1 ? null : back + 1;
+  return { ...variant, result, recoverySeconds, lowestShare: lowest / usual };
+}
+
+async function killThird(
+  cluster: Cluster,
+  {
+    beginMs,
+    before,
+    after,
+    logBytes,
+  }: {
+    readonly beginMs: number;
+    readonly before: number;
+    readonly after: number;
+    readonly logBytes: number;
+  },
+): Promise<void> {
+  const { clock, tabletServers, tablets } = cluster;
+  const killed = tabletServers.slice(0, Math.round(tabletServers.length / 3));
+  await clock.sleep(beginMs + 1000 * before - clock.monotonicMs());
+  for (const server of killed) {
+    const own = tablets.of(server);
+    for (const tablet of own) tablet.logBytes = Math.max(tablet.logBytes, logBytes / own.length);
+    cluster.kill(server);
+  }
+  await clock.sleep(1000 * 0.8 * after);
+  for (const server of killed) cluster.start(server);
+}
+
+function perSecond(endedAt: readonly number[], seconds: number): readonly number[] {
+  const bins = Array.from({ length: seconds }, () => 0);
+  for (const at of endedAt) {
+    const bin = Math.floor(at);
+    if (bin < seconds) bins[bin] = (bins[bin] ?? 0) + 1;
+  }
+  return bins;
+}
+
+function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): FindingsParts {
+  const wrong = points.flatMap(({ servers, result }) =>
+    result.wrong.map((one) => `with ${servers} servers: ${one}`),
+  );
+  const [base] = points;
+  if (wrong.length > 0 || base === undefined) {
+    const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
+    const check = { passed: false, detail };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+  }
+  const recovery =
+    base.recoverySeconds === null ? 'not before the end' : `after ${base.recoverySeconds} s`;
+  return {
+    headline: `At the costs of ${plan.loaded.name}, killing a third of ${base.servers} tablet servers leaves ${(100 * base.lowestShare).toFixed(0)} % of the throughput, and it is back ${recovery}, ${base.detectionSeconds} s of which pass until the deaths are noticed.`,
+    check: {
+      passed: true,
+      detail:
+        'no transaction failed, every order was completed, and all conditions of the brokerage hold in every table',
+    },
+    tables: [failuresTable(points)],
+    charts: [chartOf(plan, base)],
+    targets: [],
+  };
+}
+
+function failuresTable(points: readonly FailurePoint[]): ResultTable {
+  return {
+    name: 'failures',
+    title: 'Recovery from the death of a third of the tablet servers',
+    caption:
+      'Recovered: the end of the first three seconds that together have 90 % of the throughput before. The first row is ' +
+      'the paper’s number of servers; each other row changes one thing.',
+    columns: ['servers', 'detection s', 'log of a server, MB', 'lowest, % of before', 'recovery s'],
+    rows: points.map(({ servers, detectionSeconds, logBytes, lowestShare, recoverySeconds }) => [
+      servers,
+      detectionSeconds,
+      logBytes / 1e6,
+      rounded(100 * lowestShare, 3),
+      recoverySeconds,
+    ]),
+    metrics: { rowNames: 3, columns: [lowerIsBetter('recovery s', 's')] },
+  };
+}
+
+function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePoint): ResultChart {
+  const points = perSecond(result.endedAt, before + after).map((y, x) => ({
+    x: x - before,
+    y,
+    low: null,
+    high: null,
+  }));
+  return {
+    name: 'figure-10',
+    title: 'Trade-Results per second, a third of the tablet servers killed at 0',
+    caption: `${servers} tablet servers. The killed ones start again after ${(0.8 * after).toFixed(0)} s.`,
+    x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
+    y: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
+    series: [{ name: 'Percolator', look: 'percolator', isLine: true, points }],
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}

@@ -1,0 +1,251 @@
+/**
+ * The brokerage of figure 9 on a cluster in virtual time: the population, the transactions, customers
+ * and exchange, and the check of all tables at rest are those of `workloads/brokerage`.
+ *
+ *     load ─▶ split the tables over the servers ─▶ warm-up ─▶ measured ─▶ every order completed ─▶ check
+ *
+ * A small population stands for a large one: a brokerage of the paper's has a customer for each 1/500
+ * of a Trade-Result per second, which does not fit into this machine's memory. Fewer customers trade
+ * more often here, so conflicts are more frequent than they would be.
+ */
+import { createRandom, type Percolator } from '#engine';
+import { CustomerEmulator, type EmulatorResult } from '../../brokerage/driver/customer-emulator.ts';
+import { checkBrokerage } from '../../brokerage/check/index.ts';
+import type { Brokerage, Population } from '../../brokerage/model/index.ts';
+import { type Scale, TINY } from '../../brokerage/model/scale.ts';
+import { loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
+import { createPopulation } from '../../brokerage/population/index.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { Cluster, type Machine, type Usage } from '../cluster.ts';
+import type { Tablet } from '../tablets.ts';
+import { spreadRows } from './spread.ts';
+
+export interface BrokeragePlan {
+  readonly calibration: Calibration;
+  readonly seed: number;
+  readonly tabletServers: number;
+  /** Machines with customers, exchange and the client library. */
+  readonly clients: number;
+  readonly tradeResultsPerSecond: number;
+  readonly customers: number;
+  readonly warmUp: number;
+  readonly seconds: number;
+  /** Whether all tables are read and checked at the end. */
+  readonly isChecked: boolean;
+  /** Runs next to the load from its begin on; for failures. */
+  readonly disturb?: (cluster: Cluster, beginMs: number) => Promise<void>;
+}
+
+export interface BrokerageResult {
+  /** In the measured interval. */
+  readonly tradeResultsPerSecond: number;
+  readonly usage: Usage;
+  /** Cores that worked, of all machines, and in the background. */
+  readonly cores: number;
+  /** Of a Trade-Result, from the moment at which it was due. */
+  readonly medianMs: number;
+  readonly p90Ms: number;
+  readonly transactions: number;
+  readonly conflicts: number;
+  readonly keptUp: boolean;
+  /** Moments at which a Trade-Result ended, in seconds since the begin. */
+  readonly endedAt: readonly number[];
+  /** The tablet with the most rows read and written, and its share of all of them. */
+  readonly hottest: { readonly table: string; readonly share: number };
+  readonly wrong: readonly string[];
+}
+
+/** Customers' transactions for each Trade-Result (brokerage/driver). */
+const TRANSACTIONS_PER_TRADE = 8.9;
+/** A backlog that grows by more of what came in means that the cluster does not keep up. */
+const GROWTH_MAX = 0.05;
+
+export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
+  const { calibration, seed, tabletServers, clients, customers } = plan;
+  const cluster = new Cluster({ calibration, seed, tabletServers });
+  const machines = Array.from({ length: clients }, () => cluster.addMachine('client'));
+  const population = createPopulation(scaleOf(customers), seed);
+  return cluster.run(async () => {
+    const percolators: Percolator[] = [];
+    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
+    const [first] = percolators;
+    if (first === undefined) throw new Error('there is a client');
+    await loadPopulation(first, population);
+    spreadRows(cluster);
+    const run = new Run(plan, { cluster, population, percolators, machines });
+    const result = await run.measure();
+    for (const percolator of percolators) await percolator.close();
+    return result;
+  });
+}
+
+/** A quarter of an hour of trades for each customer, and little else that is not needed. */
+function scaleOf(customers: number): Scale {
+  return { ...TINY, customers };
+}
+
+interface Parts {
+  readonly cluster: Cluster;
+  readonly population: Population;
+  readonly percolators: readonly Percolator[];
+  readonly machines: readonly Machine[];
+}
+
+class Run {
+  readonly #plan: BrokeragePlan;
+  readonly #parts: Parts;
+  readonly #brokerages: readonly Brokerage[];
+  readonly #endedAt: number[] = [];
+
+  constructor(plan: BrokeragePlan, parts: Parts) {
+    this.#plan = plan;
+    this.#parts = parts;
+    this.#brokerages = parts.percolators.map((percolator) =>
+      openBrokerage(percolator, { brokerUpdate: 'omit' }),
+    );
+  }
+
+  async measure(): Promise<BrokerageResult> {
+    const { cluster } = this.#parts;
+    const { warmUp, seconds, disturb } = this.#plan;
+    const beginMs = cluster.clock.monotonicMs();
+    const interval = { fromMs: beginMs + 1000 * warmUp, toMs: beginMs + 1000 * (warmUp + seconds) };
+    const running = this.#runAll(beginMs, interval);
+    const disturbed = disturb?.(cluster, beginMs);
+    await cluster.clock.sleep(1000 * warmUp);
+    const window = cluster.window();
+    const before = operationsOf(cluster);
+    await cluster.clock.sleep(1000 * seconds);
+    const usage = window.end();
+    const hottest = hottestTablet(before, operationsOf(cluster));
+    const results = await running;
+    await disturbed;
+    const wrong = await this.#wrongIn(results);
+    return { ...this.#resultOf(results, usage), hottest, wrong };
+  }
+
+  #runAll(
+    beginMs: number,
+    interval: { readonly fromMs: number; readonly toMs: number },
+  ): Promise<readonly EmulatorResult[]> {
+    const { tradeResultsPerSecond, clients } = this.#plan;
+    const perSecond = (tradeResultsPerSecond * TRANSACTIONS_PER_TRADE) / clients;
+    const { signal } = new AbortController();
+    const emulators = this.#brokerages.map((_, client) => this.#emulator(client, beginMs));
+    return Promise.all(
+      emulators.map((emulator, client) =>
+        emulator.run({
+          load: { kind: 'paced', perSecond, phase: client / clients },
+          beginMs,
+          hasMaintenance: false,
+          signal,
+          ...interval,
+        }),
+      ),
+    );
+  }
+
+  #emulator(client: number, originMs: number): CustomerEmulator {
+    const { population, machines } = this.#parts;
+    const { seed, clients } = this.#plan;
+    const { roster } = population;
+    const machine = machines[client];
+    const brokerage = this.#brokerages[client];
+    if (machine === undefined || brokerage === undefined) throw new Error('there is such a client');
+    let trades = 0;
+    return new CustomerEmulator({
+      clock: machine.clock,
+      random: createRandom(seed).fork(`client ${client}`),
+      population,
+      brokerage: this.#watched(brokerage, originMs),
+      range: {
+        first: Math.floor((roster.customers * client) / clients),
+        end: Math.floor((roster.customers * (client + 1)) / clients),
+      },
+      nextTradeId: () => roster.trades.lastId + 1 + client + clients * trades++,
+      originMs,
+    });
+  }
+
+  /** Notes when Trade-Results end. */
+  #watched(brokerage: Brokerage, originMs: number): Brokerage {
+    const { clock } = this.#parts.cluster;
+    return {
+      ...brokerage,
+      execute: async (type, input) => {
+        const executed = await brokerage.execute(type, input);
+        if (type === 'tradeResult') {
+          this.#endedAt.push((clock.monotonicMs() - originMs) / 1000);
+        }
+        return executed;
+      },
+    };
+  }
+
+  async #wrongIn(results: readonly EmulatorResult[]): Promise<readonly string[]> {
+    const failures = results.flatMap(({ firstFailure }) =>
+      firstFailure === null ? [] : [`a transaction has failed: ${firstFailure}`],
+    );
+    const [brokerage] = this.#brokerages;
+    if (failures.length > 0 || !this.#plan.isChecked || brokerage === undefined) return failures;
+    for (const percolator of this.#parts.percolators) await percolator.settled();
+    const acknowledged = results.reduce((sum, { tradeResults }) => sum + tradeResults, 0);
+    const { findings } = await checkBrokerage(brokerage, {
+      population: this.#parts.population,
+      isDrained: true,
+      tradeResults: { acknowledged, inFlightMax: 0 },
+    });
+    return findings.map(({ condition, message }) => `${condition}: ${message}`);
+  }
+
+  #resultOf(
+    results: readonly EmulatorResult[],
+    usage: Usage,
+  ): Omit<BrokerageResult, 'hottest' | 'wrong'> {
+    const { seconds, warmUp, tradeResultsPerSecond } = this.#plan;
+    const records = results.flatMap((result) => Object.values(result.records));
+    const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+    const trades = results.map((result) => result.records.tradeResult);
+    const [histogram, ...others] = trades.map((record) => record.histogram);
+    if (histogram === undefined) throw new Error('there is a client');
+    for (const other of others) histogram.add(other);
+    const growth = sum(results.map(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom));
+    const cores = sum(
+      usage.kinds.map((kind) => kind.cores * kind.machines * coresOf(kind.kind, this.#parts)),
+    );
+    return {
+      tradeResultsPerSecond: sum(trades.map(({ ended }) => ended)) / seconds,
+      usage,
+      cores: cores + usage.maintenanceUs / 1e6 / seconds,
+      medianMs: histogram.getValueAtPercentile(50) / 1000,
+      p90Ms: histogram.getValueAtPercentile(90) / 1000,
+      transactions: sum(records.map(({ ended }) => ended)),
+      conflicts: sum(records.map(({ conflicts }) => conflicts)),
+      keptUp:
+        results.every(({ isOverrun }) => !isOverrun) &&
+        growth <=
+          Math.max(20, GROWTH_MAX * tradeResultsPerSecond * TRANSACTIONS_PER_TRADE * seconds),
+      endedAt: this.#endedAt.filter((at) => at <= warmUp + seconds),
+    };
+  }
+}
+
+function coresOf(kind: string, { cluster }: Parts): number {
+  return cluster.machines.find((machine) => machine.kind === kind)?.cores.servers ?? 0;
+}
+
+type Operations = ReadonlyMap<Tablet, number>;
+
+function operationsOf({ tablets }: Cluster): Operations {
+  return new Map(tablets.all().map((tablet) => [tablet, tablet.operations]));
+}
+
+function hottestTablet(before: Operations, after: Operations): BrokerageResult['hottest'] {
+  let [most, all, table] = [0, 0, ''];
+  for (const [tablet, operations] of after) {
+    const since = operations - (before.get(tablet) ?? 0);
+    all += since;
+    if (since > most) [most, table] = [since, tablet.table];
+  }
+  return { table, share: all === 0 ? 0 : most / all };
+}

@@ -1,0 +1,290 @@
+/** Figure 9 in virtual time: processor cores by Trade-Results per second, and where the line bends. */
+import type { Measuring } from '#harness';
+import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
+import { type BrokerageResult, simulateBrokerage } from './brokerage.ts';
+
+export interface Figure9Plan {
+  readonly loaded: LoadedCalibration;
+  readonly seed: number;
+  /** Trade-Results per second. */
+  readonly loads: readonly number[];
+  readonly warmUp: number;
+  /** Trade-Results of each load that are measured, about; a high load has them sooner. */
+  readonly tradeResults: number;
+  /** Whether the assumed numbers are varied. */
+  readonly isVaried: boolean;
+}
+
+interface LoadPoint {
+  readonly load: number;
+  readonly servers: number;
+  readonly customers: number;
+  readonly result: BrokerageResult;
+}
+
+interface Variation {
+  readonly place: string;
+  readonly half: number;
+  readonly twice: number;
+}
+
+/** Section 3.3 of the paper: 15,000 cores for 11,200 transactions per second. */
+const PAPER = { cores: 15_000, perSecond: 11_200 };
+/** Enough servers that none is busy: about 0.15 core seconds of a Trade-Result, at a third of them. */
+const LOAD_PER_SERVER = 8;
+const LOAD_PER_CLIENT = 25;
+/**
+ * The rule has 500 customers for each Trade-Result per second. With fewer than some, Market-Feeds
+ * conflict on the few securities that there are.
+ */
+const CUSTOMERS_PER_LOAD = 6;
+/** A load may take so much more for each transaction than the first one before the line bends. */
+const BEND = 1.15;
+
+export async function simulateFigure9(
+  plan: Figure9Plan,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const points: LoadPoint[] = [];
+  progress.phase('simulating', plan.loads.length, 'loads');
+  for (const load of plan.loads) {
+    signal.throwIfAborted();
+    points.push(await simulateLoad(plan, load, plan.loaded.calibration));
+    progress.update(points.length);
+    keep(figure9Findings(plan, points, []));
+  }
+  const variations = plan.isVaried ? await vary(plan, { progress, signal }) : [];
+  return figure9Findings(plan, points, variations);
+}
+
+async function simulateLoad(
+  { seed, warmUp, tradeResults }: Figure9Plan,
+  load: number,
+  calibration: LoadedCalibration['calibration'],
+): Promise<LoadPoint> {
+  const servers = Math.max(3, Math.ceil(load / LOAD_PER_SERVER));
+  const customers = 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
+  const result = await simulateBrokerage({
+    calibration,
+    seed,
+    tabletServers: servers,
+    clients: Math.max(1, Math.ceil(load / LOAD_PER_CLIENT)),
+    tradeResultsPerSecond: load,
+    customers,
+    warmUp,
+    seconds: Math.max(1, tradeResults / load),
+    isChecked: true,
+  });
+  return { load, servers, customers, result };
+}
+
+/** Core seconds of a transaction, at the lowest load, with each assumed number halved and doubled. */
+async function vary(
+  plan: Figure9Plan,
+  { progress, signal }: Pick<Measuring, 'progress' | 'signal'>,
+): Promise<readonly Variation[]> {
+  const places = assumedPlaces(plan.loaded).filter((place) => !place.startsWith('batch.'));
+  const [load = 1] = plan.loads;
+  const variations: Variation[] = [];
+  progress.phase('varying the assumed numbers', places.length, 'numbers');
+  for (const place of places) {
+    signal.throwIfAborted();
+    const costs: number[] = [];
+    for (const factor of [0.5, 2]) {
+      costs.push(workOf(await simulateLoad(plan, load, varied(plan.loaded, place, factor))));
+    }
+    const [half = Number.NaN, twice = Number.NaN] = costs;
+    variations.push({ place, half, twice });
+    progress.update(variations.length);
+  }
+  return variations;
+}
+
+/** Core seconds of a Trade-Result. */
+function costOf({ result }: LoadPoint): number {
+  return result.cores / result.tradeResultsPerSecond;
+}
+
+/** Core seconds of a transaction: there are more of them, so chance matters less. */
+function workOf({ result }: LoadPoint): number {
+  return (result.cores * result.usage.seconds) / result.transactions;
+}
+
+function figure9Findings(
+  plan: Figure9Plan,
+  points: readonly LoadPoint[],
+  variations: readonly Variation[],
+): FindingsParts {
+  const wrong = points.flatMap(({ load, result }) =>
+    result.wrong.map((one) => `at ${load} TR/s: ${one}`),
+  );
+  if (wrong.length > 0 || points.length === 0) {
+    const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
+    const check = { passed: false, detail };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+  }
+  const kept = points.filter(({ result }) => result.keptUp);
+  const fit = fitLine(
+    kept.map(({ result }) => ({ x: result.tradeResultsPerSecond, y: result.cores })),
+  );
+  return {
+    headline: headlineOf(plan, points, fit),
+    check: {
+      passed: true,
+      detail:
+        'all conditions of the brokerage hold in every table after each load, and calls, utilisation and queues keep their laws',
+    },
+    tables: [
+      loadsTable(points),
+      ...(fit === null ? [] : [lineTable(fit)]),
+      ...(variations.length === 0 ? [] : [variationsTable(points, variations)]),
+    ],
+    charts: [chartOf(points, fit)],
+    targets: [],
+  };
+}
+
+function headlineOf(
+  { loaded }: Figure9Plan,
+  points: readonly LoadPoint[],
+  fit: LineFit | null,
+): string {
+  const slope = fit?.slope ?? costOf(points[0] as LoadPoint);
+  const paper = PAPER.cores / PAPER.perSecond;
+  const line =
+    fit === null
+      ? ''
+      : `, on a straight line with R² ${fit.rSquared.toFixed(4)} up to ${points.at(-1)?.load} TR/s`;
+  return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much. ${bendOf(points)}`;
+}
+
+/** The first load that costs more than the first one, and what was busiest then. */
+function bendOf(points: readonly LoadPoint[]): string {
+  const [first] = points;
+  if (first === undefined) return '';
+  const bent = points.find((point) => !point.result.keptUp || workOf(point) > BEND * workOf(first));
+  if (bent === undefined) return 'The line does not bend in this range.';
+  const { hottest, usage } = bent.result;
+  const busiest = usage.kinds.toSorted((a, b) => b.coresMax - a.coresMax)[0];
+  return `It bends at ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all rows.`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function loadsTable(points: readonly LoadPoint[]): ResultTable {
+  return {
+    name: 'loads',
+    title: 'Cores by load',
+    caption:
+      'Cores of all machines, and of work in the background. The paper has one customer for each 1/500 Trade-Result per second; ' +
+      'here fewer trade more often.',
+    columns: [
+      'cluster',
+      'TR/s offered',
+      'TR/s',
+      'cores',
+      'core s per TR',
+      'core ms per transaction',
+      'TR, median ms',
+      'TR, 90 % ms',
+      'tablet servers',
+      'busiest server',
+      'oracle',
+      'conflicts per 1,000',
+      'hottest tablet',
+      'of all rows',
+      'kept up',
+    ],
+    rows: [
+      [
+        'paper',
+        PAPER.perSecond,
+        PAPER.perSecond,
+        PAPER.cores,
+        rounded(PAPER.cores / PAPER.perSecond),
+        ...Array.from({ length: 10 }, () => null),
+      ],
+      ...points.map((point) => {
+        const { load, servers, result } = point;
+        const usage = (kind: string) => result.usage.kinds.find((one) => one.kind === kind);
+        return [
+          'virtual',
+          load,
+          rounded(result.tradeResultsPerSecond),
+          rounded(result.cores),
+          rounded(costOf(point)),
+          rounded(1000 * workOf(point)),
+          rounded(result.medianMs),
+          rounded(result.p90Ms),
+          servers,
+          rounded(usage('tablet server')?.coresMax ?? null, 3),
+          rounded(usage('oracle')?.cores ?? null, 3),
+          rounded((1000 * result.conflicts) / result.transactions, 3),
+          result.hottest.table,
+          rounded(result.hottest.share, 3),
+          result.keptUp ? 'yes' : 'no',
+        ];
+      }),
+    ],
+    metrics: { rowNames: 2, columns: [lowerIsBetter('core s per TR', 's')] },
+  };
+}
+
+function lineTable({ intercept, slope, slopeError, rSquared }: LineFit): ResultTable {
+  return {
+    name: 'line',
+    title: 'The line through the loads that the cluster kept up with',
+    caption: 'Least squares; the error is half of the 95 % interval of the slope.',
+    columns: ['cores without load', 'cores per TR/s', 'error', 'R²'],
+    rows: [[rounded(intercept), rounded(slope), rounded(slopeError), rounded(rSquared, 6)]],
+  };
+}
+
+function variationsTable(
+  [first]: readonly LoadPoint[],
+  variations: readonly Variation[],
+): ResultTable {
+  const base = first === undefined ? Number.NaN : workOf(first);
+  const rows = variations
+    .map(({ place, half, twice }) => [place, rounded(half / base, 3), rounded(twice / base, 3)])
+    .toSorted((a, b) => Math.abs(Number(b[2]) - 1) - Math.abs(Number(a[2]) - 1));
+  return {
+    name: 'sensitivity',
+    title: 'Core seconds of a transaction, with an assumed number halved and doubled',
+    caption: 'Relative to the calibration, at the lowest load.',
+    columns: ['assumed number', 'halved', 'doubled'],
+    rows,
+  };
+}
+
+function chartOf(points: readonly LoadPoint[], fit: LineFit | null): ResultChart {
+  const mark = (x: number, y: number) => ({ x, y, low: null, high: null });
+  return {
+    name: 'figure-9',
+    title: 'Cores by Trade-Results per second, in virtual time',
+    caption: "The hollow mark is the paper's largest run.",
+    x: { title: 'Trade-Results per second', scale: 'logarithmic', ticks: [] },
+    y: { title: 'Cores', scale: 'logarithmic', ticks: [] },
+    series: [
+      {
+        name: 'Percolator',
+        look: 'percolator',
+        isLine: true,
+        points: points
+          .filter(({ result }) => result.keptUp)
+          .map(({ result }) => mark(result.tradeResultsPerSecond, result.cores)),
+        fit:
+          fit === null
+            ? null
+            : points.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0),
+      },
+      { name: 'paper', look: 'paper', isLine: false, points: [mark(PAPER.perSecond, PAPER.cores)] },
+    ],
+  };
+}

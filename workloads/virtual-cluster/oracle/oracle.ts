@@ -1,0 +1,144 @@
+/**
+ * The limit of one oracle in virtual time: how many timestamps a second it hands out to the workers
+ * of all machines, by the number of callers, and how large batches become.
+ *
+ * Each caller asks for a timestamp, waits for it, and asks again. A worker has one request in flight,
+ * and its other callers wait for the next one (section 2.3 of the paper): the engine's own batching.
+ */
+import type { Measuring } from '#harness';
+import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import { Cluster } from '../cluster.ts';
+
+export interface OraclePlan {
+  readonly loaded: LoadedCalibration;
+  readonly seed: number;
+  readonly workers: number;
+  /** Callers on each worker; a point each. */
+  readonly callers: readonly number[];
+  readonly seconds: number;
+}
+
+interface OraclePoint {
+  readonly callers: number;
+  readonly perSecond: number;
+  readonly perCall: number;
+  readonly latencyMs: number;
+  readonly busy: number;
+  readonly isIncreasing: boolean;
+}
+
+/** Transactions take two timestamps. */
+const TIMESTAMPS_PER_TRANSACTION = 2;
+const PAPER_PER_SECOND = 2e6;
+
+export async function simulateOracle(
+  plan: OraclePlan,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const points: OraclePoint[] = [];
+  progress.phase('simulating', plan.callers.length, 'points');
+  for (const callers of plan.callers) {
+    signal.throwIfAborted();
+    points.push(await simulateCallers(plan, callers, plan.loaded.calibration));
+    progress.update(points.length);
+    keep(oracleFindings(plan, points));
+  }
+  return oracleFindings(plan, points);
+}
+
+async function simulateCallers(
+  { seed, workers, seconds }: OraclePlan,
+  callers: number,
+  calibration: Calibration,
+): Promise<OraclePoint> {
+  const cluster = new Cluster({ calibration, seed, tabletServers: 1 });
+  const machines = Array.from({ length: workers }, () => cluster.addMachine('worker'));
+  return cluster.run(async () => {
+    const over = new AbortController();
+    let answered = 0;
+    let isIncreasing = true;
+    const ask = async (oracle: ReturnType<typeof cluster.oracle.clientOf>): Promise<void> => {
+      let last = 0;
+      while (!over.signal.aborted) {
+        const timestamp = await oracle.next();
+        isIncreasing &&= timestamp > last;
+        last = timestamp;
+        answered++;
+      }
+    };
+    const asking = machines.flatMap((machine) => {
+      const oracle = cluster.oracle.clientOf({ machine, life: machine.life });
+      return Array.from({ length: callers }, () => ask(oracle));
+    });
+    await cluster.clock.sleep(1000 * seconds); // Warm-up.
+    const window = cluster.window();
+    const before = answered;
+    await cluster.clock.sleep(1000 * seconds);
+    const usage = window.end();
+    const served = answered - before;
+    over.abort();
+    await Promise.all(asking);
+    const perSecond = served / seconds;
+    return {
+      callers: callers * workers,
+      perSecond,
+      perCall: usage.timestamps / usage.oracleCalls,
+      // Little's law: all callers wait all the time.
+      latencyMs: (1000 * callers * workers) / perSecond,
+      busy: usage.kinds.find(({ kind }) => kind === 'oracle')?.cores ?? 0,
+      isIncreasing,
+    };
+  });
+}
+
+function oracleFindings(plan: OraclePlan, points: readonly OraclePoint[]): FindingsParts {
+  const isRight = points.length > 0 && points.every(({ isIncreasing }) => isIncreasing);
+  if (!isRight) {
+    const detail =
+      points.length === 0
+        ? 'nothing has been simulated yet'
+        : 'a caller received a timestamp that is not above its last one';
+    const check = { passed: false, detail };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+  }
+  const most = points.reduce((a, b) => (b.perSecond > a.perSecond ? b : a));
+  const transactions = most.perSecond / TIMESTAMPS_PER_TRANSACTION;
+  return {
+    headline: `At the costs of ${plan.loaded.name}, one oracle hands out up to ${count(most.perSecond)} timestamps per second to ${plan.workers} workers, enough for ${count(transactions)} transactions per second: batches then hold ${most.perCall.toFixed(0)}, and a caller waits ${most.latencyMs.toFixed(1)} ms. The paper: ${formatCount(PAPER_PER_SECOND)}.`,
+    check: { passed: true, detail: 'the timestamps of each caller increase' },
+    tables: [tableOf(points)],
+    charts: [],
+    targets: [],
+  };
+}
+
+/** Three digits: more would promise too much. */
+function count(value: number): string {
+  return formatCount(Number(value.toPrecision(3)));
+}
+
+function tableOf(points: readonly OraclePoint[]): ResultTable {
+  return {
+    name: 'oracle',
+    title: 'Timestamps per second of one oracle, by callers',
+    caption: 'All callers of all workers ask again as soon as they are answered.',
+    columns: [
+      'callers',
+      'timestamps/s',
+      'timestamps per request',
+      'latency, mean ms',
+      'oracle busy',
+    ],
+    rows: points.map(({ callers, perSecond, perCall, latencyMs, busy }) => [
+      callers,
+      rounded(perSecond),
+      rounded(perCall, 3),
+      rounded(latencyMs, 3),
+      rounded(busy, 3),
+    ]),
+    metrics: { rowNames: 1, columns: [higherIsBetter('timestamps/s', 'timestamps/s')] },
+  };
+}

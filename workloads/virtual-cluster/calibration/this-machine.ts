@@ -31,6 +31,8 @@ export interface Calibrated {
 /** Records of one experiment that measure enough. */
 type Records = Readonly<Record<'micro' | 'oracle' | 'mapreduce', RunRecord | null>>;
 
+const SCRIPTS = { oracle: 'bench:oracle', mapreduce: 'bench:mapreduce' } as const;
+
 type Change = readonly [place: string, entry: Omit<Entry, 'unit'>];
 
 /** @throws UsageError without a record of bench:micro */
@@ -70,7 +72,7 @@ export function calibrateThisMachine(
       .filter((name) => records[name] === null)
       .map(
         (name) =>
-          `There is no record of bench:${name}, so its costs are those of paper-2010: ./run.sh bench:${name} makes one.`,
+          `There is no record of ${SCRIPTS[name]}, so its costs are those of paper-2010: ./run.sh ${SCRIPTS[name]} makes one.`,
       ),
   };
 }

@@ -28,6 +28,7 @@ export async function runOnCopy(
   progress.phase(`${name}: opening`, 0);
   await using database = await openPercolatorDatabase(population, {
     ...changes,
+    kind: 'embedded',
     store: 'embedded',
     folder: path.join(work, 'copy'),
     copyOf: loaded,

@@ -10,6 +10,8 @@ import type { Results } from './results.ts';
 export const NAMES: Readonly<Record<SystemName, string>> = {
   embedded: 'Percolator, embedded',
   emulator: 'Percolator, emulator',
+  hbase: 'Percolator, HBase',
+  cloud: 'Percolator, Cloud Bigtable',
   functions: 'PostgreSQL, functions',
   frames: 'PostgreSQL, frames',
 };
@@ -109,7 +111,7 @@ function captionOf(series: readonly ResultSeries[]): string {
 
 function seriesOf(results: Results, system: SystemName): ResultSeries {
   const { fit, loads, from, to } = lineOf(results, system);
-  const look = system === 'embedded' || system === 'emulator' ? 'percolator' : 'other';
+  const look = system === 'functions' || system === 'frames' ? 'other' : 'percolator';
   const measured = { name: NAMES[system], look, isLine: false, points: loads } as const;
   if (fit === null) return measured;
   const line = Array.from({ length: BAND_POINTS }, (_, i): ResultMark => {

@@ -32,6 +32,11 @@ export function limitationsOf({
           'For each read, the official emulator lists and sorts all rows of the range, whatever the limit; Bigtable does not. Its reads cost more as more trades are loaded.',
         ]
       : []),
+    ...(systems.includes('hbase')
+      ? [
+          'HBase compiles its code while it runs and compacts when it likes, so its first minutes are slower and dearer than the rest.',
+        ]
+      : []),
     brokerUpdate === 'side-table'
       ? 'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.'
       : 'Both systems treat the broker’s totals in the same way.',

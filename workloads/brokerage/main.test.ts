@@ -105,6 +105,12 @@ describe('the ladder', async () => {
   });
 });
 
+test('two stores of one kind are refused in one sentence, before anything starts', async () => {
+  const ended = await run(['--store', 'hbase', '--store', 'hbase://a:1', ...SMOKE]);
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /^--store must name stores of different kinds, .* "hbase:\/\/a:1"\.$/);
+});
+
 test('reads saved and broker modes: each variant is run, counted and checked', async () => {
   const out = path.join(folder, 'variants');
   const options = [...OURS, '--reads', '--brokers', ...SMOKE, '--out', out];

@@ -9,10 +9,12 @@ import {
   number,
   numberList,
   onlyWith,
+  regionServersOption,
   repeatsOption,
   runExperiment,
   secondsOption,
   seedOption,
+  storesOption,
   warmUpOption,
 } from '#harness';
 import { UsageError } from '#results';
@@ -21,11 +23,20 @@ import { parametersOf } from '../harness/parameters.ts';
 import { measureFigure9 } from './experiment.ts';
 import { days as daysText, limitationsOf } from './limitations.ts';
 import type { BrokerUpdate, Scale } from './model/index.ts';
-import { expectedSeconds, type Plan, type Size, SIZES, type SystemName, SYSTEMS } from './plan.ts';
+import {
+  expectedSeconds,
+  type Plan,
+  type Size,
+  SIZES,
+  type StoreKind,
+  type SystemName,
+  SYSTEMS,
+} from './plan.ts';
+import { checkStoreName } from '../harness/stores/index.ts';
 
 /** Most options are about Percolator, or about its embedded store. */
 const OURS = { system: ['both', 'percolator'] };
-const EMBEDDED = { ...OURS, store: ['both', 'embedded'] };
+const EMBEDDED = { ...OURS, store: ['embedded'] };
 const { batching, prefetch, ...ofBatching } = DATABASE_OPTIONS;
 const BACK_OFF_SHARE_MAX = 0.8;
 const DAY_MS = 8 * 3_600_000;
@@ -49,14 +60,8 @@ await runExperiment(
           'systems to measure; PostgreSQL runs as functions in the server and as frames from the client, on DATABASE_URL or on a private server',
         default: 'both',
       }),
-      store: onlyWith(
-        OURS,
-        choice({
-          choices: ['both', 'embedded', 'emulator'],
-          description: 'storage of Percolator; embedded has durable commits, in a folder',
-          default: 'both',
-        }),
-      ),
+      store: onlyWith(OURS, storesOption(['embedded', 'emulator'])),
+      regionServers: onlyWith({ ...OURS, store: ['hbase'] }, regionServersOption()),
       broker: choice({
         choices: ['omit', 'inline', 'side-table'],
         description:
@@ -161,7 +166,8 @@ await runExperiment(
 
 interface Options extends DatabaseValues, Size {
   readonly system: 'both' | 'percolator' | 'postgres';
-  readonly store: 'both' | 'embedded' | 'emulator';
+  readonly store: readonly string[];
+  readonly regionServers: number;
   readonly broker: BrokerUpdate;
   readonly paced: boolean;
   readonly unpaced: boolean;
@@ -176,6 +182,7 @@ function planOf(options: Options): Plan {
   const { batchDelay, batchRows, batchInFlight } = options;
   const engine = { batching: options.batching, prefetch: options.prefetch };
   const parts = partsOf(options);
+  const stores = storesOf(options);
   if (options.rates !== undefined && !parts.paced) {
     throw new UsageError('--rates is the ladder, so it needs --paced among the named parts.');
   }
@@ -187,7 +194,8 @@ function planOf(options: Options): Plan {
   return {
     ...options,
     scale: scaleOf(options),
-    systems: systemsOf(options),
+    stores,
+    systems: systemsOf(options, stores),
     brokerUpdate: options.broker,
     engine: { ...engine, batchDelay, batchRows, batchInFlight },
     parts,
@@ -207,18 +215,36 @@ function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
   };
 }
 
-function systemsOf({ system, store }: Options): readonly SystemName[] {
-  const isOurs = (name: SystemName): boolean => name === 'embedded' || name === 'emulator';
+/** The stores by their kind, in the order in which systems are listed. */
+function storesOf({ system, store }: Options): ReadonlyMap<StoreKind, string> {
+  if (system === 'postgres') return new Map();
+  const named = store.map((name) => [kindOf(name), name] as const);
+  const kinds = named.map(([kind]) => kind);
+  const twice = kinds.find((kind, i) => kinds.indexOf(kind) !== i);
+  if (twice !== undefined) {
+    const names = named.flatMap(([kind, name]) => (kind === twice ? [name] : []));
+    throw new UsageError(
+      `--store must name stores of different kinds, but is "${names.join('" and "')}".`,
+    );
+  }
+  return new Map(named);
+}
+
+function kindOf(name: string): StoreKind {
+  const store = checkStoreName(name);
+  return typeof store === 'string' ? store : store.kind;
+}
+
+function systemsOf({ system }: Options, stores: Plan['stores']): readonly SystemName[] {
+  const isTheirs = (name: SystemName): boolean => name === 'functions' || name === 'frames';
   return SYSTEMS.filter((name) =>
-    isOurs(name)
-      ? system !== 'postgres' && (store === 'both' || store === name)
-      : system !== 'percolator',
+    isTheirs(name) ? system !== 'percolator' : stores.has(name as StoreKind),
   );
 }
 
 /** Returns the parts that were named; otherwise all that apply to these systems. */
 function partsOf({ paced, unpaced, reads, brokers, system, store }: Options): Plan['parts'] {
   if (paced || unpaced || reads || brokers) return { paced, unpaced, reads, brokers };
-  const hasEmbedded = system !== 'postgres' && store !== 'emulator';
+  const hasEmbedded = system !== 'postgres' && store.includes('embedded');
   return { paced: true, unpaced: true, reads: hasEmbedded, brokers: hasEmbedded };
 }

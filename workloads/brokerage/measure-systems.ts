@@ -44,7 +44,7 @@ export async function measureSystems(context: Context, loaded: string): Promise<
 /** @throws UsageError if none of the systems is available */
 async function openDatabases(context: Context, loaded: string): Promise<readonly LoadedDatabase[]> {
   const { plan, population, work, progress, signal, results } = context;
-  const { systems, brokerUpdate, engine, processes } = plan;
+  const { systems, stores, regionServers, brokerUpdate, engine, processes } = plan;
   const databases: LoadedDatabase[] = [];
   const open = async (name: string, opening: () => Promise<LoadedDatabase>): Promise<void> => {
     progress.phase(`${name}: loading`, 0);
@@ -63,11 +63,10 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
     countsCalls: false,
   };
   try {
-    for (const store of ['embedded', 'emulator'] as const) {
-      if (!systems.includes(store)) continue;
-      const folder = path.join(work, store);
-      const copyOf = store === 'embedded' ? loaded : undefined;
-      const options = { ...common, store, folder, copyOf };
+    for (const [kind, store] of stores) {
+      const folder = path.join(work, kind);
+      const copyOf = kind === 'embedded' ? loaded : undefined;
+      const options = { ...common, kind, store, folder, copyOf, regionServers };
       await open(store, () => openPercolatorDatabase(population, options));
     }
     const variants = (['functions', 'frames'] as const).filter((system) =>

@@ -1,19 +1,27 @@
 /** All settings of a run of the benchmark, decided before it begins. */
+import type { StoreAddress } from '#engine';
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { Sizes } from '#harness';
 import { type BrokerUpdate, type Scale, SCALES } from './model/index.ts';
 
 /**
- * The systems that are compared: Percolator by its store, and PostgreSQL by where transactions run.
+ * The systems that are compared: Percolator by the kind of its store, and PostgreSQL by where
+ * transactions run.
  */
-export type SystemName = 'embedded' | 'emulator' | 'functions' | 'frames';
+export type SystemName = StoreKind | 'functions' | 'frames';
+export type StoreKind = StoreAddress['kind'];
 
-export const SYSTEMS: readonly SystemName[] = ['embedded', 'emulator', 'functions', 'frames'];
+export const STORE_KINDS: readonly StoreKind[] = ['embedded', 'emulator', 'hbase', 'cloud'];
+export const SYSTEMS: readonly SystemName[] = [...STORE_KINDS, 'functions', 'frames'];
 
 export interface Plan extends Durations {
   readonly scale: Scale;
   readonly seed: number;
   readonly systems: readonly SystemName[];
+  /** The stores of Percolator, each of another kind: the name that was given. */
+  readonly stores: ReadonlyMap<StoreKind, string>;
+  /** Of an HBase that is started here. */
+  readonly regionServers: number;
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
   /** Client processes; undefined for one that has its oracle in the store. */

@@ -10,13 +10,18 @@ import { copyStore } from '../../harness/stores/copy-store.ts';
 import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
+import type { StoreKind } from '../plan.ts';
 import { loadPopulation } from '../percolator/index.ts';
 import type { PercolatorAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
 import type { LoadedDatabase } from './database.ts';
 
 export interface PercolatorDatabaseOptions {
-  readonly store: 'embedded' | 'emulator';
+  readonly kind: StoreKind;
+  /** As the user named it. */
+  readonly store: string;
+  /** Of an HBase that is started here. */
+  readonly regionServers?: number | undefined;
   /** Folder of an embedded store, which must not exist. */
   readonly folder: string;
   /** A loaded store to copy; default: load. */
@@ -36,9 +41,9 @@ export async function openPercolatorDatabase(
   population: Population,
   options: PercolatorDatabaseOptions,
 ): Promise<LoadedDatabase> {
-  const { store: name, folder, copyOf, processes, signal } = options;
+  const { kind, store, regionServers, folder, copyOf, processes, signal } = options;
   await using cleanup = new AsyncDisposableStack();
-  const provided = await provideStore(checkStoreName(name), { folder });
+  const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
   cleanup.use(provided);
   if (provided.address.kind === 'embedded') {
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));
@@ -56,7 +61,7 @@ export async function openPercolatorDatabase(
   const durability = durabilityOf(provided.address);
   const all = cleanup.move();
   return {
-    systems: [{ name, address, durability, servers }],
+    systems: [{ name: kind, address, durability, servers }],
     check: async (tradeResults) => [
       ...(await checkDatabase(address, population, tradeResults)),
       ...(await auditErrors(provided.address)),

@@ -24,7 +24,7 @@ import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
 import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
 import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
 import { addMapReducePoint, addPercolatorPoint } from './points.ts';
-import { prepare, type PreparedRepository, storeForPoint } from './prepared.ts';
+import { prepare, type PreparedRepository } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
@@ -54,7 +54,7 @@ async function measureAll(plan: Plan, context: Context): Promise<void> {
   await using engine = await openBatchEngine(plan.batch, { workers: plan.workers, memoryBytes });
 
   await demonstrate(plan, { ...context, engine });
-  const prepared = await prepare(plan, { folder: work, progress, signal });
+  await using prepared = await prepare(plan, { folder: work, progress, signal });
   run.describe({ repository: prepared.description });
   const { meanClusterSize, nonSingletonShare } = prepared.description;
   progress.note(
@@ -131,11 +131,11 @@ async function measure(
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
-    const folder = await storeForPoint(prepared);
+    const store = await prepared.store.forPoint();
     const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds: warmUp };
     const schedule = createSchedule(options);
     const point = await measurePercolator({
-      folder,
+      store,
       documents,
       schedule,
       seconds,

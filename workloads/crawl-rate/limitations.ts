@@ -9,13 +9,22 @@ const BATCH_LIMITATIONS: Readonly<Record<BatchEngineName, string>> = {
   spark: 'The batch is Spark with streaming programs, one application for each run.',
 };
 
-export function limitationsOf(batch: BatchEngineName): readonly string[] {
-  return [...LIMITATIONS, BATCH_LIMITATIONS[batch]];
+export function limitationsOf({
+  batch,
+  store,
+}: {
+  readonly batch: BatchEngineName;
+  readonly store: string;
+}): readonly string[] {
+  return [...LIMITATIONS, ...(store === 'embedded' ? EMBEDDED : []), BATCH_LIMITATIONS[batch]];
 }
+
+const EMBEDDED: readonly string[] = [
+  'The storage is a log in the process of the engine, not a Bigtable on other machines: no measured latency includes a network.',
+];
 
 const LIMITATIONS: readonly string[] = [
   'Everything runs on one machine: generator, engine, storage and batch share its cores, its memory and its disk. The paper used 240 machines.',
-  'The storage is a log in the process of the engine, not a Bigtable on other machines: no measured latency includes a network.',
   'The repository fits in memory, so the batch reads its input from the page cache; on disks that do not keep it there the batch would be slower.',
   'The position of the wall depends on how much cheaper the batch handles a document than the engine does (q); on one machine q is much larger than the 7.5 of the paper, so compare shapes, not positions.',
 ];

@@ -77,6 +77,22 @@ test('--processes 2 gives the same answer from oracle, lock service, loader and 
   assert.equal(percolator?.check.passed, true, percolator?.check.detail);
 });
 
+test('--store emulator loads the repository anew for each point, and drops it at the end', async (t) => {
+  const out = path.join(folder, 'emulator');
+  const options = ['--profile', 'smoke', '--rates', '1000,2000', '--store', 'emulator'];
+  const { exitCode, stdout, stderr } = await run(...options, '--out', out);
+  if (/^--store: the official Bigtable emulator .* is neither /m.test(stderr))
+    return t.skip(stderr);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  const { points, store } = readRunRecord(out);
+  assert.equal(store.name, 'emulator');
+  const ours = points.filter(({ system }) => system === 'percolator');
+  assert.deepEqual(
+    ours.map(({ check }) => check.passed),
+    [true, true],
+  );
+});
+
 describe('bad input', () => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown option', ['--ratse', '1'], /--ratse/],

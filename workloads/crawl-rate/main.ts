@@ -8,10 +8,13 @@ import {
   integer,
   number,
   numberList,
+  onlyWith,
+  regionServersOption,
   repeatsOption,
   runExperiment,
   secondsOption,
   seedOption,
+  storeOption,
   warmUpOption,
 } from '#harness';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
@@ -41,6 +44,8 @@ await runExperiment(
       'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Prints a table and writes a report.',
     sizes: SIZES,
     options: {
+      store: storeOption(),
+      regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),
       repository: integer({
         description: 'documents in the repository before the crawl',
         min: 1_000,
@@ -126,11 +131,8 @@ await runExperiment(
       seconds: expectedSeconds(options),
       diskBytes: diskBytes(options),
       parameters: { ...parametersOf(options), input: path.basename(options.input) },
-      store: {
-        name: 'embedded',
-        durability: describeStore('embedded').durability,
-      },
-      limitations: limitationsOf(options.batch),
+      store: describeStore(options.store),
+      limitations: limitationsOf(options),
     }),
     summary: summaryTable,
   },

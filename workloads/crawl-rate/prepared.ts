@@ -1,12 +1,11 @@
 /**
- * The starting state of all points: the loaded store, and the batch's input files.
+ * The starting state of all points: the store with the repository, and the batch's input files.
  *
- * Each Percolator point has its own copy of the store, so that no point begins with the additions
- * of an earlier one. The batch always begins with the repository's files and none of the arrivals.
+ * No Percolator point begins with the additions of an earlier one (repository-store.ts). The batch
+ * always begins with the repository's files and none of the arrivals.
  */
-import { open, rm } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { openPercolator } from '#engine';
 import type { Progress } from '#harness';
 import type { BatchEngineName } from '../harness/batch-engines.ts';
 import type { RepositoryDescription } from '#results';
@@ -21,13 +20,13 @@ import {
   type Partition,
   type SyntheticDocuments,
 } from './documents/index.ts';
-import { loadRepository } from './percolator/load-repository.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
-import { copyStore } from '../harness/stores/copy-store.ts';
+import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
-export interface PreparedRepository {
+export interface PreparedRepository extends AsyncDisposable {
   readonly folder: string;
+  readonly store: RepositoryStore;
   readonly description: RepositoryDescription;
   readonly repositoryFiles: readonly string[];
   readonly arrivals: { readonly file: string; readonly documents: number };
@@ -69,22 +68,16 @@ export async function prepare(
   const arrivals = await writeArrivals(plan, documents, folder);
 
   progress.phase('loading the repository into Percolator', repository, 'documents');
-  await using percolator = await openPercolator({ folder: path.join(folder, 'repository') });
-  await loadRepository(percolator, {
+  const load = () => ({
     documents: documents.range(0, repository),
     partition,
     onProgress,
     signal,
   });
-  return { folder, description, repositoryFiles, arrivals };
-}
-
-/** A copy of the loaded store for one point. */
-export async function storeForPoint({ folder }: PreparedRepository): Promise<string> {
-  const copy = path.join(folder, 'point');
-  await rm(copy, { recursive: true, force: true });
-  await copyStore(path.join(folder, 'repository'), copy);
-  return copy;
+  const { store: name, regionServers } = plan;
+  const store = await openRepositoryStore({ store: name, regionServers, folder, load });
+  const dispose = () => store[Symbol.asyncDispose]();
+  return { folder, store, description, repositoryFiles, arrivals, [Symbol.asyncDispose]: dispose };
 }
 
 function* keyedDocuments(documents: SyntheticDocuments, end: number): Generator<KeyedDocument> {

@@ -49,3 +49,10 @@ test('without a low rate, or with a small repository, latency is not judged', ()
   const small = { ...REFERENCE, repository: { ...repository, documents: 250_000 } };
   assert.deepEqual(verdicts(small).slice(1), [true, null]);
 });
+
+test('the throughput is a target of the embedded store alone', () => {
+  const store = { ...REFERENCE.store, name: 'hbase' };
+  const [throughput] = targetsOf({ ...REFERENCE, store });
+  assert.equal(throughput?.met, null);
+  assert.equal(throughput?.reason, 'the store is hbase');
+});

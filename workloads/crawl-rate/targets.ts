@@ -17,8 +17,8 @@ export function targetsOf(record: RunRecord): readonly Target[] {
   return [capacityTarget(record), lowRateTarget(record), ratioTarget(record)];
 }
 
-/** Judged if that many were offered, or if fewer saturated the engine. */
-function capacityTarget({ capacity, points }: RunRecord): Target {
+/** Judged on the embedded store, if that many were offered, or if fewer saturated the engine. */
+function capacityTarget({ capacity, points, store }: RunRecord): Target {
   const measured = capacity?.percolatorDocumentsPerSecond ?? 0;
   const ours = points.filter(({ system }) => system === 'percolator');
   const offered = Math.max(0, ...ours.map((point) => point.documentsPerSecondOffered));
@@ -28,9 +28,11 @@ function capacityTarget({ capacity, points }: RunRecord): Target {
     name: 'throughput of the engine',
     target: `at least ${formatCount(DOCUMENTS_PER_SECOND)} documents/s clustered, with durable commits`,
     measured: `${formatCount(measured)} documents/s`,
-    ...(isAsked
-      ? { met: measured >= DOCUMENTS_PER_SECOND }
-      : { met: null, reason: `only ${formatCount(offered)} documents/s were offered` }),
+    ...(!store.name.startsWith('embedded')
+      ? { met: null, reason: `the store is ${store.name}` }
+      : isAsked
+        ? { met: measured >= DOCUMENTS_PER_SECOND }
+        : { met: null, reason: `only ${formatCount(offered)} documents/s were offered` }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Messages between the generator and the processes of the engine during a point. */
+import type { StoreAddress } from '#engine';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
@@ -7,9 +8,9 @@ import type { Schedule } from '../../harness/load/schedule.ts';
 /** Options of each process, sent at its start. */
 export interface ProcessOptions {
   /**
-   * The database, with the repository in it: a folder for a single process, a shared one for several.
+   * The database, with the repository in it: a store for a single process, a shared one for several.
    */
-  readonly database: { readonly folder: string } | { readonly shared: SharedDatabase };
+  readonly database: { readonly store: StoreAddress } | { readonly shared: SharedDatabase };
   readonly documents: SyntheticOptions;
   readonly schedule: Schedule;
   /** Observer runs in flight in this process. */

@@ -1,13 +1,13 @@
 /**
- * One point of the Percolator curve: one crawl rate, on a fresh copy of the loaded repository.
+ * One point of the Percolator curve: one crawl rate, on a store that has only the repository.
  *
- *   1. Start the engine's processes on the copy; they load and cluster the arriving documents.
+ *   1. Start the engine's processes on it; they load and cluster the arriving documents.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
  *   3. Let them drain, take their histograms, and stop them.
  *   4. Open the store again in this process, and compare the partition with the reference
  *      clustering.
  */
-import { openPercolator } from '#engine';
+import { openPercolator, openStore } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
 import { Crew } from '../../harness/processes/index.ts';
 import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
@@ -19,7 +19,7 @@ import { dueBy, measuredFromUs } from '../../harness/load/schedule.ts';
 import { countDirty, readPartition } from './read-partition.ts';
 import { type EngineOptions, EngineProcesses, type EngineResult } from './processes.ts';
 
-/** `folder` is a store with the repository loaded, for this point alone. */
+/** `store` has the repository and nothing else of ours. */
 export interface PercolatorPointOptions extends EngineOptions {
   readonly seconds: number;
   readonly signal: AbortSignal;
@@ -92,7 +92,8 @@ async function checkPoint(options: PercolatorPointOptions, engine: EngineResult)
   if (!engine.drained) {
     return { passed: false, detail: 'some documents were not clustered within a minute' };
   }
-  await using percolator = await openPercolator({ folder: options.folder });
+  await using store = await openStore(options.store);
+  await using percolator = await openPercolator({ store });
   const dirty = await countDirty(percolator);
   if (dirty > 0) return { passed: false, detail: `${dirty} notifications were not cleared` };
   const partition = await readPartition(percolator);

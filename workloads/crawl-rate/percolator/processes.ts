@@ -6,7 +6,7 @@
  *     --processes N             oracle, lock service, loader and N workers, one process each
  */
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { systemClock } from '#engine';
+import { type StoreAddress, systemClock } from '#engine';
 import { type Histogram, mergeHistograms, percentileMs } from '#results';
 import { type Crew, type Member, startServices } from '../../harness/processes/index.ts';
 import type {
@@ -29,7 +29,7 @@ export interface EngineResult {
 }
 
 export interface EngineOptions extends Omit<ProcessOptions, 'database'> {
-  readonly folder: string;
+  readonly store: StoreAddress;
   /** Worker processes; undefined for one process that does everything. */
   readonly processes: number | undefined;
 }
@@ -56,13 +56,13 @@ export class EngineProcesses {
     this.#onProgress = onProgress;
   }
 
-  async start({ folder, processes, ...rest }: EngineOptions): Promise<void> {
+  async start({ store, processes, ...rest }: EngineOptions): Promise<void> {
     if (processes === undefined) {
-      const options = { ...rest, database: { folder } } satisfies ProcessOptions;
+      const options = { ...rest, database: { store } } satisfies ProcessOptions;
       this.#loader = await this.#startWorker('the engine', ENGINE, options);
       return;
     }
-    const shared = await startServices(this.#crew, { kind: 'embedded', folder });
+    const shared = await startServices(this.#crew, store);
     const concurrency = Math.ceil(rest.concurrency / processes);
     const options = { ...rest, concurrency, database: { shared } } satisfies ProcessOptions;
     for (let i = 1; i <= processes; i++) await this.#startWorker(`worker ${i}`, WORKER, options);

@@ -17,6 +17,8 @@ export async function readPartition(percolator: Percolator): Promise<Partition> 
 /** The number of cells that still wait for an observer; it must be zero at the end. */
 export async function countDirty(percolator: Percolator): Promise<number> {
   const marks = [{ family: 'notify', qualifier: DOCUMENT }];
-  const rows = await percolator.store.readRange(`${DOCUMENTS}.notify`, { limit: 100_000 }, marks);
+  // A table that was dropped and created again has another name in the storage.
+  const table = `${await percolator.storedName(DOCUMENTS)}.notify`;
+  const rows = await percolator.store.readRange(table, { limit: 100_000 }, marks);
   return rows.length;
 }

@@ -2,6 +2,7 @@
 import {
   type Observer,
   openPercolator,
+  openStore,
   type Percolator,
   type PercolatorOptions,
   unreachable,
@@ -24,8 +25,13 @@ export async function openProcessDatabase({
 }: ProcessOptions): Promise<ProcessDatabase> {
   const settings: Partial<PercolatorOptions> = settingsOf(engine);
   if ('shared' in database) return openDatabase(database.shared, settings);
-  const percolator = await openPercolator({ folder: database.folder, ...settings });
-  return { percolator, close: () => percolator.close() };
+  const store = await openStore(database.store);
+  const percolator = await openPercolator({ store, ...settings });
+  const close = async (): Promise<void> => {
+    await percolator.close();
+    await store.close();
+  };
+  return { percolator, close };
 }
 
 /** The loading part of a process. */

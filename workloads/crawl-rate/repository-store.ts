@@ -1,0 +1,88 @@
+/**
+ * The store of the Percolator points, in which each point begins with the repository and nothing
+ * else.
+ *
+ *     embedded      loaded once, and copied for each point
+ *     any other     provided once; for each point our tables are dropped, and loaded anew
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { openPercolator, openStore, type Percolator, type StoreAddress } from '#engine';
+import { copyStore } from '../harness/stores/copy-store.ts';
+import { checkStoreName, provideStore } from '../harness/stores/index.ts';
+import { loadRepository, type LoadOptions } from './percolator/load-repository.ts';
+import { DOCUMENTS, KEYS } from './percolator/tables.ts';
+
+export interface RepositoryStore extends AsyncDisposable {
+  /** Resolves when the store has the repository and nothing else of ours. */
+  forPoint(): Promise<StoreAddress>;
+}
+
+export interface RepositoryStoreOptions {
+  /** As the user named it. */
+  readonly store: string;
+  /** Of an HBase that is started here. */
+  readonly regionServers: number;
+  /** For the embedded store. */
+  readonly folder: string;
+  /** The repository. */
+  readonly load: () => Omit<LoadOptions, 'splits'>;
+}
+
+/** @throws UsageError if the store is not available */
+export async function openRepositoryStore(
+  options: RepositoryStoreOptions,
+): Promise<RepositoryStore> {
+  const { store, regionServers, folder, load } = options;
+  if (store === 'embedded') return copying(folder, load);
+  const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
+  const { address } = provided;
+  return {
+    forPoint: async () => {
+      await onPercolator(address, async (percolator) => {
+        await dropTables(percolator);
+        await loadRepository(percolator, load());
+      });
+      return address;
+    },
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await onPercolator(address, dropTables);
+      } finally {
+        await provided[Symbol.asyncDispose]();
+      }
+    },
+  };
+}
+
+async function copying(
+  folder: string,
+  load: RepositoryStoreOptions['load'],
+): Promise<RepositoryStore> {
+  const loaded = { kind: 'embedded', folder: path.join(folder, 'repository') } as const;
+  await onPercolator(loaded, (percolator) => loadRepository(percolator, load()));
+  const copy = { kind: 'embedded', folder: path.join(folder, 'point') } as const;
+  return {
+    forPoint: async () => {
+      await rm(copy.folder, { recursive: true, force: true });
+      await copyStore(loaded.folder, copy.folder);
+      return copy;
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+async function onPercolator(
+  address: StoreAddress,
+  work: (percolator: Percolator) => Promise<void>,
+): Promise<void> {
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store });
+  await work(percolator);
+}
+
+/** Those that an earlier point has left, or an earlier run that was killed. */
+async function dropTables(percolator: Percolator): Promise<void> {
+  await percolator.dropTable(DOCUMENTS);
+  await percolator.dropTable(KEYS);
+}

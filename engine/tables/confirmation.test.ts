@@ -1,6 +1,7 @@
 /** The claims about commits to tables that are dropped meanwhile (P54). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { type Call, cell } from '../testing/index.ts';
 import { readsDefinitions, Scene } from '../testing/table-scene.ts';
 
@@ -64,6 +65,29 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     held.release();
     await scene.run(writing);
     assert.deepEqual(await scene.observe(a, 't'), ['x']);
+  });
+
+  test('a commit that gets no timestamp leaves the read in flight, and closing waits for it', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    await scene.set(a, 'old', X);
+    const held = scene.hold(a, readsDefinitions);
+    const transaction = await scene.run(a.percolator.begin());
+    transaction.set(X, 'new');
+    a.before.timestamp = () => {
+      a.before.timestamp = undefined;
+      throw new PercolatorError('STALE_SNAPSHOT', 'the horizon has passed the snapshot');
+    };
+    await assert.rejects(scene.run(transaction.commit()), { code: 'STALE_SNAPSHOT' });
+    let isClosed = false;
+    const closing = a.percolator.close().then(() => {
+      isClosed = true;
+    });
+    await scene.clock.advance(1_000);
+    assert.equal(isClosed, false, 'the read has no answer yet');
+    held.release();
+    await scene.run(closing);
   });
 
   test('commits at the same time share the read, and none is answered by a read that began before', async () => {

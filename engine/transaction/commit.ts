@@ -123,6 +123,7 @@ async function prewrite(
   const { startTimestamp, rows, strong, weak } = plan;
   const sent: RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
+  let asked: readonly [] | readonly [Promise<Timestamp>, Promise<void> | undefined] = [];
   try {
     for (const next of [rows.slice(0, 1), rows.slice(1)]) {
       if (next.length === 0) continue;
@@ -131,19 +132,26 @@ async function prewrite(
       refuseConflicts(context, conflicts);
     }
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    const [commitTimestamp] = await Promise.all([
-      nextTimestamp(context, startTimestamp),
+    asked = [
+      nextTimestamp(context, startTimestamp), // The first to fail ends the commit.
       tables.confirm([...written, ...weak]),
-    ]);
+    ];
+    const [commitTimestamp] = await Promise.all(asked);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
     const marks = notificationMutations(strong, weak, commitTimestamp);
     if (marks.length > 0) await notify(context, marks);
     return { ...plan, commitTimestamp, marks };
   } catch (error) {
+    // Only one of them may have failed: a database that is closed waits for the other.
+    if (asked.length > 0) inBackground(context, allEnded(asked));
     await rollBackQuietly(context, sent, startTimestamp);
     await cleanUpAfter(context, conflicts);
     throw error;
   }
+}
+
+async function allEnded(asked: readonly unknown[]): Promise<void> {
+  await Promise.allSettled(asked);
 }
 
 /** @throws WRITE_CONFLICT, ROLLED_BACK */

@@ -54,8 +54,8 @@ export const COMMITTING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        '      nextTimestamp(context, startTimestamp),\n',
-        '      early,\n',
+        'nextTimestamp(context, startTimestamp), // The first',
+        'early, // The first',
       ),
     ],
   },

@@ -83,21 +83,26 @@ test('a document in a wrong cluster is found', async () => {
   );
 });
 
-test('a backlog that only fills at first is no growth', () => {
-  const series = (backlog: (i: number) => number) =>
+test('a backlog that only fills at first is no growth, nor one that chance explains', () => {
+  const series = (perSample: number, backlog: (i: number) => number) =>
     Array.from({ length: 41 }, (_, i) => {
-      const completed = 10 * i;
+      const completed = perSample * i;
       return { seconds: i / 10, arrived: completed + backlog(i), completed };
     });
   const filling = growthOf(
-    series((i) => Math.min(i, 15) * 5),
-    100,
+    series(100, (i) => Math.min(i, 15) * 50),
+    1_000,
   );
   assert.equal(filling.isSaturated, false);
   const growing = growthOf(
-    series((i) => i),
-    100,
+    series(100, (i) => 10 * i),
+    1_000,
   );
   assert.equal(growing.isSaturated, true);
-  assert.ok(Math.abs(growing.perSecond - 10) < 1e-6);
+  assert.ok(Math.abs(growing.perSecond - 100) < 1e-6);
+  const few = growthOf(
+    series(10, (i) => i),
+    100,
+  );
+  assert.equal(few.isSaturated, false);
 });

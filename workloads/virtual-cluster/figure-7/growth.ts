@@ -1,6 +1,7 @@
 /**
  * Did the cluster keep up? The number of documents between arrival and cluster decides: it is
- * saturated if that number grows by more than a twentieth of the arrivals.
+ * saturated if that number grows by more than a twentieth of the arrivals, and by more than chance
+ * explains: of a hundred documents, ten more or fewer under way say nothing.
  *
  * Nothing disturbs virtual time, so short intervals suffice: only the second half of the samples
  * counts, when queues have had the time to fill.
@@ -15,10 +16,15 @@ export interface Growth {
 }
 
 const SHARE_MAX = 0.05;
+/** Standard deviations of the number that arrives in the interval. */
+const DEVIATIONS_MAX = 3;
 
 export function growthOf(series: readonly TimeSeriesRow[], perSecond: number): Growth {
   const half = series.slice(Math.floor(series.length / 2));
   const points = half.map(({ seconds, arrived, completed }) => [seconds, arrived - completed]);
   const slope = linearRegression(points).m;
-  return { isSaturated: slope > SHARE_MAX * perSecond, perSecond: slope };
+  const seconds = (half.at(-1)?.seconds ?? 0) - (half[0]?.seconds ?? 0);
+  const arrivals = perSecond * seconds;
+  const growthMax = Math.max(SHARE_MAX * arrivals, DEVIATIONS_MAX * Math.sqrt(arrivals));
+  return { isSaturated: slope * seconds > growthMax, perSecond: slope };
 }

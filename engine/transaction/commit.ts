@@ -123,7 +123,7 @@ async function prewrite(
   const { startTimestamp, rows, strong, weak } = plan;
   const sent: RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
-  let asked: readonly [] | readonly [Promise<Timestamp>, Promise<void> | undefined] = [];
+  let asked: readonly Promise<unknown>[] = [];
   try {
     for (const next of [rows.slice(0, 1), rows.slice(1)]) {
       if (next.length === 0) continue;
@@ -132,11 +132,10 @@ async function prewrite(
       refuseConflicts(context, conflicts);
     }
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    asked = [
-      nextTimestamp(context, startTimestamp), // The first to fail ends the commit.
-      tables.confirm([...written, ...weak]),
-    ];
-    const [commitTimestamp] = await Promise.all(asked);
+    const timestamp = nextTimestamp(context, startTimestamp);
+    const confirmed = tables.confirm([...written, ...weak]);
+    asked = confirmed === undefined ? [timestamp] : [timestamp, confirmed];
+    const [commitTimestamp] = await Promise.all([timestamp, confirmed]);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
     const marks = notificationMutations(strong, weak, commitTimestamp);
     if (marks.length > 0) await notify(context, marks);

@@ -54,8 +54,8 @@ export const COMMITTING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'nextTimestamp(context, startTimestamp), // The first',
-        'early, // The first',
+        'const timestamp = nextTimestamp(context, startTimestamp);',
+        'const timestamp = early;',
       ),
     ],
   },

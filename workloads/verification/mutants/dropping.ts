@@ -49,8 +49,8 @@ export const DROPPING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '      tables.confirm([...written, ...weak]),\n',
-        '      written.length < 0 ? tables.confirm(weak) : undefined,\n',
+        'const confirmed = tables.confirm([...written, ...weak]);',
+        'const confirmed = written.length < 0 ? tables.confirm(weak) : undefined;',
       ),
     ],
   },

@@ -11,7 +11,7 @@ import { type BrokerUpdate, type Scale, SCALES } from './model/index.ts';
 export type SystemName = StoreKind | 'functions' | 'frames';
 export type StoreKind = StoreAddress['kind'];
 
-export const STORE_KINDS: readonly StoreKind[] = ['embedded', 'emulator', 'hbase', 'cloud'];
+const STORE_KINDS: readonly StoreKind[] = ['embedded', 'emulator', 'hbase', 'cloud'];
 export const SYSTEMS: readonly SystemName[] = [...STORE_KINDS, 'functions', 'frames'];
 
 export interface Plan extends Durations {

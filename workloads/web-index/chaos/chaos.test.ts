@@ -89,10 +89,10 @@ test('workers killed while a crawl loads lose nothing, and export nothing twice'
   await using percolator = await openPercolator({ folder });
   await createTables(percolator);
   const loaded = loadCrawl(percolator, captures, { inFlight: 4 });
-  let appliedAtKill = 0;
+  const appliedAtKill: number[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     await sleep(random.integer(50, 500));
-    appliedAtKill = fleet.serving.applied;
+    appliedAtKill.push(fleet.serving.applied);
     await fleet.killOldest();
     assert.deepEqual(await checkLive(percolator), []);
   }
@@ -103,5 +103,7 @@ test('workers killed while a crawl loads lose nothing, and export nothing twice'
   await worker.idle();
   const { serving } = fleet;
   assert.deepEqual(await checkAtRest(percolator, { captures, serving }), []);
-  assert.ok(serving.applied > appliedAtKill, 'there was work left at the last kill');
+  // A fast machine may be done before the last one.
+  const during = appliedAtKill.filter((applied) => applied < serving.applied);
+  assert.ok(during.length > 0, 'there was work left at a kill');
 });

@@ -131,7 +131,7 @@ function targetsOf(
   steady: number,
 ): readonly Target[] {
   const { check, settled, arrivals } = result;
-  const since = isOfServers(result) ? 'the failure was detected' : 'the kill';
+  const since = isOfServers(result) ? 'it was detected' : 'the failure';
   const tookSeconds =
     recovery?.recoveredAt === undefined
       ? undefined
@@ -152,7 +152,7 @@ function targetsOf(
       target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${since}`,
       measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
       ...(steady < 100 * SHARE
-        ? { met: null, reason: `only ${steady.toFixed(0)} % was completed before the kill` }
+        ? { met: null, reason: `only ${steady.toFixed(0)} % was completed before the failure` }
         : { met: tookSeconds !== undefined && tookSeconds <= TARGET_RECOVERY_SECONDS }),
     },
     {
@@ -178,18 +178,18 @@ function marksTable(
   const rows: readonly (readonly [string, number | null, string])[] = [
     ['capacity', capacity ?? null, 'documents/s'],
     ['offered', perSecond, 'documents/s'],
-    ['completed before the kill', steady, '% of the rate'],
-    ['killed', killed, 's'],
-    ['detected, after the kill', since(detected), 's'],
-    ['all regions served again, after the kill', since(reassigned), 's'],
-    ['95 % of the rate is back, after the kill', since(back), 's'],
+    ['completed before the failure', steady, '% of the rate'],
+    ['failed', killed, 's'],
+    ['detected, after the failure', since(detected), 's'],
+    ['all regions served again, after the failure', since(reassigned), 's'],
+    ['95 % of the rate is back, after the failure', since(back), 's'],
     [
       '95 % of the rate is back, after detection',
       back === undefined || detected === undefined ? null : back - detected,
       's',
     ],
-    ['started again, after the kill', since(started), 's'],
-    ['back, after the kill', since(returned), 's'],
+    ['started again, after the failure', since(started), 's'],
+    ['back, after the failure', since(returned), 's'],
     ['regions of the killed servers', regions, ''],
     ['lowest second', recovery?.lowestPercent ?? null, '% of the rate'],
     ['seconds below 95 %', recovery?.secondsBelow ?? null, 's'],
@@ -205,23 +205,23 @@ function marksTable(
     caption:
       'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
       `the servers came back. The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
-      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the kill to the end.`,
+      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the failure to the end.`,
     columns: ['what', 'value', 'unit'],
     rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
   };
 }
 
 const COUNTER_NAMES = {
-  conflicts: 'conflicts since the kill',
-  unknown: 'commits without an answer since the kill',
-  rolledForward: "others' locks rolled forward since the kill",
-  rolledBack: "others' locks rolled back since the kill",
+  conflicts: 'conflicts since the failure',
+  unknown: 'commits without an answer since the failure',
+  rolledForward: "others' locks rolled forward since the failure",
+  rolledBack: "others' locks rolled back since the failure",
 } as const;
 
 function transactionsTable({ arrivals, fromMs, marks, check }: FailoverResult): ResultTable {
   const at = (seconds: number): number => fromMs + 1000 * seconds;
   const killedMs = at(marks.killed);
-  const atKill = ['in flight at the kill', ...inOrder(endsOf(arrivals, killedMs))];
+  const atKill = ['in flight at the failure', ...inOrder(endsOf(arrivals, killedMs))];
   const until =
     marks.reassigned === undefined ? [] : inOrder(endsOf(arrivals, killedMs, at(marks.reassigned)));
   return {
@@ -267,22 +267,46 @@ function secondsTable(seconds: readonly Second[]): ResultTable {
   };
 }
 
+/** Between two numbers on the axis of time. */
+const STEPS_SECONDS = [5, 10, 20, 30, 60, 120, 300];
 const PAPERS_CURVE =
   'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
   'old level when the killed ones are back. ';
 
 /** Letters, because words would lie over each other. */
-function lettersOf({ marks }: FailoverResult): readonly (readonly [string, string, number])[] {
+function lettersOf({
+  plan,
+  marks,
+}: FailoverResult): readonly (readonly [string, string, number])[] {
   const { killed, detected, reassigned, started, returned } = marks;
-  const named = { killed, 'found dead': detected, reassigned, 'started again': started };
-  return Object.entries({ ...named, back: returned }).flatMap(([name, at], i) =>
-    at === undefined ? [] : [['KDRSB'.charAt(i), name, at] as const],
+  const [failed, again] = plan.pause ? ['stopped', 'went on'] : ['killed', 'started again'];
+  const all = [
+    ['F', failed, killed],
+    ['D', 'found dead', detected],
+    ['R', 'reassigned', reassigned],
+    ['S', again, started],
+    ['B', 'back', returned],
+  ] as const;
+  return all.flatMap(([letter, name, at]) =>
+    at === undefined ? [] : [[letter, name, at] as const],
   );
 }
 
+/** The letters, and seconds in between where they do not lie over a letter. */
 function axisOfMarks(result: FailoverResult): ResultChart['x'] {
-  const ticks = lettersOf(result).map(([label, , at]) => ({ at, label }));
-  return { title: 'Seconds since the measurement began', scale: 'linear', ticks };
+  const { before, down, after } = result.plan;
+  const total = before + down + after;
+  const letters = lettersOf(result).map(([label, , at]) => ({ at, label }));
+  const step = STEPS_SECONDS.find((one) => total / one <= 8) ?? 300;
+  const seconds = Array.from({ length: Math.floor(total / step) + 1 }, (_, i) => i * step);
+  const isFree = (at: number): boolean =>
+    letters.every((letter) => Math.abs(letter.at - at) > total / 30);
+  const ticks = seconds.filter(isFree).map((at) => ({ at, label: String(at) }));
+  return {
+    title: 'Seconds since the measurement began',
+    scale: 'linear',
+    ticks: [...ticks, ...letters],
+  };
 }
 
 function marksInWords(result: FailoverResult): string {

@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises';
 import { durabilityOf, fsck, openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../harness/processes/index.ts';
 import { copyStore } from '../../harness/stores/copy-store.ts';
-import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
+import { provideEmptyStore } from '../../harness/stores/empty-stores.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
 import type { StoreKind } from '../plan.ts';
@@ -43,7 +43,7 @@ export async function openPercolatorDatabase(
 ): Promise<LoadedDatabase> {
   const { kind, store, regionServers, folder, copyOf, processes, signal } = options;
   await using cleanup = new AsyncDisposableStack();
-  const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
+  const provided = await provideEmptyStore(store, { folder }, { regionServers });
   cleanup.use(provided);
   if (provided.address.kind === 'embedded') {
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));

@@ -1,13 +1,15 @@
 /**
  * The tables of the clustering on Percolator.
  *
- *     documents   row: document id   document (observed), cluster: the id of its representative
- *     keys        row: n/key          representative: that of the cluster of the n-th key
+ *     crawl-documents   row: document id   document (observed), cluster: the id of its representative
+ *     crawl-keys        row: n/key         representative: that of the cluster of the n-th key
+ *
+ * Their names are the experiment's own: in a store of the user's, runs drop them.
  */
 import type { CellAddress, Percolator } from '#engine';
 
-export const DOCUMENTS = 'documents';
-export const KEYS = 'keys';
+export const DOCUMENTS = 'crawl-documents';
+export const KEYS = 'crawl-keys';
 export const DOCUMENT = 'document';
 export const CLUSTER = 'cluster';
 export const REPRESENTATIVE = 'representative';

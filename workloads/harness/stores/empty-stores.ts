@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type Bigtable, decorate, openStore } from '#engine';
 import { UsageError } from '#results';
-import { checkStoreName, provideStore } from './index.ts';
+import { checkStoreName, type ProvidedStore, type ProvideOptions, provideStore } from './index.ts';
 
 export const STORES = ['embedded', 'emulator'] as const;
 
@@ -26,17 +26,41 @@ async function emptyEmbedded(parent: string): Promise<Bigtable> {
 }
 
 async function emptyEmulator(): Promise<Bigtable> {
-  const provided = await provideStore(checkStoreName('emulator'), { folder: '' });
+  const provided = await provideEmptyStore('emulator', { folder: '' });
   const store = await openStore(provided.address);
-  if ((await store.listTables()).length > 0) {
-    await store.close();
-    throw new UsageError('The emulator that BIGTABLE_EMULATOR_HOST names already holds tables.');
-  }
   return closingWith(store, async () => {
-    for (const table of await store.listTables()) await store.dropTable(table);
     await store.close();
     await provided[Symbol.asyncDispose]();
   });
+}
+
+/**
+ * The store of a script that loads a database of its own. One that was not started here must hold
+ * no table, because the script would write into it, and holds none at the end.
+ * @throws UsageError as `provideStore`, and if the store holds a table
+ */
+export async function provideEmptyStore(
+  name: string,
+  embedded: Parameters<typeof provideStore>[1],
+  options?: ProvideOptions,
+): Promise<ProvidedStore> {
+  const provided = await provideStore(checkStoreName(name), embedded, options);
+  const { address, serverPids } = provided;
+  if (address.kind === 'embedded' || serverPids.length > 0) return provided;
+  await using store = await openStore(address);
+  const [table] = await store.listTables();
+  if (table !== undefined) {
+    throw new UsageError(
+      `--store must be a store without tables, since this script loads its own, but ${name} has ${table}.`,
+    );
+  }
+  return { ...provided, [Symbol.asyncDispose]: () => dropAll(provided) };
+}
+
+async function dropAll(provided: ProvidedStore): Promise<void> {
+  await using _ = provided;
+  await using store = await openStore(provided.address);
+  for (const table of await store.listTables()) await store.dropTable(table);
 }
 
 /** `store`, with its way of closing replaced by `close`, which runs once. */

@@ -42,9 +42,8 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
       passed: true,
       detail:
         `all ${documents} documents that were clustered are in the clusters that the reference finds in commit order, ` +
-        'none twice; where the cluster kept up none is missing; calls, utilisation and queues keep their laws; the ' +
-        `${formatCount(sum(points.map((one) => one.result.judged)))} transactions that touched a sample of rows satisfy ` +
-        'snapshot isolation, and every change in it was observed',
+        'none twice; where the cluster kept up none is missing; calls, utilisation and queues keep their laws; ' +
+        judgedWords(sum(points.map((one) => one.result.judged))),
     },
     tables: [
       ratesTable(result),
@@ -56,6 +55,13 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
     charts: [chartOf(result)],
     targets: [],
   };
+}
+
+/** A cluster that did not come to rest has a history that is not judged. */
+function judgedWords(transactions: number): string {
+  return transactions === 0
+    ? 'no history was judged, because no cluster came to rest'
+    : `the ${formatCount(transactions)} transactions that touched a sample of rows satisfy snapshot isolation, and every change in it was observed`;
 }
 
 /** By rate, with the repository that all rates have. */

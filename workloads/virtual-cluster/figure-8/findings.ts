@@ -89,7 +89,7 @@ function costsTable(cases: readonly MeasuredCase[]): ResultTable {
     caption:
       'Calls and cells of one operation, in both directions, and the time of a core of the server. A commit is a ' +
       'conditional mutation, because it must find its lock; the paper counts it as a write.',
-    columns: ['operation', 'calls', 'of one operation', 'cells', 'core of the server'],
+    columns: ['operation', 'kind of call', 'calls', 'cells', 'core of the server, µs'],
     rows: cases.flatMap(({ name, operations, usage }) =>
       KINDS.flatMap(([kind, words]) => {
         const { sent, cells, serverUs } = usage.calls[kind];

@@ -20,7 +20,8 @@ import {
 } from '#harness';
 import { openBatchEngine } from '../../harness/batch-engines.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
-import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
+import { provideEmptyStore } from '../../harness/stores/empty-stores.ts';
+import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf } from './findings.ts';
 import { measureBatch } from './measure-batch.ts';
 import { measurePipeline } from './measure-pipeline.ts';
@@ -101,7 +102,7 @@ await runExperiment(
       perSecond: rate,
     };
     const embedded = { folder: path.join(work, 'tables'), fsync: !noFsync };
-    await using store = await provideStore(checkStoreName(name), embedded);
+    await using store = await provideEmptyStore(name, embedded);
     const point = (folder: string) => ({ crawl, schedule, signal, work: path.join(work, folder) });
     progress.phase('loading the repository through observers', 0);
     const pipeline = await measurePipeline(point('observers'), store.address, () =>

@@ -13,6 +13,7 @@ import {
   type SharedDatabase,
   SERVICE_PROGRAMS,
   type ServiceOptions,
+  stopFor,
 } from '../harness/processes/index.ts';
 import type { Parts } from './victims.ts';
 import type { Clustered, WorkerProcessOptions } from './worker-process.ts';
@@ -79,8 +80,9 @@ export class EngineProcesses implements Parts {
     if (member !== undefined) await this.#crew.kill(member);
   }
 
-  pause(name: string): void {
-    this.#members.get(name)?.signal('SIGSTOP');
+  pause(name: string, forMs: number): void {
+    const member = this.#members.get(name);
+    if (member !== undefined) void stopFor(member.pid, forMs);
   }
 
   resume(name: string): void {

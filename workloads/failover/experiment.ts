@@ -273,7 +273,7 @@ async function fail(
   await sleepUntil(fromMs + 1000 * plan.before, signal);
   const killedMs = monotonicMs();
   const countersAtKill = countersOf(running);
-  if (plan.pause) for (const name of killed) parts.pause(name);
+  if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
   else await Promise.all(killed.map((name) => parts.kill(name)));
   progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
   if (plan.kill === 'workers') await findUntold(running);

@@ -14,7 +14,8 @@ import { shuffled } from '../harness/shuffled.ts';
 /** A system of processes with names. */
 export interface Parts {
   kill(name: string): Promise<void>;
-  pause(name: string): void;
+  /** Until `resume`, and if this program is killed meanwhile, for no longer than `forMs`. */
+  pause(name: string, forMs: number): void;
   resume(name: string): void;
   /** Resolves when it is ready, as far as that is known. Nothing happens if it runs. */
   start(name: string): Promise<void>;

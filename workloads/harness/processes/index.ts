@@ -12,3 +12,4 @@ export {
 } from './database.ts';
 export { type End, Member } from './member.ts';
 export { serve, tellParent } from './serve.ts';
+export { stopFor } from './stop-for.ts';

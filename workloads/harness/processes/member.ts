@@ -101,7 +101,7 @@ export class Member {
     return end;
   }
 
-  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  signal(signal: 'SIGKILL' | 'SIGCONT'): void {
     this.#child.kill(signal);
   }
 

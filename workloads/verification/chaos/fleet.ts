@@ -4,7 +4,6 @@
  * A process that is killed here comes back as the next life of its slot. A process that ends on its
  * own is a violation, whatever the reason; it is restarted nevertheless.
  */
-import { execa } from 'execa';
 import { systemClock } from '#engine';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
 import type { Violation } from '../judges/index.ts';
@@ -13,6 +12,7 @@ import {
   Member,
   SERVICE_PROGRAMS,
   type ServiceOptions,
+  stopFor,
 } from '../../harness/processes/index.ts';
 import type { Fault, Pause } from './faults.ts';
 import type { ProcessOptions } from './messages.ts';
@@ -206,22 +206,6 @@ export class Fleet implements AsyncDisposable {
       life.isPaused = false;
     });
   }
-}
-
-/**
- * Stops a process for a while, from a separate shell that outlives this program. If this program is
- * killed meanwhile, the process must continue, to find its parent gone; otherwise it would stay
- * stopped for ever.
- */
-async function stopFor(pid: number, forMs: number): Promise<void> {
-  const script = 'kill -STOP "$1"; sleep "$2"; kill -CONT "$1"';
-  const seconds = String(forMs / 1_000);
-  await execa('sh', ['-c', script, 'stop', String(pid), seconds], {
-    stdio: 'ignore',
-    detached: true,
-    cleanup: false,
-    reject: false, // The process may have been killed meanwhile.
-  });
 }
 
 /**

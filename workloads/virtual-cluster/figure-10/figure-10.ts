@@ -19,7 +19,7 @@ export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
   readonly seed: number;
   readonly load: number;
-  /** Seconds from the begin until the kill, and from there to the end. */
+  /** Seconds from the beginning of the load to the kill, and from the kill to the end. */
   readonly before: number;
   readonly after: number;
   readonly variants: readonly Variant[];

@@ -48,7 +48,7 @@ test('above its capacity a cluster is saturated, and completes what it can', asy
   const [some, more] = [await run(3_500), await run(5_000)];
   assert.equal(some.growth.isSaturated, true);
   assert.deepEqual([...some.wrong, ...more.wrong], []);
-  // What is offered on top neither helps nor harms.
+  // More documents than the cluster can do neither help it nor slow it down.
   assert.ok(Math.abs(more.completedPerSecond / some.completedPerSecond - 1) < 0.15);
   const server = some.usage.kinds.find(({ kind }) => kind === 'tablet server');
   assert.ok(server !== undefined && server.coresMax > 0.9);

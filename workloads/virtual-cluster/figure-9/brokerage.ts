@@ -32,7 +32,7 @@ export interface BrokeragePlan {
   readonly seconds: number;
   /** Whether all tables are read and checked at the end. */
   readonly isChecked: boolean;
-  /** Runs next to the load from its begin on; for failures. */
+  /** Begins with the load and runs beside it: lets machines fail. */
   readonly disturb?: (cluster: Cluster, beginMs: number) => Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export interface BrokerageResult {
   readonly transactions: number;
   readonly conflicts: number;
   readonly keptUp: boolean;
-  /** Moments at which a Trade-Result ended, in seconds since the begin. */
+  /** Moments at which a Trade-Result ended, in seconds since the load began. */
   readonly endedAt: readonly number[];
   /** The tablet with the most rows read and written, and its share of all of them. */
   readonly hottest: { readonly table: string; readonly share: number };

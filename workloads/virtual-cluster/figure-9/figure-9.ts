@@ -162,7 +162,7 @@ function headlineOf(
   return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much. ${bendOf(points)}`;
 }
 
-/** The first load that costs more than the first one, and what was busiest then. */
+/** The first load at which a transaction costs more than at the lowest, and what was busiest then. */
 function bendOf(points: readonly LoadPoint[]): string {
   const [first] = points;
   if (first === undefined) return '';

@@ -15,7 +15,7 @@ export type ToPipeline =
   | { readonly kind: 'load' }
   /** Recrawls before this number have arrived. */
   | { readonly kind: 'arrived'; readonly end: number }
-  /** Those before this number are not counted; answers nothing. */
+  /** Recrawls with a smaller number are not counted. There is no answer. */
   | { readonly kind: 'count from'; readonly arrival: number }
   /** No more arrive: answers at rest. */
   | { readonly kind: 'finish' };

@@ -93,11 +93,27 @@ test('--store emulator loads the repository anew for each point, and drops it at
   );
 });
 
+test('--sweep repository says what a document costs in a small repository and in a larger one', async () => {
+  const out = path.join(folder, 'sweep');
+  const options = ['--sweep', 'repository', '--profile', 'smoke', '--repeats', '2'];
+  const { exitCode, stdout, stderr } = await run(...options, '--out', out);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  assert.match(stderr, /^Plan: new documents at full speed in 2 repositories of up to 2,000 /m);
+  const { experiment, findings, points } = readRunRecord(out);
+  assert.equal(experiment, 'crawl-rate-repository');
+  assert.equal(points.length, 0);
+  const [small, large] = findings?.tables[0]?.rows ?? [];
+  assert.deepEqual([small?.slice(0, 1), large?.slice(0, 1)], [['1,000'], ['2,000']]);
+  for (const cost of [small?.at(-1), large?.at(-1)]) assert.ok(Number(cost) > 0);
+  assert.match(stdout, /^ +not judged +cost of a document by the size of the repository: /m);
+});
+
 describe('bad input', () => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown option', ['--ratse', '1'], /--ratse/],
     ['a rate of zero', ['--rates', '0'], /--rates.*"0"/],
     ['a repository that is too small', ['--repository', '10'], /--repository.*"10"/],
+    ['rates in a sweep', ['--sweep', 'repository', '--rates', '5'], /--rates .*--sweep rates/],
     ['an unknown size', ['--profile', 'huge'], /--profile.*"huge"/],
     ['a crawl that is not there', ['--input', 'no-such-file.warc.gz'], /--input.*no-such-file/],
   ];

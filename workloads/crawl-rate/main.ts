@@ -9,6 +9,8 @@ import {
   number,
   numberList,
   onlyWith,
+  type Option,
+  type Plan,
   regionServersOption,
   repeatsOption,
   runExperiment,
@@ -26,6 +28,8 @@ import { measureFigure7 } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
 import { arrivalSeconds } from './prepared.ts';
+import { sweepFindings } from './repository-sweep-findings.ts';
+import { SWEEP, sweepPlan, sweepRepository } from './repository-sweep.ts';
 import { summaryTable } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');
@@ -34,6 +38,9 @@ const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sam
  * output of a run.
  */
 const DISK_FACTOR = 6;
+
+/** An option that a sweep of the repository has no use for. */
+const ofFigure = <T>(option: Option<T>): Option<T> => onlyWith({ sweep: ['rates'] }, option);
 
 await runExperiment(
   {
@@ -44,27 +51,38 @@ await runExperiment(
       'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Prints a table and writes a report.',
     sizes: SIZES,
     options: {
-      store: storeOption(),
+      sweep: choice({
+        choices: ['rates', 'repository'],
+        description:
+          'what changes from point to point; repository asks what a document costs at full speed in repositories of 10,000 documents to --repository, on Percolator alone',
+        default: 'rates',
+      }),
+      store: ofFigure(storeOption()),
       regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),
       repository: integer({
-        description: 'documents in the repository before the crawl',
+        description:
+          'documents in the repository before the crawl; with --sweep repository, in the largest one',
         min: 1_000,
         max: 20_000_000,
       }),
-      rates: numberList({
-        description: 'crawl rates; each is a point of both curves',
-        unit: '% of the repository per hour',
-        min: 1e-3,
-        max: 1e9,
-      }),
-      seconds: secondsOption('each point on Percolator'),
-      warmUp: warmUpOption('each point on Percolator'),
-      batchSeconds: number({
-        description: 'measured time of each point on MapReduce; at least five runs are measured',
-        unit: 'seconds',
-        min: 0.1,
-        max: 86_400,
-      }),
+      rates: ofFigure(
+        numberList({
+          description: 'crawl rates; each is a point of both curves',
+          unit: '% of the repository per hour',
+          min: 1e-3,
+          max: 1e9,
+        }),
+      ),
+      seconds: ofFigure(secondsOption('each point on Percolator')),
+      warmUp: ofFigure(warmUpOption('each point on Percolator')),
+      batchSeconds: ofFigure(
+        number({
+          description: 'measured time of each point on MapReduce; at least five runs are measured',
+          unit: 'seconds',
+          min: 0.1,
+          max: 86_400,
+        }),
+      ),
       repeats: repeatsOption('each point'),
       seed: seedOption('the documents, the arrivals and the order of points'),
       concurrency: integer({
@@ -74,41 +92,56 @@ await runExperiment(
         min: 1,
         max: 10_000,
       }),
-      processes: integer({
-        description:
-          'worker processes; oracle, lock service and loader are then separate processes too',
-        defaultText: 'one process for everything',
-        min: 1,
-        max: 64,
-      }),
+      processes: ofFigure(
+        integer({
+          description:
+            'worker processes; oracle, lock service and loader are then separate processes too',
+          defaultText: 'one process for everything',
+          min: 1,
+          max: 64,
+        }),
+      ),
       ...ENGINE_OPTIONS,
-      batch: choice({
-        choices: BATCH_ENGINES,
-        description:
-          'what runs the batch; hadoop and spark need tens of seconds for each run, so low rates and --batch-seconds of minutes suit them',
-        default: 'local',
-      }),
-      workers: integer({
-        description: 'worker processes of the batch',
-        default: availableParallelism(),
-        defaultText: 'one per core',
-        min: 1,
-        max: 64,
-      }),
-      documentBytes: integer({
-        description: 'size of a document with its keys and address; 1024 is what the paper implies',
-        default: 1024,
-        min: 120,
-        max: 65_536,
-        unit: 'bytes',
-      }),
-      input: inputFile({
-        description: 'a real crawl (WARC, also .gz) that both systems cluster as well',
-        default: SAMPLE,
-        defaultText: "442 pages of SQLite's documentation, part of this project",
-      }),
+      batch: ofFigure(
+        choice({
+          choices: BATCH_ENGINES,
+          description:
+            'what runs the batch; hadoop and spark need tens of seconds for each run, so low rates and --batch-seconds of minutes suit them',
+          default: 'local',
+        }),
+      ),
+      workers: ofFigure(
+        integer({
+          description: 'worker processes of the batch',
+          default: availableParallelism(),
+          defaultText: 'one per core',
+          min: 1,
+          max: 64,
+        }),
+      ),
+      documentBytes: ofFigure(
+        integer({
+          description:
+            'size of a document with its keys and address; 1024 is what the paper implies',
+          default: 1024,
+          min: 120,
+          max: 65_536,
+          unit: 'bytes',
+        }),
+      ),
+      input: ofFigure(
+        inputFile({
+          description: 'a real crawl (WARC, also .gz) that both systems cluster as well',
+          default: SAMPLE,
+          defaultText: "442 pages of SQLite's documentation, part of this project",
+        }),
+      ),
     },
     examples: [
+      {
+        command: './run.sh bench:crawl-rate --sweep repository --repository 2000000 --repeats 3',
+        does: 'what a document costs among ten thousand and among two million',
+      },
       {
         command: './run.sh bench:crawl-rate --profile standard',
         does: 'a million documents, two repeats',
@@ -126,25 +159,38 @@ await runExperiment(
         does: 'shows the duplicates of your own crawl in the report',
       },
     ],
-    plan: (options) => ({
-      about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${options.repeats} of each`,
-      seconds: expectedSeconds(options),
-      diskBytes: diskBytes(options),
-      parameters: { ...parametersOf(options), input: path.basename(options.input) },
-      store: describeStore(options.store),
-      limitations: limitationsOf(options),
-    }),
+    variant: ({ sweep }) => (sweep === 'rates' ? undefined : SWEEP),
+    plan: (options) => (options.sweep === 'rates' ? figurePlan(options) : sweepPlan(options)),
     summary: summaryTable,
   },
   async (options, measuring) => {
-    await measureFigure7({ ...options, engine: engineValuesOf(options) }, measuring);
+    const plan = { ...options, engine: engineValuesOf(options) };
+    if (options.sweep === 'repository') {
+      return sweepFindings(await sweepRepository(plan, measuring));
+    }
+    await measureFigure7(plan, measuring);
     return null;
   },
 );
+type Options = Size & {
+  readonly documentBytes: number;
+  readonly batch: BatchEngineName;
+  readonly store: string;
+  readonly input: string;
+};
 
-function diskBytes(
-  options: Size & { readonly documentBytes: number; readonly batch: BatchEngineName },
-): number {
+function figurePlan(options: Options): Plan {
+  return {
+    about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${options.repeats} of each`,
+    seconds: expectedSeconds(options),
+    diskBytes: diskBytes(options),
+    parameters: { ...parametersOf(options), input: path.basename(options.input) },
+    store: describeStore(options.store),
+    limitations: limitationsOf(options),
+  };
+}
+
+function diskBytes(options: Options): number {
   const { repository, rates, seconds, documentBytes } = options;
   const arriving = documentsPerSecond(repository, Math.max(...rates));
   const documents = DISK_FACTOR * (repository + arriving * seconds);

@@ -47,6 +47,10 @@ export interface Experiment<O extends Options, S extends object> {
   readonly name?: string;
   /** The subject of its page; null for an experiment that has points instead of findings. */
   readonly subject: Subject | null;
+  /** The name and the subject of a run whose options ask another question; undefined if not. */
+  readonly variant?: (
+    options: Sized<O, S>,
+  ) => { readonly name: string; readonly subject: Subject } | undefined;
   readonly description: string;
   readonly sizes: Sizes<S>;
   readonly options: O;
@@ -100,9 +104,10 @@ export async function runExperiment<const O extends Options, S extends object>(
     await experiment.refuse?.(settings);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
     process.stderr.write(`${planLine(plan, out)}\n`);
-    const header = { ...headerOf(plan, settings), experiment: name, commandLine, signal };
-    const { subject } = experiment;
-    const { run, page } = await recordRun(out, { ...header, subject }, (recording) =>
+    const asked = experiment.variant?.(settings) ?? { name, subject: experiment.subject };
+    const described = { experiment: asked.name, subject: asked.subject, commandLine, signal };
+    const header = { ...headerOf(plan, settings), ...described };
+    const { run, page } = await recordRun(out, header, (recording) =>
       measureIn(path.join(out, 'work'), (surroundings) =>
         measure(settings, { ...recording, ...surroundings, signal }),
       ),

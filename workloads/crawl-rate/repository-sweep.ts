@@ -1,0 +1,160 @@
+/**
+ * `--sweep repository`: does the cost of a document depend on the size of the repository?
+ *
+ * A batch pays for the whole repository, an incremental system for the document alone (section 1).
+ * That holds only if the storage under it costs the same at every size.
+ *
+ *   1. For each size, load the repository into an embedded store of its own, and note the time.
+ *   2. For each repeat, each size in random order: copy the store, cluster a few new documents to
+ *      warm up, then measure as many at each size, at full speed, and check the partition.
+ *
+ * Everything runs in one process, so its processor time is that of loader, engine, storage and
+ * oracle together.
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { createRandom, openPercolator, openStore } from '#engine';
+import { counted, type Measuring, type Plan as ExperimentPlan } from '#harness';
+import { settingsOf } from '../harness/engine-settings.ts';
+import { shuffled } from '../harness/shuffled.ts';
+import { copyStore } from '../harness/stores/copy-store.ts';
+import { describeStore } from '../harness/stores/index.ts';
+import { crawlDocuments, keyed, openCrawl } from './clustering-loop.ts';
+import { clusterOneByOne } from './documents/index.ts';
+import { loadRepository } from './percolator/load-repository.ts';
+import type { Plan } from './plan.ts';
+
+/** What was measured at one size. */
+export interface SweepPoint {
+  readonly repository: number;
+  readonly loadSeconds: number;
+  readonly turns: readonly SweepTurn[];
+}
+
+/** One repeat of one size. */
+export interface SweepTurn {
+  readonly documents: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
+
+export type SweepPlan = Pick<Plan, 'repository' | 'repeats' | 'seed' | 'concurrency' | 'engine'>;
+
+/** The smallest size of a sweep, and the factor from one size to the next. */
+const SMALLEST = 10_000;
+const FACTOR = 10;
+/** New documents, as a part of the smallest repository: more of them would be another repository. */
+const WARM_UP_PART = 0.1;
+const MEASURED_PART = 0.4;
+
+/** Guesses for the plan. */
+const LOADED_PER_SECOND = 20_000;
+const CHECKED_PER_SECOND = 25_000;
+const BYTES_PER_DOCUMENT = 2_500;
+
+/** What a run that sweeps asks. */
+export const SWEEP = {
+  name: 'crawl-rate-repository',
+  subject: {
+    kicker: 'Percolator paper, section 1',
+    title: 'What a document costs, by the size of the repository',
+  },
+} as const;
+
+export function sweepPlan({
+  repository,
+  repeats,
+}: Pick<Plan, 'repository' | 'repeats'>): ExperimentPlan {
+  const sizes = sweptSizes(repository);
+  const all = sizes.reduce((sum, size) => sum + size, 0);
+  return {
+    about: `new documents at full speed in ${counted(sizes.length, 'repositories')} of up to ${counted(repository, 'documents')}, ${repeats} times each`,
+    seconds: 2 + all / LOADED_PER_SECOND + (repeats * all) / CHECKED_PER_SECOND,
+    diskBytes: (all + repository) * BYTES_PER_DOCUMENT,
+    store: describeStore('embedded'),
+    limitations: [
+      'One process does everything, so the processor time includes that of the loader and of the oracle.',
+      'A turn ends with few new documents, so that the smallest repository stays about as small as it was.',
+    ],
+  };
+}
+
+/** From 10,000 documents by factors of ten to the given size; of a smaller one, it and its half. */
+function sweptSizes(largest: number): readonly number[] {
+  const sizes = [];
+  for (let size = SMALLEST; size < largest; size *= FACTOR) sizes.push(size);
+  return [...(sizes.length > 0 ? sizes : [Math.floor(largest / 2)]), largest];
+}
+
+/** @throws if a check fails: the cost of a wrong answer is meaningless */
+export async function sweepRepository(
+  plan: SweepPlan,
+  { work, progress, signal }: Pick<Measuring, 'work' | 'progress' | 'signal'>,
+): Promise<readonly SweepPoint[]> {
+  const sizes = sweptSizes(plan.repository);
+  const folderOf = (size: number): string => path.join(work, `repository-${size}`);
+  const loads = new Map<number, number>();
+  const turns = new Map<number, SweepTurn[]>(sizes.map((size) => [size, []]));
+  progress.phase('loading repositories', sizes.length, 'sizes');
+  for (const size of sizes) {
+    loads.set(size, await secondsToLoad(folderOf(size), size, plan.seed));
+    progress.update(loads.size);
+    signal.throwIfAborted();
+  }
+  const random = createRandom(plan.seed).fork('sweep');
+  const order = Array.from({ length: plan.repeats }, () => shuffled(random, sizes)).flat();
+  progress.phase('clustering new documents', order.length, 'turns');
+  for (const [done, size] of order.entries()) {
+    const copy = path.join(work, 'copy');
+    await copyStore(folderOf(size), copy);
+    turns.get(size)?.push(await measureTurn(copy, size, { plan, sizes, signal }));
+    await rm(copy, { recursive: true });
+    progress.update(done + 1);
+  }
+  return sizes.map((repository) => ({
+    repository,
+    loadSeconds: loads.get(repository) ?? Number.NaN,
+    turns: turns.get(repository) ?? [],
+  }));
+}
+
+/** The time of the load alone, without that of finding out what belongs together. */
+async function secondsToLoad(folder: string, size: number, seed: number): Promise<number> {
+  await using store = await openStore({ kind: 'embedded', folder });
+  await using percolator = await openPercolator({ store });
+  const documents = crawlDocuments(size, seed);
+  const partition = clusterOneByOne(keyed(documents, 0, size));
+  const beganMs = performance.now();
+  await loadRepository(percolator, { documents: documents.range(0, size), partition });
+  return (performance.now() - beganMs) / 1_000;
+}
+
+async function measureTurn(
+  folder: string,
+  size: number,
+  context: {
+    readonly plan: SweepPlan;
+    readonly sizes: readonly number[];
+    readonly signal: AbortSignal;
+  },
+): Promise<SweepTurn> {
+  const { plan, sizes, signal } = context;
+  const { concurrency, engine, seed } = plan;
+  const smallest = sizes[0] ?? size;
+  await using store = await openStore({ kind: 'embedded', folder });
+  await using crawl = await openCrawl(store, {
+    settings: settingsOf(engine),
+    documents: crawlDocuments(size, seed),
+    scanners: engine.scanners,
+    concurrency,
+  });
+  const part = (share: number) => ({ count: Math.ceil(share * smallest), concurrency, signal });
+  await crawl.run(part(WARM_UP_PART));
+  const before = process.cpuUsage();
+  const { done, seconds } = await crawl.run(part(MEASURED_PART));
+  const { user, system } = process.cpuUsage(before);
+  const check = await crawl.check();
+  if (!check.passed) throw new Error(`${size} documents: there are no numbers: ${check.detail}`);
+  return { documents: done, seconds, cpuSeconds: (user + system) / 1e6 };
+}

@@ -155,6 +155,12 @@ export interface Manifest {
    * Default false.
    */
   readonly batches?: boolean | undefined;
+  /**
+   * How long after it was sent a call may still be applied, at most, in milliseconds, whether its
+   * caller waits for it or not. Collectors wait for at least as long (P66). Absent: the storage does
+   * not know, and the collectors' own default must do.
+   */
+  readonly messageLifetimeMs?: number | undefined;
   /** One sentence: what a resolved mutation survives. */
   readonly durability: string;
 }

@@ -28,7 +28,7 @@ test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
 
 test('a name is an HBase on this machine, or a running one', () => {
   assert.equal(parseStoreName('hbase'), 'hbase');
-  const plain = { kind: 'hbase', tls: false, namespace: undefined };
+  const plain = { kind: 'hbase', tls: false, namespace: undefined, sessionTimeoutMs: undefined };
   assert.deepEqual(parseStoreName('hbase://master-1:16000'), {
     ...plain,
     servers: ['master-1:16000'],
@@ -38,7 +38,17 @@ test('a name is an HBase on this machine, or a running one', () => {
     servers: ['m1.example.com:16000', '[::1]:16020'],
     namespace: 'shop',
     tls: true,
+    sessionTimeoutMs: undefined,
   });
+  for (const namespace of ['shop', undefined]) {
+    const before = namespace === undefined ? '?' : `?namespace=${namespace}&`;
+    assert.deepEqual(parseStoreName(`hbase://m:1${before}sessionTimeoutMs=30000`), {
+      ...plain,
+      servers: ['m:1'],
+      namespace,
+      sessionTimeoutMs: 30_000,
+    });
+  }
 });
 
 test('an invalid name is refused with the valid forms', () => {
@@ -62,6 +72,13 @@ test('an invalid name is refused with the valid forms', () => {
     'hbase://host:16000,',
     'hbase://host:16000/path',
     'hbase://host:16000?namespace=',
+    'hbase://host:16000?',
+    'hbase://host:16000?namespace=x&',
+    'hbase://host:16000?namespace=x&other=y',
+    'hbase://host:16000?sessionTimeoutMs=x',
+    'hbase://host:16000?sessionTimeoutMs=30000s',
+    'hbase://host:16000&sessionTimeoutMs=30000',
+    'hbase://host:16000?namespace=x?sessionTimeoutMs=30000',
     'hbase:host:16000',
   ]) {
     assert.throws(() => parseStoreName(name), {

@@ -5,7 +5,8 @@
  *     emulator                                           the official emulator
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
  *     hbase                                              an HBase on this machine
- *     hbase://host:port,...[?namespace=name]             a running HBase; hbases:// through TLS
+ *     hbase://host:port,...                              a running HBase; hbases:// through TLS
+ *         [?namespace=name&sessionTimeoutMs=90000]           each of them, none, or both
  *
  * A name says which kind; an address says where, and is plain data. One process makes the address,
  * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
@@ -29,6 +30,8 @@ export interface HBaseAddress {
   readonly servers: readonly string[];
   readonly namespace?: string | undefined;
   readonly tls?: boolean | undefined;
+  /** The cluster's, as in `HBaseOptions`. */
+  readonly sessionTimeoutMs?: number | undefined;
 }
 
 export type StoreAddress =
@@ -69,8 +72,8 @@ export function openStore(
       return openRemote({ project, instance, appProfile, ...options });
     }
     case 'hbase': {
-      const { servers, namespace, tls } = address;
-      return openHBase({ servers, namespace, tls, ...options });
+      const { servers, namespace, tls, sessionTimeoutMs } = address;
+      return openHBase({ servers, namespace, tls, sessionTimeoutMs, ...options });
     }
     default:
       return unreachable(address);
@@ -85,7 +88,7 @@ export function parseStoreName(name: string): StoreName {
   throw new PercolatorError(
     'INVALID_ARGUMENT',
     'a store is embedded, emulator, bigtable://project/instance[?appProfile=name], hbase or ' +
-      `hbase://host:port,...[?namespace=name], not ${JSON.stringify(name)}`,
+      `hbase://host:port,...[?namespace=name&sessionTimeoutMs=90000], not ${JSON.stringify(name)}`,
   );
 }
 
@@ -102,11 +105,13 @@ function parseCloud(name: string): CloudAddress | undefined {
 
 function parseHBase(name: string): HBaseAddress | undefined {
   const host = String.raw`(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}`;
+  const session = String.raw`(?:(?<=[?].+)&|(?<![?].*)[?])sessionTimeoutMs=(?<session>\d{4,9})`;
   const form = new RegExp(
-    `^hbase(?<s>s?)://(?<list>${host}(?:,${host})*)/?(?:[?]namespace=(?<namespace>\\w+))?$`,
+    `^hbase(?<s>s?)://(?<list>${host}(?:,${host})*)/?(?:[?]namespace=(?<namespace>\\w+))?(?:${session})?$`,
     'i',
   );
-  const { s, list, namespace } = form.exec(name)?.groups ?? {};
+  const { s, list, namespace, session: ms } = form.exec(name)?.groups ?? {};
   if (list === undefined) return undefined;
-  return { kind: 'hbase', servers: list.split(','), namespace, tls: s !== '' };
+  const sessionTimeoutMs = ms === undefined ? undefined : Number(ms);
+  return { kind: 'hbase', servers: list.split(','), namespace, tls: s !== '', sessionTimeoutMs };
 }

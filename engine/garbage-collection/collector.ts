@@ -34,7 +34,7 @@ export async function collectGarbage(
   services: CollectorServices,
   options: CollectorOptions,
 ): Promise<CollectionReport> {
-  const settings = settingsOf(options);
+  const settings = settingsOf(options, services.context.store.manifest);
   const collector = new GarbageCollector(services, settings);
   const completed = await runCycle(services.context, collector, settings);
   const { rowsVisited, cellsDeleted, locksResolved } = collector.counters;
@@ -84,7 +84,7 @@ export class Collector implements AsyncDisposable {
   /** Starts at once. */
   constructor(services: CollectorServices, options: CollectorOptions = {}) {
     this.#context = services.context;
-    this.#settings = settingsOf(options);
+    this.#settings = settingsOf(options, services.context.store.manifest);
     this.#collector = new GarbageCollector(services, this.#settings);
     this.#troubles = new Troubles(options.onTrouble);
     this.#running = this.#run();

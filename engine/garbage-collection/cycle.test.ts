@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openScene, type Scene } from '../testing/collection-scene.ts';
+import { createMemoryBigtable } from '../testing/index.ts';
 import { Collector } from './collector.ts';
 import { GarbageCollector } from './cycle.ts';
 import { settingsOf } from './options.ts';
 
+const { manifest } = createMemoryBigtable();
 const ROWS = ['a', 'b', 'c', 'd', 'e'];
 
 /** Five rows of two versions each, and a collector that visits two of them in a step. */
@@ -21,7 +23,7 @@ async function openRows(): Promise<{
     await writer.write(Object.fromEntries(ROWS.map((row) => [row, value])));
   }
   await scene.renewals();
-  return { scene, collector: new GarbageCollector(scene.services, settingsOf({ rowsPerStep: 2 })) };
+  return { scene, collector: scene.newCollector({ rowsPerStep: 2 }) };
 }
 
 describe('a cycle', () => {
@@ -45,7 +47,7 @@ describe('a cycle', () => {
   test('treats a table that is gone, although it was listed, as one without rows', async () => {
     const { scene } = await openRows();
     const services = { ...scene.services, listTables: async () => ['gone', 't', 'u', 'v-gone'] };
-    const collector = new GarbageCollector(services, settingsOf({}));
+    const collector = new GarbageCollector(services, settingsOf({}, manifest));
     await scene.endCycle(collector);
     assert.equal(collector.counters.rowsVisited, ROWS.length);
   });
@@ -103,7 +105,7 @@ describe('a collector', () => {
   test('refuses an option that is not above 0, and names it', () => {
     for (const name of ['messageLifetimeMs', 'rowsPerStep', 'pauseMs', 'restMs']) {
       for (const value of [0, -1, Infinity, NaN]) {
-        assert.throws(() => settingsOf({ [name]: value }), {
+        assert.throws(() => settingsOf({ [name]: value }, manifest), {
           code: 'INVALID_ARGUMENT',
           message: `${name} must be a number above 0, not ${value}`,
         });

@@ -1,12 +1,14 @@
 /** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
-import type { Trouble } from '../base/index.ts';
+import { PercolatorError, type Trouble } from '../base/index.ts';
 import { checkOptions, FUNCTION, type Kinds, POSITIVE } from '../base/options.ts';
+import type { Manifest } from '../bigtable/index.ts';
 
 export interface CollectorOptions {
   /**
    * Milliseconds after which no message sent before can arrive any more: no mutation, and no copy
-   * of one. Default 60,000. Too small: a late copy of a prewrite finds that the evidence against it
-   * is gone, and data is lost (P4). Too large: garbage stays that much longer.
+   * of one. Default 60,000, or the store's own `manifest.messageLifetimeMs` if that is more; less
+   * than the store's is refused (P66). Too small: a late copy of a prewrite finds that the evidence
+   * against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
   /** Rows per step. Default 256. Too small: a round trip for every few rows.
@@ -45,11 +47,24 @@ const KINDS: Kinds<CollectorOptions> = {
   onTrouble: FUNCTION,
 };
 
-/** @throws INVALID_ARGUMENT naming the wrong option */
-export function settingsOf(options: CollectorOptions): CollectorSettings {
+const MESSAGE_LIFETIME_MS = 60_000;
+
+/**
+ * @param manifest of the store that is collected
+ * @throws INVALID_ARGUMENT naming the wrong option
+ */
+export function settingsOf(
+  options: CollectorOptions,
+  { name, messageLifetimeMs: leastMs = 0 }: Manifest,
+): CollectorSettings {
   checkOptions('the collector', options, KINDS);
+  const { messageLifetimeMs = Math.max(MESSAGE_LIFETIME_MS, leastMs) } = options;
+  if (messageLifetimeMs < leastMs) {
+    const message = `messageLifetimeMs must be at least ${leastMs} on the store ${name}, which may apply a call that late, not ${messageLifetimeMs}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
   return {
-    messageLifetimeMs: options.messageLifetimeMs ?? 60_000,
+    messageLifetimeMs,
     rowsPerStep: options.rowsPerStep ?? 256,
     pauseMs: options.pauseMs ?? 1,
     restMs: options.restMs ?? 1_000,

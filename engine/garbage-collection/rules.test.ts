@@ -1,11 +1,17 @@
-/** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32 and P34. Each
- * fails without its rule. */
+/** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32, P34 and P66.
+ * Each fails without its rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';
-import { cell, type Client, type MutationCall, put } from '../testing/index.ts';
+import {
+  cell,
+  type Client,
+  type DatabaseOptions,
+  type MutationCall,
+  put,
+} from '../testing/index.ts';
 import { placeOf, isOf, kindOf, outcomeOf } from '../transaction/index.ts';
-import type { CollectionReport } from './collector.ts';
+import { collectGarbage, type CollectionReport, Collector } from './collector.ts';
 import {
   LEASE_MS,
   MESSAGE_LIFETIME_MS,
@@ -178,20 +184,23 @@ describe('P9: a second phase brings nothing back', () => {
   });
 });
 
-describe('P4: a marker outlives the copies of the prewrite that it stops', () => {
-  async function rolledBack(): Promise<{ scene: Scene; a: Client }> {
-    const scene = await openScene();
-    const [a, b] = [scene.client('A'), scene.client('B')];
-    a.store.duplicate(isPrewrite);
-    const loser = await a.begin();
-    await b.write({ x: '1' });
-    put(loser, { p: '2', x: '2' });
-    await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
-    await b.write({ x: undefined });
-    await scene.renewals();
-    return { scene, a };
-  }
+/** A transaction of `a` was rolled back; a copy of its prewrite is in flight. */
+async function rolledBack(
+  options: DatabaseOptions = {},
+): Promise<{ readonly scene: Scene; readonly a: Client }> {
+  const scene = await openScene(options);
+  const [a, b] = [scene.client('A'), scene.client('B')];
+  a.store.duplicate(isPrewrite);
+  const loser = await a.begin();
+  await b.write({ x: '1' });
+  put(loser, { p: '2', x: '2' });
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+  await b.write({ x: undefined });
+  await scene.renewals();
+  return { scene, a };
+}
 
+describe('P4: a marker outlives the copies of the prewrite that it stops', () => {
   test('for as long as a message may be in flight', async () => {
     const { scene, a } = await rolledBack();
     const collector = await scene.beginCycle();
@@ -213,6 +222,33 @@ describe('P4: a marker outlives the copies of the prewrite that it stops', () =>
     assert.deepEqual(await scene.database.locks(), []);
     await rest;
     assert.deepEqual(await scene.database.stored('p'), {});
+  });
+});
+
+describe('P66: a collector waits as long as the storage may apply a call late', () => {
+  test('a copy of a prewrite that a paused server applies after the default lifetime locks nothing', async () => {
+    const messageLifetimeMs = 2.5 * MESSAGE_LIFETIME_MS;
+    const { scene, a } = await rolledBack({ messageLifetimeMs });
+    const collector = await scene.beginCycle();
+    const rest = scene.endCycle(collector);
+    await scene.database.clock.advance(messageLifetimeMs - 1);
+    await a.store.deliverDuplicates();
+    assert.deepEqual(await scene.database.locks(), []);
+    await rest;
+    assert.deepEqual(await scene.database.stored('p'), {}, 'and it waits no longer');
+  });
+
+  test('a collector that is told to wait for less is refused in one sentence', async () => {
+    const scene = await openScene({ messageLifetimeMs: 90_000 });
+    const refused = {
+      code: 'INVALID_ARGUMENT',
+      message:
+        'messageLifetimeMs must be at least 90000 on the store memory, which may apply a call that late, not 89999',
+    };
+    const told = { messageLifetimeMs: 89_999 };
+    await assert.rejects(collectGarbage(scene.services, told), refused);
+    assert.throws(() => new Collector(scene.services, told), refused);
+    await assert.doesNotReject(scene.collect({ messageLifetimeMs: 90_000 }));
   });
 });
 

@@ -12,7 +12,7 @@ import {
 import type { Reader } from '../transaction/index.ts';
 import { type CollectionReport, collectGarbage } from '../garbage-collection/collector.ts';
 import { type CollectorServices, GarbageCollector } from '../garbage-collection/cycle.ts';
-import { settingsOf } from '../garbage-collection/options.ts';
+import { type CollectorOptions, settingsOf } from '../garbage-collection/options.ts';
 
 export const LEASE_MS = 30_000;
 export const MESSAGE_LIFETIME_MS = 60_000;
@@ -48,15 +48,20 @@ export class Scene {
     await this.database.clock.advance(LEASE_MS);
   }
 
-  collect(): Promise<CollectionReport> {
-    return this.database.clock.runUntil(collectGarbage(this.services, {}));
+  collect(options: CollectorOptions = {}): Promise<CollectionReport> {
+    return this.database.clock.runUntil(collectGarbage(this.services, options));
   }
 
   /** Runs until the horizon is persisted and the wait begins. */
   async beginCycle(): Promise<GarbageCollector> {
-    const collector = new GarbageCollector(this.services, settingsOf({}));
+    const collector = this.newCollector();
     await collector.step();
     return collector;
+  }
+
+  newCollector(options: CollectorOptions = {}): GarbageCollector {
+    const settings = settingsOf(options, this.database.store.manifest);
+    return new GarbageCollector(this.services, settings);
   }
 
   async endCycle(collector: GarbageCollector): Promise<void> {

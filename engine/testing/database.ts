@@ -56,6 +56,8 @@ export interface DatabaseOptions {
   readonly seed?: number | undefined;
   /** Whether erases also hide what is set later, as in HBase. Default false. */
   readonly tombstones?: boolean | undefined;
+  /** How late the store says that it may apply a call. Default: it says nothing. */
+  readonly messageLifetimeMs?: number | undefined;
 }
 
 /** Values by cell name; undefined means a cell without a value in a read,

@@ -31,12 +31,12 @@ import { compareUtf8, MemoryTable } from './memory-table.ts';
 
 /**
  * An empty store. Its clients share the object; `close` closes it for all of them.
- * @param options.tombstones erases also hide what is set later, as in HBase
+ * @param promises what it does as in HBase, and says so
  */
 export function createMemoryBigtable(
-  options: { readonly tombstones?: boolean | undefined } = {},
+  promises: Pick<Manifest, 'tombstones' | 'messageLifetimeMs'> = {},
 ): Bigtable {
-  return new MemoryBigtable(options.tombstones ?? false);
+  return new MemoryBigtable(promises);
 }
 
 class MemoryBigtable implements Bigtable {
@@ -44,13 +44,17 @@ class MemoryBigtable implements Bigtable {
   readonly #tables = new Map<string, MemoryTable>();
   #closed = false;
 
-  constructor(tombstones: boolean) {
+  constructor({
+    tombstones = false,
+    messageLifetimeMs,
+  }: Pick<Manifest, 'tombstones' | 'messageLifetimeMs'>) {
     this.manifest = {
       name: 'memory',
       conditionalBatch: true,
       ordered: true,
       splits: true,
       tombstones,
+      messageLifetimeMs,
       durability: 'nothing survives the process',
     };
   }

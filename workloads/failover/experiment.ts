@@ -113,7 +113,8 @@ export async function measureFailover(plan: Plan, measuring: Measuring): Promise
   const { repository, documentBytes, seed, workers, concurrency } = plan;
   const documents = createSyntheticDocuments({ repository, documentBytes, seed });
   await using crew = new Crew(measuring.signal);
-  const store = { kind: 'hbase', servers: hbase.servers } as const;
+  const { servers, sessionTimeoutMs } = hbase;
+  const store = { kind: 'hbase', servers, sessionTimeoutMs } as const;
   const engine = await EngineProcesses.start(crew, { store, workers, concurrency });
   await using database = await opened(engine);
   const { percolator } = database;

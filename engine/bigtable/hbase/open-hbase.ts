@@ -3,6 +3,16 @@
  * otherwise cause failures later is reported now, in one sentence.
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
+import {
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  type Kinds,
+  NAME,
+  objectWith,
+  POSITIVE,
+  TEXTS,
+} from '../../base/options.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { Deadlines } from '../deadlines.ts';
 import { durabilityOf } from '../durability.ts';
@@ -11,7 +21,7 @@ import { asFailure } from './failures.ts';
 import { HBaseBigtable } from './hbase.ts';
 import { messageOf } from './messages.ts';
 import { Regions } from './regions.ts';
-import { Servers } from './servers.ts';
+import { Servers, SESSION_MS_MIN } from './servers.ts';
 
 export interface HBaseOptions {
   /** Masters or region servers, each `host:port`: any of them knows where everything else is. */
@@ -22,9 +32,16 @@ export interface HBaseOptions {
   readonly tls?: boolean | undefined;
   /**
    * Deadline of each call, in milliseconds. Default 10,000. Too short: a slow moment of the server
-   * leaves commits in doubt. It must stay well below the collector's `messageLifetimeMs`.
+   * leaves commits in doubt. Too long: collectors wait longer (`manifest.messageLifetimeMs`).
    */
   readonly timeoutMs?: number | undefined;
+  /**
+   * The cluster's own `zookeeper.session.timeout`, in milliseconds; at least 3,000, below which reads
+   * are not safe (servers.ts). Default 90,000, as HBase's. Too short: a region server that stood
+   * still may apply a call after collectors have deleted the evidence against it, and data is lost
+   * (P66). Too long: garbage stays that much longer.
+   */
+  readonly sessionTimeoutMs?: number | undefined;
   /**
    * Refuses every mutation with READ_ONLY. Default false. Then a region server that stood still may
    * answer with old cells for a moment, because the proof against it is a mutation (servers.ts).
@@ -33,15 +50,30 @@ export interface HBaseOptions {
   readonly clock?: Clock | undefined;
 }
 
+const KINDS: Kinds<HBaseOptions> = {
+  servers: TEXTS,
+  namespace: NAME,
+  tls: FLAG,
+  timeoutMs: POSITIVE,
+  sessionTimeoutMs: {
+    expected: `a number of at least ${SESSION_MS_MIN}`,
+    accepts: (value) => POSITIVE.accepts(value) && (value as number) >= SESSION_MS_MIN,
+  },
+  readOnly: FLAG,
+  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+};
+
 const TIMEOUT_MS = 10_000;
+const SESSION_MS = 90_000;
 /** The name that HBase's logs and permissions have for this client. */
 const USER = 'percolator';
 
 /**
  * @throws STORE_UNAVAILABLE if no server answers; STORE_REFUSED if the namespace is missing, or the
- * servers ask for Kerberos
+ * servers ask for Kerberos; INVALID_ARGUMENT for a wrong option
  */
 export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
+  checkOptions('openHBase', options, KINDS, ['servers']);
   const { clock = systemClock, tls = false } = options;
   const common = { clock, deadlines: new Deadlines(clock), tls, user: USER };
   const servers = new Servers({
@@ -65,9 +97,19 @@ export function createHBase(
   options: Omit<HBaseOptions, 'tls'> & { readonly clock: Clock },
 ): { readonly store: Bigtable; readonly regions: Regions } {
   const { clock, readOnly = false, timeoutMs = TIMEOUT_MS, namespace = 'default' } = options;
+  const { sessionTimeoutMs = SESSION_MS } = options;
   const regions = new Regions({ servers, clock, seeds: options.servers, namespace });
-  const common = { servers, regions, clock, namespace };
-  const store = new HBaseBigtable({ ...common, timeoutMs, readOnly, manifest: MANIFEST });
+  const messageLifetimeMs = timeoutMs + SESSION_LIFETIME * sessionTimeoutMs;
+  const manifest = { ...MANIFEST, messageLifetimeMs };
+  const store = new HBaseBigtable({
+    servers,
+    regions,
+    clock,
+    namespace,
+    timeoutMs,
+    readOnly,
+    manifest,
+  });
   return { store, regions };
 }
 
@@ -85,6 +127,13 @@ async function checkReachable(regions: Regions, servers: readonly string[]): Pro
     );
   }
 }
+
+/**
+ * A server that stops with a call in its socket applies it when it goes on, unless its session has
+ * ended, and the master has taken its log. ZooKeeper ends a session up to one of its ticks late,
+ * which is at most half of the session.
+ */
+const SESSION_LIFETIME = 1.5;
 
 const MANIFEST: Manifest = {
   name: 'HBase',

@@ -24,6 +24,8 @@ import { type Clock, isWithin, type Moment, momentOf } from '../../base/index.ts
 import type { Codec, Framed } from './messages.ts';
 
 const PROOF_MS = 2000;
+/** The shortest session of a region server under which a proof of `PROOF_MS` is one. */
+export const SESSION_MS_MIN: number = 1.5 * PROOF_MS;
 
 export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
 

@@ -47,7 +47,7 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
   return {
     brokerage,
     counts,
-    startCollecting: () => percolator.startCollector(collecting(address)),
+    startCollecting: () => percolator.startCollector(collecting(address, percolator.store)),
     checkMore: () => checkIndexes(percolator),
     close: async () => {
       await brokerage[Symbol.asyncDispose]();
@@ -60,11 +60,12 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
  * On the embedded store, a cycle over the half million rows of the smallest brokerage takes three
  * minutes, and a few hundredths of a core. The emulator needs ten times as long per row and is
  * given fewer rows: collecting must not dominate the measurement. On one machine no message is in
- * flight as long as this lifetime allows.
+ * flight as long as this lifetime allows, unless the store says otherwise.
  */
-function collecting({ at }: PercolatorAddress): CollectorOptions {
+function collecting({ at }: PercolatorAddress, { manifest }: Bigtable): CollectorOptions {
   const { kind } = 'store' in at ? at.store : at.shared.store;
-  return { messageLifetimeMs: 10_000, rowsPerStep: kind === 'embedded' ? 512 : 64, pauseMs: 100 };
+  const messageLifetimeMs = Math.max(10_000, manifest.messageLifetimeMs ?? 0);
+  return { messageLifetimeMs, rowsPerStep: kind === 'embedded' ? 512 : 64, pauseMs: 100 };
 }
 
 interface Engine {

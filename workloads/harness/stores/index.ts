@@ -92,9 +92,9 @@ async function provideHBase({ regionServers }: ProvideOptions): Promise<Provided
     regionServers,
     progress: (line) => process.stderr.write(`${line}\n`),
   });
-  const { servers } = hbase;
+  const { servers, sessionTimeoutMs } = hbase;
   const pids = hbase.processes().map(({ pid }) => pid);
-  return provided({ kind: 'hbase', servers }, pids, () => hbase.stop());
+  return provided({ kind: 'hbase', servers, sessionTimeoutMs }, pids, () => hbase.stop());
 }
 
 /**

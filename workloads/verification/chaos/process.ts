@@ -81,8 +81,9 @@ await serve(async (options: ProcessOptions) => {
       }),
   );
   if (options.gc) {
-    const times = { messageLifetimeMs: MESSAGE_LIFETIME_MS, restMs: COLLECTOR_REST_MS };
-    percolator.startCollector(times);
+    const { messageLifetimeMs: leastMs = 0 } = percolator.store.manifest;
+    const messageLifetimeMs = Math.max(MESSAGE_LIFETIME_MS, leastMs);
+    percolator.startCollector({ messageLifetimeMs, restMs: COLLECTOR_REST_MS });
   }
   setInterval(() => {
     const counters = workers.map((worker) => worker.counters);

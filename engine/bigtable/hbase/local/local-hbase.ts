@@ -50,6 +50,8 @@ export interface LocalProcess {
 export interface LocalHBase extends AsyncDisposable {
   /** `host:port` of the master. */
   readonly servers: readonly string[];
+  /** A store that is opened on it must know it (open-hbase.ts). */
+  readonly sessionTimeoutMs: number;
   readonly logs: string;
   /** Those that run. */
   processes(): readonly LocalProcess[];
@@ -131,6 +133,7 @@ interface ClusterOptions {
 
 class Cluster implements LocalHBase {
   readonly servers: readonly string[];
+  readonly sessionTimeoutMs: number;
   readonly logs: string;
   readonly #options: ClusterOptions;
   #programs: readonly Program[] = [];
@@ -138,8 +141,9 @@ class Cluster implements LocalHBase {
   #stopped: Promise<void> | undefined;
 
   constructor(options: ClusterOptions) {
-    const { ports, folder } = options;
+    const { ports, folder, shape } = options;
     this.#options = options;
+    this.sessionTimeoutMs = shape.sessionTimeoutMs;
     this.servers = [`${HOST}:${ports.master}`];
     this.logs = join(folder, 'logs');
   }

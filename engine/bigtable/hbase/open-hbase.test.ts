@@ -1,0 +1,31 @@
+/** How late a call may be applied, as the store says it to collectors (P66); and wrong options. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openHBase } from './index.ts';
+import { serveHBase } from './simulated-server.fixture.ts';
+
+test('P66: a call may be applied as late as its deadline, and then until the session has ended', async () => {
+  await using served = await serveHBase();
+  const servers = [served.master];
+  for (const [given, messageLifetimeMs] of [
+    [{}, 145_000],
+    [{ sessionTimeoutMs: 6_000 }, 19_000],
+    [{ sessionTimeoutMs: 6_000, timeoutMs: 1_000 }, 10_000],
+  ] as const) {
+    await using store = await openHBase({ servers, ...given });
+    assert.equal(store.manifest.messageLifetimeMs, messageLifetimeMs);
+  }
+});
+
+test('a wrong option is refused in one sentence, before any server is asked', async () => {
+  const servers = ['127.0.0.1:1'];
+  for (const [given, message] of [
+    [{ sessionTimeoutMs: 2_999 }, 'sessionTimeoutMs must be a number of at least 3000, not 2999'],
+    [{ timeoutMs: 0 }, 'timeoutMs must be a number above 0, not 0'],
+    [{ session: 6_000 }, /^openHBase has no option session; it has servers, namespace, tls, /],
+    [{ servers: 'host:16000' }, "servers must be a list of texts, not 'host:16000'"],
+  ] as const) {
+    const options = { servers, ...given } as Parameters<typeof openHBase>[0];
+    await assert.rejects(openHBase(options), { code: 'INVALID_ARGUMENT', message });
+  }
+});

@@ -48,6 +48,10 @@ import { ScriptedOracle } from './scripted-oracle.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 export interface DatabaseOptions {
+  /** Default: one in memory. A real one needs a real clock as well. */
+  readonly store?: Bigtable | undefined;
+  /** Of all clients. Default: the virtual clock of the database. */
+  readonly clock?: Clock | undefined;
   /** Default: `t` and `u`. */
   readonly tables?: readonly string[] | undefined;
   /** Column names that leave notifications, in any table. Default none. */
@@ -74,12 +78,12 @@ export class TestDatabase {
   /** Use `openTestDatabase`. */
   constructor(options: DatabaseOptions) {
     this.#options = options;
-    this.store = createMemoryBigtable(options);
+    this.store = options.store ?? createMemoryBigtable(options);
   }
 
   client(name: string, options: ClientOptions = {}): Client {
-    const { clock = this.clock, ordered = true, batching, ...given } = options;
-    const store = new FaultyBigtable(this.store, { ordered });
+    const { clock = this.#options.clock ?? this.clock, batching, ordered, ...given } = options;
+    const store = new FaultyBigtable(this.store, ordered === undefined ? {} : { ordered });
     const leaseStore = new FaultyBigtable(this.store);
     const withMarks = batching === undefined ? 'off' : { ...batching, isUrgent: isMark };
     const services = {
@@ -98,6 +102,11 @@ export class TestDatabase {
       },
     };
     return new Client(store, leaseStore, createContext(services, given));
+  }
+
+  /** Lets virtual time pass until the promise settles; real time passes on its own. */
+  runUntil<T>(promise: Promise<T>): Promise<T> {
+    return this.#options.clock === undefined ? this.clock.runUntil(promise) : promise;
   }
 
   /** From now on every client knows that the client is dead. */
@@ -137,7 +146,7 @@ export class TestDatabase {
 
 export interface ClientOptions extends OptionsGiven {
   readonly clock?: Clock | undefined;
-  /** Whether the store keeps the order in which mutations were sent. Default true. */
+  /** Whether the store keeps the order in which mutations were sent. Default: as it says. */
   readonly ordered?: boolean | undefined;
   /** Operations go through batching before any fault applies to them. Default off. */
   readonly batching?: BatchingOptions | undefined;

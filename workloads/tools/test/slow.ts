@@ -18,7 +18,7 @@ export const SLOW: readonly string[] = [
   'engine/bigtable/hbase/{hbase,simulated,security,local/local-hbase}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
-  'engine/{leases/leases,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
+  'engine/{leases/leases,hbase-database,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job}.test.ts',
   'workloads/crawl-rate/batch/batch.test.ts',
   'workloads/web-index/batch/build-index.test.ts',

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { kill } from 'node:process';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
-import { systemClock } from '#engine';
+import { systemClock, whyNoHBase } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord } from '#results';
 
@@ -105,6 +105,17 @@ test('chaos also runs on the official emulator', async (t) => {
   const { exitCode, stdout, stderr } = await start(...options);
   if (exitCode === 2 && stderr.includes('emulator')) return t.skip('no emulator found');
   return assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+});
+
+test('chaos also runs on HBase', async (t) => {
+  const why = await whyNoHBase(process.env);
+  if (why !== undefined) return t.skip(why);
+  const out = path.join(folder, 'hbase');
+  const floors = ['--pairs', '40', '--runs', '10', '--workloads', 'bank,pipeline', '--seed', '3'];
+  const hbase = ['--store', 'hbase', '--region-servers', '0'];
+  const { exitCode, stdout, stderr } = await start(...hbase, ...floors, '--out', out);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  return assert.ok(totalOf(out, 'kills') > 0);
 });
 
 for (const [signal, code] of [

@@ -44,7 +44,8 @@ const CPU_MS_MAX = 6_000;
 const ELSEWHERE_CPU_MS = 3_000;
 
 /** They start processes of their own, in which the engine is unchanged; or they test the judges. */
-const NOT_JUDGES = /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|remote-database/;
+const NOT_JUDGES =
+  /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|(?:remote|hbase)-database/;
 
 const FAULTS = { crashes: 1, copies: 1 };
 const SEARCHES: readonly Step[] = [

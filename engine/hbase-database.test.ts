@@ -1,0 +1,57 @@
+/**
+ * A whole database on a real HBase of this machine, and transactions that crash at each step of their
+ * commits, where every message goes to another process and erases are tombstones.
+ *
+ * Of the crashes these are some of the cases that all run on the store in memory
+ * (transaction/crashes.test.ts): each costs dozens of calls here.
+ */
+import { after, describe, test } from 'node:test';
+import { systemClock } from './base/index.ts';
+import { whyNoHBase } from './bigtable/hbase/local/index.ts';
+import { type Bigtable, type LocalHBase, openStore, startHBase } from './index.ts';
+import { crashSuite } from './testing/crash-suite.ts';
+import { databaseSuite } from './testing/database-suite.ts';
+import { openTestDatabase } from './testing/index.ts';
+import { ownRows } from './testing/own-rows.ts';
+
+const why = await whyNoHBase(process.env);
+if (why === undefined) {
+  claimAll(await startHBase({ environment: process.env, regionServers: 0, startQuickly: true }));
+} else {
+  test('a database on a local HBase', { skip: why }, () => {});
+}
+
+function claimAll(hbase: LocalHBase): void {
+  after(() => hbase.stop());
+  const { servers, sessionTimeoutMs } = hbase;
+  const open = (): Promise<Bigtable> => openStore({ kind: 'hbase', servers, sessionTimeoutMs });
+  databaseSuite('HBase', open);
+  describe('on HBase,', () => claimCrashes(open));
+}
+
+function claimCrashes(open: () => Promise<Bigtable>): void {
+  let shared: Promise<Bigtable> | undefined;
+  let cases = 0;
+  after(async () => (await shared)?.close());
+  crashSuite(
+    async (options) => {
+      shared ??= open();
+      const store = ownRows(await shared, `case-${++cases}`);
+      return openTestDatabase({ ...options, store, clock: systemClock });
+    },
+    {
+      shapes: [
+        'two rows, the primary deleted',
+        'three rows in two tables',
+        'an observed cell',
+        'a locked cell',
+      ],
+      recoveries: [
+        'a reader, of an owner known to be dead',
+        'two readers at once',
+        'a scan',
+        'a transaction that locks every cell',
+      ],
+    },
+  );
+}

@@ -1,0 +1,233 @@
+/**
+ * A crash before and after every storage step of a commit, one by one (section 2.2: "Transaction
+ * processing is complicated by the possibility of client failure"), on any storage.
+ *
+ *     dry run ─▶ count the steps ─▶ for each step, before and after: crash there, recover, compare
+ *
+ * Whatever the step, and whichever process recovers: all of the transaction is visible or nothing,
+ * as the commit point decides, and no lock is left. When every message of the dead client arrives a
+ * second time, long afterwards, nothing changes any more.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isOf, transact } from '../transaction/index.ts';
+import {
+  cell,
+  type Client,
+  type DatabaseOptions,
+  put,
+  type TestDatabase,
+  type Values,
+} from './database.ts';
+import type { Call } from './faulty-bigtable.ts';
+
+interface Shape {
+  readonly name: string;
+  readonly values: Values;
+  readonly touches?: readonly string[];
+}
+
+/** The primary is `p`; every cell begins as `old`. */
+const SHAPES: readonly Shape[] = [
+  { name: 'one row', values: { p: 'new' } },
+  { name: 'one row with three cells', values: { p: 'new', 'p:b': 'new', 'p:d': undefined } },
+  { name: 'two rows', values: { p: 'new', x: 'new' } },
+  { name: 'two rows, the second deleted', values: { p: 'new', x: undefined } },
+  { name: 'two rows, the primary deleted', values: { p: undefined, x: 'new' } },
+  { name: 'three rows in two tables', values: { p: 'new', x: 'new', 'u/p': 'new' } },
+  { name: 'an observed cell', values: { p: 'new', 'x:seen': 'new' } },
+  { name: 'a locked cell', values: { p: 'new', x: 'new' }, touches: ['y', 'u/y'] },
+];
+
+interface Crash {
+  readonly moment: 'crashBefore' | 'crashAfter';
+  readonly step: number;
+}
+
+/** A database in which client A has crashed in the middle of a transaction. */
+interface Scene {
+  readonly database: TestDatabase;
+  readonly client: Client;
+  readonly crash: Crash | undefined;
+  /** Whether the commit point was passed. */
+  readonly committed: boolean;
+}
+
+type Recovery = (database: TestDatabase, names: readonly string[]) => Promise<void>;
+
+const RECOVERIES: Readonly<Record<string, Recovery>> = {
+  'a reader, of an owner known to be dead': async (database, names) => {
+    database.bury('A');
+    await database.client('B').read(names);
+  },
+  'a reader, after the time to live': async (database, names) => {
+    await database.runUntil(database.client('B').read(names));
+  },
+  'a reader of the secondaries first': async (database, names) => {
+    database.bury('A');
+    for (const name of names.toReversed()) await database.client('B').read([name]);
+  },
+  'a scan': async (database, names) => {
+    database.bury('A');
+    const reader = await database.client('B').begin();
+    const columns = [...new Set(names.map((name) => cell(name).column))];
+    for (const table of ['t', 'u']) {
+      for await (const row of reader.scan({ table, columns, batchRows: 2 })) assert.ok(row.row);
+    }
+  },
+  'two readers at once': async (database, names) => {
+    database.bury('A');
+    await Promise.all([
+      database.client('B').read(names),
+      database.client('C').read(names.toReversed()),
+    ]);
+  },
+  'a reader and a transaction that locks every cell at once': async (database, names) => {
+    database.bury('A');
+    const writing = touchAll(database.client('C'), names);
+    await database.runUntil(Promise.all([writing, database.client('B').read(names)]));
+  },
+  'a transaction that locks every cell': async (database, names) => {
+    database.bury('A');
+    await database.runUntil(touchAll(database.client('B'), names));
+  },
+};
+
+/** Locks every cell, which changes nothing. */
+async function touchAll(client: Client, names: readonly string[]): Promise<void> {
+  await transact(client.context, async (transaction) => {
+    for (const name of names) await transaction.lock(cell(name));
+  });
+  await client.settled();
+}
+
+/** Opens a database with the tables `t` and `u`, which are empty as far as it can see. */
+export type OpenDatabase = (options: DatabaseOptions) => Promise<TestDatabase>;
+
+export interface CrashSuiteOptions {
+  /** The names of the shapes and recoveries that are tried. Default: all. */
+  readonly shapes?: readonly string[] | undefined;
+  readonly recoveries?: readonly string[] | undefined;
+}
+
+export function crashSuite(open: OpenDatabase, chosen: CrashSuiteOptions = {}): void {
+  const { shapes = SHAPES.map(({ name }) => name), recoveries = Object.keys(RECOVERIES) } = chosen;
+  for (const name of shapes) {
+    const shape = SHAPES.find((one) => one.name === name);
+    assert.ok(shape !== undefined, `there is a shape ${name}`);
+    describe(`a crash in a transaction with ${name}`, () => claimOutcome(open, shape, recoveries));
+  }
+}
+
+function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly string[]): void {
+  for (const name of recoveries) {
+    const recover = RECOVERIES[name];
+    assert.ok(recover !== undefined, `there is a recovery by ${name}`);
+    test(`recovered by ${name}`, async () => {
+      for (const crash of await crashesOf(open, shape)) {
+        const scene = await crashed(open, shape, crash);
+        const { database } = scene;
+        await recover(database, namesOf(shape));
+        await assertOutcome(scene, shape);
+      }
+    });
+  }
+
+  test('recovered by a second one, after the first has crashed in the middle', async () => {
+    for (const crash of await crashesOf(open, shape)) {
+      for (let step = 1; ; step++) {
+        const scene = await crashed(open, shape, crash);
+        const { database } = scene;
+        database.bury('A');
+        const recoverer = database.client('B');
+        recoverer.store.crashAfter(step);
+        const ended = await recoverer.read(namesOf(shape)).then(
+          () => true,
+          () => false,
+        );
+        database.bury('B');
+        await database.client('C').read(namesOf(shape));
+        await assertOutcome(scene, shape);
+        if (ended && recoverer.store.mutationCount < step) break;
+      }
+    }
+  });
+
+  test('a blind writer overwrites it, and is not overwritten by what arrives late', async () => {
+    for (const crash of await crashesOf(open, shape)) {
+      const scene = await crashed(open, shape, crash);
+      const { database } = scene;
+      database.bury('A');
+      const b = database.client('B');
+      const names = namesOf(shape);
+      const newest = Object.fromEntries(names.map((name) => [name, 'newest']));
+      const writing = transact(b.context, async (transaction) => put(transaction, newest));
+      await database.runUntil(writing);
+      await b.settled();
+      await scene.client.store.deliverDuplicates();
+      assert.deepEqual(await b.read(names), newest, JSON.stringify(crash));
+      assert.deepEqual(await allLocks(database), []);
+    }
+  });
+}
+
+/** Client A crashes in the middle of the shape's transaction. */
+async function crashed(open: OpenDatabase, shape: Shape, crash: Crash | undefined): Promise<Scene> {
+  const database = await open({ observed: ['seen'] });
+  const old = Object.fromEntries(namesOf(shape).map((name) => [name, 'old']));
+  await database.client('setup').write(old);
+  const client = database.client('A');
+  client.store.duplicate(() => true);
+  if (crash !== undefined) client.store[crash.moment](crash.step);
+  try {
+    const transaction = await client.begin();
+    put(transaction, shape.values);
+    for (const name of shape.touches ?? []) await transaction.lock(cell(name));
+    await transaction.commit();
+  } catch (error) {
+    assert.equal((error as Error).name, 'CrashedError');
+  }
+  await client.settled();
+  return { database, client, crash, committed: client.store.trace.some(isCommitPoint) };
+}
+
+/** Every place to crash, found by running the transaction once without a crash. */
+async function crashesOf(open: OpenDatabase, shape: Shape): Promise<readonly Crash[]> {
+  const { client, committed } = await crashed(open, shape, undefined);
+  const mutations = client.store.trace.filter((call) => call.kind === 'mutation');
+  assert.ok(committed && mutations.length >= 2);
+  return mutations.flatMap(({ number: step }): Crash[] => [
+    { moment: 'crashBefore', step },
+    { moment: 'crashAfter', step },
+  ]);
+}
+
+function isCommitPoint(call: Call): boolean {
+  if (call.kind !== 'mutation') return false;
+  const { table, row, mutations } = call;
+  return table === 't' && row === 'p' && mutations.some((one) => isOf('write', one));
+}
+
+async function assertOutcome(
+  { database, client: dead, crash, committed }: Scene,
+  shape: Shape,
+): Promise<void> {
+  const names = namesOf(shape);
+  const old = Object.fromEntries(names.map((name) => [name, 'old']));
+  const expected = committed ? { ...old, ...shape.values } : old;
+  const observer = database.client('observer');
+  const where = JSON.stringify({ ...crash, committed });
+  assert.deepEqual(await allLocks(database), [], where);
+  assert.deepEqual(await observer.read(names), expected, where);
+  await dead.store.deliverDuplicates();
+  assert.deepEqual(await allLocks(database), [], `${where}, when every message has arrived twice`);
+  assert.deepEqual(await observer.read(names), expected, where);
+}
+
+async function allLocks(database: TestDatabase): Promise<readonly string[]> {
+  return [...(await database.locks('t')), ...(await database.locks('u'))];
+}
+
+function namesOf({ values, touches = [] }: Shape): readonly string[] {
+  return [...Object.keys(values), ...touches];
+}

@@ -1,0 +1,152 @@
+/**
+ * A whole database on a storage: transactions, batching and reading ahead, observers, garbage
+ * collection and the audit. Each storage's test file calls it with a function that opens the storage,
+ * in which the tables `bank`, `pages` and `often` are the tests'.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Bigtable } from '../bigtable/index.ts';
+import { fsck } from '../fsck.ts';
+import type { Observer } from '../observer/index.ts';
+import { openPercolator, type Percolator } from '../percolator.ts';
+import { type CellAddress, everywhere, type Transaction } from '../transaction/index.ts';
+
+const ACCOUNTS = 16;
+const START_BALANCE = 100;
+
+export function databaseSuite(name: string, open: () => Promise<Bigtable>): void {
+  describe(`a database on ${name}`, () => {
+    claimTransfers(open);
+    claimObservers(open);
+    claimCollecting(open);
+  });
+}
+
+function claimTransfers(open: () => Promise<Bigtable>): void {
+  for (const [how, options] of [
+    ['plainly', {}],
+    ['with batching, and reading ahead', { batching: { delayMs: 1 }, prefetch: 'learn' }],
+  ] as const) {
+    test(`keeps the total of accounts while two databases on it run transfers ${how}`, async () => {
+      await using storeA = await open();
+      await using storeB = await open();
+      await using one = await openPercolator({ store: storeA, ...options });
+      await using other = await openPercolator({ store: storeB, ...options });
+      await one.createTable('bank');
+      await one.transact(async (transaction) => {
+        for (let i = 0; i < ACCOUNTS; i++) {
+          transaction.set(account(i), String(START_BALANCE));
+          transaction.set(account(i, 'owner'), `owner ${i}`);
+        }
+      });
+      const transfers = Array.from({ length: 48 }, (_, i) =>
+        transfer(i % 2 === 0 ? one : other, i % ACCOUNTS, (i * 5 + 3) % ACCOUNTS),
+      );
+      await Promise.all(transfers);
+      assert.equal(await total(one), ACCOUNTS * START_BALANCE);
+      assert.equal(await total(other), ACCOUNTS * START_BALANCE);
+      await one.settled();
+      await other.settled();
+      assert.deepEqual(await findings(storeA), []);
+      if (!('batching' in options)) return;
+      for (const { batchingCounters, counters } of [one, other]) {
+        const { reads, conditionals } = batchingCounters;
+        for (const lane of storeA.manifest.conditionalBatch ? [reads, conditionals] : [reads]) {
+          const { operations, rpcs } = lane;
+          assert.ok(rpcs > 0 && rpcs < operations, `${operations} operations in ${rpcs} calls`);
+        }
+        assert.ok(counters.prefetchedUsed > 0, 'what was read ahead was used');
+      }
+    });
+  }
+}
+
+function claimObservers(open: () => Promise<Bigtable>): void {
+  test('runs an observer for every change, and each of its runs commits once', async () => {
+    await using store = await open();
+    await using percolator = await openPercolator({ store });
+    await percolator.createTable('pages', { observedColumns: ['text'] });
+    const run: Observer['run'] = async (transaction, cell) => {
+      const length = String(await transaction.get(cell)).length;
+      transaction.set({ ...cell, column: 'length' }, String(length));
+      const counter = { table: 'pages', row: 'total', column: 'runs' };
+      transaction.set(counter, String(Number((await transaction.get(counter)) ?? 0) + 1));
+    };
+    await using worker = percolator.startWorker([
+      { name: 'measure', table: 'pages', column: 'text', run },
+    ]);
+    for (let i = 0; i < 20; i++) {
+      await percolator.transact(async (transaction) => {
+        transaction.set({ table: 'pages', row: `page-${i}`, column: 'text' }, 'x'.repeat(i));
+      });
+    }
+    await worker.idle();
+    await using snapshot = await percolator.snapshot();
+    for (let i = 0; i < 20; i++) {
+      const length = await snapshot.get({ table: 'pages', row: `page-${i}`, column: 'length' });
+      assert.equal(String(length), String(i));
+    }
+    const runs = await snapshot.get({ table: 'pages', row: 'total', column: 'runs' });
+    assert.equal(String(runs), '20');
+  });
+}
+
+function claimCollecting(open: () => Promise<Bigtable>): void {
+  test('collects old versions, keeps what is current, and passes the audit', async () => {
+    await using store = await open();
+    await using percolator = await openPercolator({ store });
+    await percolator.createTable('often');
+    const cell = { table: 'often', row: 'r', column: 'c' };
+    for (let i = 0; i < 30; i++) {
+      await percolator.transact(async (transaction) => transaction.set(cell, String(i)));
+    }
+    await percolator.settled();
+    assert.ok((await versions(store)) >= 30);
+    const { messageLifetimeMs = 50 } = store.manifest;
+    await percolator.collectGarbage({ messageLifetimeMs });
+    assert.ok((await versions(store)) <= 2);
+    await using snapshot = await percolator.snapshot();
+    assert.equal(String(await snapshot.get(cell)), '29');
+    assert.deepEqual(await findings(store), []);
+  });
+}
+
+function account(i: number, column = 'balance'): CellAddress {
+  return { table: 'bank', row: `account-${i}`, column };
+}
+
+async function transfer(percolator: Percolator, from: number, to: number): Promise<void> {
+  await percolator.transact(async (transaction) => {
+    if (from === to) return;
+    assert.equal(String(await transaction.get(account(from, 'owner'))), `owner ${from}`);
+    const balance = await balanceOf(transaction, from);
+    const other = await balanceOf(transaction, to);
+    transaction.set(account(from), String(balance - 1));
+    transaction.set(account(to), String(other + 1));
+  });
+}
+
+async function balanceOf(transaction: Pick<Transaction, 'get'>, i: number): Promise<number> {
+  return Number(await transaction.get(account(i)));
+}
+
+async function total(percolator: Percolator): Promise<number> {
+  await using snapshot = await percolator.snapshot();
+  let sum = 0;
+  for (let i = 0; i < ACCOUNTS; i++) sum += await balanceOf(snapshot, i);
+  return sum;
+}
+
+async function findings(store: Bigtable): Promise<readonly string[]> {
+  const found: string[] = [];
+  const audit = await fsck(store);
+  for await (const { code, severity } of audit) {
+    if (severity === 'error') found.push(code);
+  }
+  return found;
+}
+
+async function versions(store: Bigtable): Promise<number> {
+  const row = await store.readRow('often', 'r', [everywhere('write')]);
+  return row?.cells.length ?? 0;
+}

@@ -1,0 +1,125 @@
+/**
+ * Claims about locks and notifications of single observers. Each is a scripted order of events that
+ * chance rarely brings: some observers run while others wait, or a run commits long after it has read.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPercolator, type Percolator, type Transaction } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { checkAtRest } from '../check/index.ts';
+import type { Capture } from '../model/index.ts';
+import { pageCapture } from '../model/warc.fixture.ts';
+import { read } from './columns.ts';
+import { createObservers, createTables, loadCapture, MemoryServingIndex } from './index.ts';
+import { CLUSTER } from './tables.ts';
+
+const at = (name: string): string => `http://a.example/${name}`;
+const page = (name: string, html: string): Capture => pageCapture(at(name), html);
+const gone = (name: string): Capture => pageCapture(at(name), '', { status: 404 });
+
+class Script {
+  readonly percolator: Percolator;
+  readonly #serving = new MemoryServingIndex();
+  readonly #observers = createObservers(this.#serving);
+  readonly #captures: Capture[] = [];
+
+  private constructor(percolator: Percolator) {
+    this.percolator = percolator;
+  }
+
+  static async open(): Promise<Script> {
+    const percolator = await openPercolator({ store: createMemoryBigtable() });
+    await createTables(percolator);
+    return new Script(percolator);
+  }
+
+  async load(...captures: readonly Capture[]): Promise<void> {
+    this.#captures.push(...captures);
+    for (const capture of captures) await loadCapture(this.percolator, capture);
+  }
+
+  /** Runs the observers until they have nothing to do, but for some, which are late. */
+  async run({ without = [] }: { readonly without?: readonly string[] } = {}): Promise<void> {
+    const observers = this.#observers.filter(({ name }) => !without.includes(name));
+    assert.equal(observers.length, this.#observers.length - without.length);
+    await using worker = this.percolator.startWorker(observers);
+    await worker.idle();
+  }
+
+  /** A run of one observer that has read and decided, and does not commit yet. */
+  async begin(name: string, row: string): Promise<Transaction> {
+    const observer = this.#observers.find((one) => one.name === name);
+    assert.ok(observer !== undefined);
+    const transaction = await this.percolator.begin();
+    await observer.run(transaction, { table: observer.table, row, column: observer.column });
+    return transaction;
+  }
+
+  findings(): Promise<readonly string[]> {
+    const [captures, serving] = [this.#captures, this.#serving];
+    return checkAtRest(this.percolator, { captures, serving });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.percolator.close();
+  }
+}
+
+test('a collector that has seen a page cannot commit once the page is gone', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'A'), page('b', 'B <a href="/a">to A</a>'));
+  await script.run({ without: ['collector'] });
+  const older = await script.begin('collector', at('a'));
+  await script.load(gone('a'));
+  await script.run({ without: ['collector'] });
+  await script.run(); // A collector that finds no page and no links has nothing to write.
+  await assert.rejects(older.commit(), { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(await script.findings(), []);
+});
+
+test('a publisher cannot commit once a later one has found that what is served is right', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'A'));
+  await script.run();
+  await script.load(page('b', 'B <a href="/a">to A</a>'));
+  await script.run({ without: ['publisher'] });
+  const older = await script.begin('publisher', at('a')); // With the text of the link.
+  await script.load(gone('b'));
+  await script.run({ without: ['publisher'] });
+  await script.run();
+  await assert.rejects(older.commit(), { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(await script.findings(), []);
+});
+
+/** The election of the cluster that the page leaves and comes back to has not noticed. */
+const LATE = {
+  'anchor-placer': ['election'],
+  publisher: ['election', 'anchor-placer'],
+} as const;
+for (const [late, waiting] of Object.entries(LATE)) {
+  test(`a page that is back in its cluster is looked at again by the ${late}`, async () => {
+    await using script = await Script.open();
+    await script.load(page('a', 'One'), page('b', 'B <a href="/a">to A</a>'));
+    await script.run({ without: [late] });
+    await script.load(page('a', 'Two'));
+    await script.run({ without: [...new Set([...waiting, late])] });
+    await script.run({ without: waiting }); // The late one sees the page on its way.
+    await script.load(page('a', 'One'));
+    await script.run({ without: waiting });
+    await script.run();
+    assert.deepEqual(await script.findings(), []);
+  });
+}
+
+test('a page that joins a cluster is served no more, though its publisher came too early', async () => {
+  await using script = await Script.open();
+  await script.load(page('b', 'Two'), page('z', 'One'));
+  await script.run();
+  const left = await script.percolator.transact((reader) => read(reader, CLUSTER, at('z')));
+  await script.load(page('z', 'Two'));
+  await script.run({ without: ['election'] });
+  await (await script.begin('election', left ?? '')).commit();
+  await script.run({ without: ['election'] }); // The other cluster has not seen its new member.
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});

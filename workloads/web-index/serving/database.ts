@@ -6,9 +6,11 @@ import { TOKENIZER } from './excerpts.ts';
 
 const FILE = 'index.sqlite';
 /** Changes with the schema: an index of another version is refused, and can be rebuilt. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 /** How long a writer waits for another one. Too short: a busy pipeline fails. */
 const BUSY_MS = 30_000;
+/** The words alone: the texts themselves are in `words`. */
+const WITHOUT_CONTENT = `content = '', contentless_delete = 1`;
 
 const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
@@ -23,7 +25,9 @@ const SCHEMA = `
     rank REAL NOT NULL,
     captured_ms REAL NOT NULL
   ) STRICT;
-  CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});`;
+  CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});
+  CREATE VIRTUAL TABLE titles USING fts5(text, ${WITHOUT_CONTENT}, ${TOKENIZER});
+  CREATE VIRTUAL TABLE anchors USING fts5(text, ${WITHOUT_CONTENT}, ${TOKENIZER});`;
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -72,7 +76,7 @@ function checked(database: DatabaseSync): DatabaseSync {
   const version = versionOf(database);
   if (version === SCHEMA_VERSION) return database;
   database.close();
-  throw new Error(`its schema is version ${version}`);
+  throw new Error(`its schema is version ${version}, not ${SCHEMA_VERSION}`);
 }
 
 function versionOf(database: DatabaseSync): number {

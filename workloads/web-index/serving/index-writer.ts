@@ -5,12 +5,17 @@ import { inTransaction, numberOf, openToWrite, rowId } from './database.ts';
 import { cleaned } from './excerpts.ts';
 import type { Change } from './serving-index.ts';
 
+/** Full-text tables, each with a row for each page that is served. */
+const WORD_TABLES = ['words', 'titles', 'anchors'] as const;
+
 export class IndexWriter implements Disposable {
   readonly #database: DatabaseSync;
   readonly #versionOf: StatementSync;
   readonly #setPage: StatementSync;
   readonly #setWords: StatementSync;
-  readonly #dropWords: StatementSync;
+  readonly #setTitle: StatementSync;
+  readonly #setAnchors: StatementSync;
+  readonly #drops: readonly StatementSync[];
 
   constructor(folder: string) {
     const database = openToWrite(folder);
@@ -27,7 +32,11 @@ export class IndexWriter implements Disposable {
     this.#setWords = database.prepare(
       'INSERT INTO words (rowid, title, anchors, text) VALUES (?, ?, ?, ?)',
     );
-    this.#dropWords = database.prepare('DELETE FROM words WHERE rowid = ?');
+    this.#setTitle = database.prepare('INSERT INTO titles (rowid, text) VALUES (?, ?)');
+    this.#setAnchors = database.prepare('INSERT INTO anchors (rowid, text) VALUES (?, ?)');
+    this.#drops = WORD_TABLES.map((table) =>
+      database.prepare(`DELETE FROM ${table} WHERE rowid = ?`),
+    );
   }
 
   /** Changes whose versions are not above those that are held change nothing. */
@@ -39,7 +48,7 @@ export class IndexWriter implements Disposable {
 
   replaceAll(changes: readonly Change[]): void {
     inTransaction(this.#database, () => {
-      this.#database.exec('DELETE FROM words; DELETE FROM pages;');
+      for (const table of [...WORD_TABLES, 'pages']) this.#database.exec(`DELETE FROM ${table}`);
       for (const change of changes) this.#apply(change);
     });
   }
@@ -56,10 +65,13 @@ export class IndexWriter implements Disposable {
     const isServed = page === undefined ? 0 : 1;
     const row = this.#setPage.get(url, version, isServed, ...texts, rank, capturedMs);
     const id = rowId(row?.['id']);
-    this.#dropWords.run(id);
+    for (const drop of this.#drops) drop.run(id);
     if (page === undefined) return;
-    const words = [page.title, anchorWords(anchors), page.text].map(cleaned);
-    this.#setWords.run(id, ...words);
+    const [title, linked] = [cleaned(page.title), cleaned(anchorWords(anchors))];
+    this.#setWords.run(id, title, linked, cleaned(page.text));
+    // Those that are empty would make the mean length less than it is.
+    if (title !== '') this.#setTitle.run(id, title);
+    if (linked !== '') this.#setAnchors.run(id, linked);
   }
 }
 

@@ -33,6 +33,16 @@ function pageOf(page: Partial<ServedPage>): ServedPage {
   };
 }
 
+/** Scores depend on what is usual. */
+function otherPages(text: string): readonly Partial<ServedPage>[] {
+  return Array.from({ length: 20 }, (_, i) => ({
+    url: `http://a.org/x${i}`,
+    title: `Page ${i}`,
+    anchors: [{ text: `page ${i}`, count: 1 }],
+    text: `${text} ${i}`,
+  }));
+}
+
 function urlsFound(index: ServingIndex, query: string, limit = 10): readonly string[] {
   return index.search(query, { limit }).results.map(({ url }) => url);
 }
@@ -142,10 +152,7 @@ describe('a search', () => {
       { url: 'http://a.org/anchor', anchors: [{ text: 'atomic commit', count: 3 }], text: filler },
       { url: 'http://a.org/plain', title: 'Locking', text: filler },
       { url: 'http://a.org/important', title: 'Locking', text: filler, rank: 30 },
-      ...Array.from({ length: 20 }, (_, i) => ({
-        url: `http://a.org/x${i}`,
-        text: `${filler} ${i}`,
-      })),
+      ...otherPages(filler),
     ];
     await Promise.all(pages.map((page) => index.put(pageOf(page), 1)));
     const found = urlsFound(index, 'atomic commits');
@@ -155,6 +162,22 @@ describe('a search', () => {
     );
     const byRank = ['http://a.org/important', 'http://a.org/plain'];
     assert.deepEqual(urlsFound(index, 'locking'), byRank);
+  });
+
+  test('counts a title or an anchor of a long page no less than that of a short one', async () => {
+    await using index = await openServingIndex(temporaryFolder());
+    const long = (word: string): string => `all about ${word} and more `.repeat(2000);
+    const anchors = [{ text: 'vacuum', count: 3 }];
+    const pages: readonly Partial<ServedPage>[] = [
+      { url: 'http://a.org/select', title: 'SELECT', text: long('select') },
+      { url: 'http://a.org/syntax', title: 'Syntax: select-stmt', text: 'A bit about select' },
+      { url: 'http://a.org/vacuum', anchors, text: long('vacuum') },
+      { url: 'http://a.org/about', text: 'A bit about vacuum' },
+      ...otherPages('a page'),
+    ];
+    await Promise.all(pages.map((page) => index.put(pageOf(page), 1)));
+    assert.deepEqual(urlsFound(index, 'select'), ['http://a.org/select', 'http://a.org/syntax']);
+    assert.deepEqual(urlsFound(index, 'vacuum'), ['http://a.org/vacuum', 'http://a.org/about']);
   });
 
   test('marks what matched, in the title and in the best passage of the text', async () => {

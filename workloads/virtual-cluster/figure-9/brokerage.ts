@@ -32,7 +32,7 @@ export interface BrokeragePlan {
   readonly seconds: number;
   /** Whether all tables are read and checked at the end. */
   readonly isChecked: boolean;
-  /** Begins with the load and runs beside it: lets machines fail. */
+  /** Begins with the load, and lets machines fail while it runs. */
   readonly disturb?: (cluster: Cluster, beginMs: number) => Promise<void>;
 }
 

@@ -260,8 +260,11 @@ function textOf(value: string | Uint8Array | undefined): string | undefined {
   );
 }
 
-function historic({ reads, writes, ...rest }: Recording): HistoricTransaction {
+function historic({ reads, writes, commitTimestamp, ...rest }: Recording): HistoricTransaction {
+  // If it wrote no row of the sample, the sample cannot show that it was committed.
+  const hasRecord = writes.size > 0 || rest.run !== undefined;
+  const committed = commitTimestamp !== undefined && hasRecord ? { commitTimestamp } : {};
   const values = (map: ReadonlyMap<string, string | undefined>) =>
     [...map].map(([cell, value]) => ({ cell, value }));
-  return { ...rest, reads: values(reads), writes: values(writes), locks: [] };
+  return { ...rest, ...committed, reads: values(reads), writes: values(writes), locks: [] };
 }

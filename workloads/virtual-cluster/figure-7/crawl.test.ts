@@ -39,6 +39,12 @@ test('a crawl repeats bit by bit, and nothing is wrong with it', async () => {
   assert.notDeepEqual(await measureCrawl({ ...plan, seed: 4 }, repository), first);
 });
 
+test('a history of some rows acquits runs that read one of them and write others', async () => {
+  const { wrong, judged } = await measureCrawl({ ...plan, historyShare: 4 }, repository);
+  assert.deepEqual(wrong, []);
+  assert.ok(judged > 50, String(judged));
+});
+
 test('above its capacity a cluster is saturated, and completes what it can', async () => {
   const run = (perSecond: number): Promise<CrawlResult> =>
     measureCrawl(
@@ -50,7 +56,7 @@ test('above its capacity a cluster is saturated, and completes what it can', asy
   assert.deepEqual([...some.wrong, ...more.wrong], []);
   // More documents than the cluster can do neither help it nor slow it down.
   assert.ok(Math.abs(more.completedPerSecond / some.completedPerSecond - 1) < 0.15);
-  const server = some.usage.kinds.find(({ kind }) => kind === 'tablet server');
+  const server = more.usage.kinds.find(({ kind }) => kind === 'tablet server');
   assert.ok(server !== undefined && server.coresMax > 0.9);
 });
 

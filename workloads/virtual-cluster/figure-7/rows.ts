@@ -3,6 +3,9 @@
  * split, so that every tablet server takes part at every moment.
  *
  *     arrival 0, 1, 2, ...  ──times an odd number, modulo 2^32──▶  number of the document, its row
+ *
+ * Few documents look for their second key, and fewer for their third. Tablets are cut so that each
+ * has its share of the load, as Bigtable splits them after a while.
  */
 import type { TableSplits } from '../../crawl-rate/percolator/tables.ts';
 import { documentId } from '../../crawl-rate/documents/index.ts';
@@ -12,8 +15,11 @@ const STRIDE = 2_654_435_769;
 /** Its inverse modulo 2^32. */
 const INVERSE = inverseOf(STRIDE);
 const NUMBERS = 2 ** 32;
-/** The keys of documents begin with the number of their key space. */
-const KEY_SPACES = 3;
+/**
+ * Of all reads and writes of keys, those of each key space, as simulated with even tablets. Keys begin
+ * with the number of their key space.
+ */
+const LOAD_OF_SPACES: readonly number[] = [0.67, 0.215, 0.115];
 const KEY_VALUES = 16 ** 12;
 
 export function numberOf(arrival: number): number {
@@ -27,11 +33,21 @@ export function arrivalOf(number: number): number {
 /** As many tablets of each table as given. */
 export function splitsFor(tablets: number): TableSplits {
   const documents = fractions(tablets).map((part) => documentId(Math.floor(part * NUMBERS)));
-  const keys = fractions(tablets).map((part) => {
-    const space = Math.floor(part * KEY_SPACES);
-    return `${space + 1}/${spell(part * KEY_SPACES - space)}`;
-  });
-  return { documents, keys };
+  return { documents, keys: fractions(tablets).map(keyAt) };
+}
+
+/** The key before which this part of the load lies. */
+function keyAt(part: number): string {
+  let rest = part;
+  let space = 0;
+  for (; rest >= loadOf(space) && space < LOAD_OF_SPACES.length - 1; space++) {
+    rest -= loadOf(space);
+  }
+  return `${space + 1}/${spell(rest / loadOf(space))}`;
+}
+
+function loadOf(space: number): number {
+  return LOAD_OF_SPACES[space] ?? 1;
 }
 
 function fractions(parts: number): readonly number[] {

@@ -81,6 +81,7 @@ Tools:
   judge                 Does the history of any store satisfy snapshot isolation?
   mapreduce             What do map and reduce steps make of files? (Hadoop and Spark too)
   calibrate             What does an operation cost here? (for bench:cluster, from records)
+  plan-cluster          What cluster does a load need? (simulated before it is rented)
   tune                  Which settings of batching and prefetching suit a workload?
   compare               Is a run better or worse than another, metric by metric?
   compare:commit        What has changed since a commit? (measures both, in turns)

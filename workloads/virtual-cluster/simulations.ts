@@ -4,15 +4,26 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { SyntheticOptions } from '../crawl-rate/documents/index.ts';
+import type { BrokeragePlan, BrokerageResult } from './figure-9/brokerage.ts';
 import type { CrawlPlan, CrawlResult } from './figure-7/crawl.ts';
 
-export interface Simulation {
+export interface CrawlSimulation {
   readonly kind: 'crawl';
   readonly documents: SyntheticOptions;
   readonly plan: CrawlPlan;
 }
 
-export type SimulationResult = CrawlResult;
+export interface BrokerageSimulation {
+  readonly kind: 'brokerage';
+  /** A function would not survive the way to another thread. */
+  readonly plan: Omit<BrokeragePlan, 'disturb'>;
+}
+
+export type Simulation = CrawlSimulation | BrokerageSimulation;
+
+export type ResultOf<S extends Simulation> = S extends CrawlSimulation
+  ? CrawlResult
+  : BrokerageResult;
 
 /** With Node's default size, messages in flight survive too often, which costs time. */
 const YOUNG_GENERATION_MB = 96;
@@ -21,10 +32,10 @@ const YOUNG_GENERATION_MB = 96;
  * Begins them in order. Rejects with the first failure, or when the signal aborts.
  * @param onResult called with the index and the result of each
  */
-export async function performAll(
-  simulations: readonly Simulation[],
+export async function performAll<S extends Simulation>(
+  simulations: readonly S[],
   { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
-  onResult: (index: number, result: SimulationResult) => void,
+  onResult: (index: number, result: ResultOf<S>) => void,
 ): Promise<void> {
   let next = 0;
   const take = async (): Promise<void> => {
@@ -38,7 +49,10 @@ export async function performAll(
   await Promise.all(Array.from({ length: Math.min(jobs, simulations.length) }, take));
 }
 
-function performInThread(simulation: Simulation, signal: AbortSignal): Promise<SimulationResult> {
+export function performInThread<S extends Simulation>(
+  simulation: S,
+  signal: AbortSignal,
+): Promise<ResultOf<S>> {
   const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {
     workerData: simulation,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },

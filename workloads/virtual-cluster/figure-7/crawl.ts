@@ -11,7 +11,7 @@
  * The loaders are the crawler: machines of their own, as many as it takes. As in bench:crawl-rate,
  * loading pauses while too many documents wait for their cluster; arrivals and latencies do not.
  */
-import type { CommittedRun, Percolator, Worker } from '#engine';
+import type { CommittedRun, Observer, Percolator, Worker } from '#engine';
 import { createLatencyHistogram, percentileMs, type TimeSeriesRow } from '#results';
 import { documentId, encodeDocument } from '../../crawl-rate/documents/index.ts';
 import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
@@ -50,12 +50,15 @@ export interface CrawlResult {
   /** Of the documents that arrived in the measured interval; null if there were none. */
   readonly latency: {
     readonly medianMs: number;
+    readonly p90Ms: number;
     readonly p99Ms: number;
     readonly maxMs: number;
     readonly samples: number;
   } | null;
   readonly growth: Growth;
   readonly completedPerSecond: number;
+  /** Observer runs in flight on all workers, on average, in the measured interval. */
+  readonly runsInFlight: number;
   readonly usage: Usage;
   readonly conflicts: number;
   readonly meetings: number;
@@ -105,6 +108,9 @@ class Crawl {
   #loaded = 0;
   #clustered = 0;
   #firstMs = 0;
+  /** When the runs in flight began, by start timestamp; and how long those that committed took. */
+  readonly #runs = new Map<number, number>();
+  #runMs = 0;
   /** The integral of the number of documents between arrival and cluster. */
   #inSystemMs = 0;
   #latencyMs = 0;
@@ -128,11 +134,13 @@ class Crawl {
     const arriving = this.#arrive();
     await cluster.clock.sleep(1000 * warmUp);
     const window = cluster.window();
+    const ranMs = this.#runMs;
     for (let i = 0; i <= SAMPLES; i++) {
       if (i > 0) await cluster.clock.sleep((1000 * seconds) / SAMPLES);
       this.#sample();
     }
     const usage = window.end();
+    const runsInFlight = (this.#runMs - ranMs) / (1000 * seconds);
     await arriving;
     const growth = growthOf(this.#series, perSecond);
     if (!growth.isSaturated) await this.#drain();
@@ -153,6 +161,7 @@ class Crawl {
       latency: this.#latency(),
       growth,
       completedPerSecond: ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds,
+      runsInFlight,
       usage,
       conflicts: databases.reduce((sum, one) => sum + one.percolator.counters.conflicts, 0),
       meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
@@ -195,7 +204,7 @@ class Crawl {
     const open = async (machine: Machine): Promise<{ percolator: Percolator; worker: Worker }> => {
       const percolator = await cluster.openDatabase(machine);
       const worker = percolator.startWorker(
-        [this.#recorder.observer(machine.name, clusteringObserver)],
+        [this.#timed(this.#recorder.observer(machine.name, clusteringObserver))],
         {
           concurrency,
           idleMs: scanRest,
@@ -206,6 +215,17 @@ class Crawl {
       return { percolator, worker };
     };
     return Promise.all(machines.map(open));
+  }
+
+  /** Notes when a run begins. */
+  #timed(observer: Observer): Observer {
+    return {
+      ...observer,
+      run: (transaction, cell) => {
+        this.#runs.set(transaction.startTimestamp, this.#cluster.clock.monotonicMs());
+        return observer.run(transaction, cell);
+      },
+    };
   }
 
   /** Each document at its moment, whatever has become of the earlier ones. */
@@ -250,15 +270,18 @@ class Crawl {
   }
 
   readonly #onCommitted = (run: CommittedRun): void => {
-    const { cell, commitTimestamp } = run;
+    const { cell, startTimestamp, commitTimestamp } = run;
     this.#recorder.committed(run);
+    const nowMs = this.#cluster.clock.monotonicMs();
+    this.#runMs += nowMs - (this.#runs.get(startTimestamp) ?? nowMs);
+    this.#runs.delete(startTimestamp);
     const { repository } = this.#repository.documents;
     const { perSecond, warmUp } = this.#plan;
     const arrival = arrivalOf(Number(cell.row));
     this.#commits.push({ arrival, commitTimestamp });
     const n = arrival - repository;
     const dueMs = this.#firstMs + (1000 * n) / perSecond;
-    const latencyMs = this.#cluster.clock.monotonicMs() - dueMs;
+    const latencyMs = nowMs - dueMs;
     this.#change(-1, latencyMs);
     this.#fill();
     if (n / perSecond < warmUp) return;
@@ -284,8 +307,8 @@ class Crawl {
     const latencies = this.#latencies;
     const samples = latencies.totalCount;
     if (samples === 0) return null;
-    const [medianMs, p99Ms, maxMs] = [50, 99, 100].map((part) => percentileMs(latencies, part));
-    return { medianMs: medianMs ?? 0, p99Ms: p99Ms ?? 0, maxMs: maxMs ?? 0, samples };
+    const at = (percentile: number): number => percentileMs(latencies, percentile);
+    return { medianMs: at(50), p90Ms: at(90), p99Ms: at(99), maxMs: at(100), samples };
   }
 
   async #drain(): Promise<void> {

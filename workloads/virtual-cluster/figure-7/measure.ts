@@ -9,7 +9,7 @@
 import type { SyntheticOptions } from '../../crawl-rate/documents/index.ts';
 import { documentsPerSecond } from '../../harness/load/schedule.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import { performAll, type Simulation } from '../simulations.ts';
+import { type CrawlSimulation, performAll } from '../simulations.ts';
 import type { CrawlPlan, CrawlResult } from './crawl.ts';
 
 /** Documents of the paper's repository, on its 240 machines. */
@@ -79,7 +79,7 @@ export function comparedRate(rates: readonly number[]): number {
 export function simulationOf(
   plan: Figure7Plan,
   { rate, repository }: { readonly rate: number; readonly repository: number },
-): Simulation {
+): CrawlSimulation {
   const { calibration, machines, warmUp, seconds, concurrency, scanRest, seed } = plan;
   const whole = repositoryOf(machines);
   const documents: SyntheticOptions = { repository, documentBytes: DOCUMENT_BYTES, seed };

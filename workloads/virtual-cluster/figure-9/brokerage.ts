@@ -45,6 +45,7 @@ export interface BrokerageResult {
   /** Of a Trade-Result, from the moment at which it was due. */
   readonly medianMs: number;
   readonly p90Ms: number;
+  readonly p99Ms: number;
   readonly transactions: number;
   readonly conflicts: number;
   readonly keptUp: boolean;
@@ -57,8 +58,18 @@ export interface BrokerageResult {
 
 /** Customers' transactions for each Trade-Result (brokerage/driver). */
 const TRANSACTIONS_PER_TRADE = 8.9;
+/**
+ * The rule has 500 customers for each Trade-Result per second. With fewer than some, Market-Feeds
+ * conflict on the few securities that there are.
+ */
+const CUSTOMERS_PER_LOAD = 6;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
+
+/** Customers that are enough for a load, in Trade-Results per second. */
+export function customersOf(load: number): number {
+  return 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
+}
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
   const { calibration, seed, tabletServers, clients, customers } = plan;
@@ -219,6 +230,7 @@ class Run {
       cores: cores + usage.maintenanceUs / 1e6 / seconds,
       medianMs: histogram.getValueAtPercentile(50) / 1000,
       p90Ms: histogram.getValueAtPercentile(90) / 1000,
+      p99Ms: histogram.getValueAtPercentile(99) / 1000,
       transactions: sum(records.map(({ ended }) => ended)),
       conflicts: sum(records.map(({ conflicts }) => conflicts)),
       keptUp:

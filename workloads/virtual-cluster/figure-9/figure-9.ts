@@ -5,7 +5,7 @@ import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
-import { type BrokerageResult, simulateBrokerage } from './brokerage.ts';
+import { type BrokerageResult, customersOf, simulateBrokerage } from './brokerage.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -37,11 +37,6 @@ const PAPER = { cores: 15_000, perSecond: 11_200 };
 /** Enough servers that none is busy: about 0.15 core seconds of a Trade-Result, at a third of them. */
 const LOAD_PER_SERVER = 8;
 const LOAD_PER_CLIENT = 25;
-/**
- * The rule has 500 customers for each Trade-Result per second. With fewer than some, Market-Feeds
- * conflict on the few securities that there are.
- */
-const CUSTOMERS_PER_LOAD = 6;
 /** A load may take so much more for each transaction than the first one before the line bends. */
 const BEND = 1.15;
 
@@ -67,7 +62,7 @@ async function simulateLoad(
   calibration: LoadedCalibration['calibration'],
 ): Promise<LoadPoint> {
   const servers = Math.max(3, Math.ceil(load / LOAD_PER_SERVER));
-  const customers = 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
+  const customers = customersOf(load);
   const result = await simulateBrokerage({
     calibration,
     seed,

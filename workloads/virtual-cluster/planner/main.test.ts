@@ -1,0 +1,78 @@
+/** The planner as a user starts it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { interruptProgram, runProgram } from '../../harness/testing/run-script.ts';
+
+const PROGRAM = new URL('main.ts', import.meta.url);
+const CRAWL = '--calibration paper-2010 --documents-per-second 300 --repository 200000'.split(' ');
+
+test('a load has a plan that its own check confirms, and the same one each time', async () => {
+  const [first, second] = await Promise.all([
+    runProgram(PROGRAM, [...CRAWL, '--json']),
+    runProgram(PROGRAM, [...CRAWL, '--json']),
+  ]);
+  assert.equal(first.exitCode, 0, first.stderr);
+  assert.equal(second.stdout, first.stdout);
+  const plan = JSON.parse(first.stdout) as {
+    readonly perSecond: number;
+    readonly tabletServers: number;
+    readonly workerMachines: number | null;
+    readonly fullFirst: { readonly place: string; readonly fullAt: number };
+    readonly check: { readonly share: number; readonly isFastEnough: boolean };
+  };
+  assert.equal(plan.perSecond, 300);
+  assert.ok(plan.tabletServers >= 1 && plan.tabletServers < 5, String(plan.tabletServers));
+  assert.equal(plan.workerMachines, null); // The paper's workers are on the same machines.
+  assert.ok(plan.fullFirst.fullAt > 300 / 0.8);
+  assert.deepEqual([plan.check.share, plan.check.isFastEnough], [1, true]);
+});
+
+test('the plan in words says what is full first, the margin, the check, and how sure it is', async () => {
+  const ended = await runProgram(PROGRAM, CRAWL);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  for (const words of [
+    /^300 documents a second into a repository of 200,000 .* at the costs of paper-2010:$/m,
+    /^\d machines?, each with a tablet server and a worker, of 4 cores:$/m,
+    /^Full first: .*, at [\d,]+ documents a second, [\d.]+ times the load\.$/m,
+    /^Margin: each part is to be free 30 % of the time/m,
+    /^Checked by a simulation of the planned cluster: median \d+ ms, /m,
+    /^How sure: /m,
+  ]) {
+    assert.match(ended.stdout, words);
+  }
+});
+
+test('a brokerage has a plan', async () => {
+  const words = ['--workload', 'brokerage', '--trade-results-per-second', '5'];
+  const ended = await runProgram(PROGRAM, [...words, '--calibration', 'paper-2010']);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  assert.match(ended.stdout, /^\d tablet servers? of 4 cores, 1 client machine of 4 cores:$/m);
+});
+
+test('a latency below that of an idle cluster is one sentence, and exit code 1', async () => {
+  const ended = await runProgram(PROGRAM, [...CRAWL, '--latency', '5']);
+  assert.deepEqual([ended.exitCode, ended.stdout], [1, '']);
+  assert.match(ended.stderr, /^No cluster at the costs of paper-2010 does that: .*\.$/m);
+});
+
+test('a mistake on the command line is one sentence, and exit code 2', async () => {
+  const mistakes = [
+    [[], /^Either --documents-per-second or --documents-per-hour must be given: /],
+    [['--documents-per-second', '1', '--documents-per-hour', '3600'], /^Either --documents-/],
+    [['--documents-per-second', '0'], /^--documents-per-second must be a number from /],
+    [['--workload', 'brokerage'], /^--trade-results-per-second must be given: /],
+    [['--trade-results-per-second', '5'], /^--trade-results-per-second has an effect only with /],
+    [['--calibration', 'guess', '--documents-per-second', '1'], /^--calibration must be /],
+    [['--documents-per-second', '1', '--percentile', '95'], /^--percentile must be one of /],
+  ] as const;
+  for (const [words, sentence] of mistakes) {
+    const { exitCode, stdout, stderr } = await runProgram(PROGRAM, words);
+    assert.match(stderr, sentence);
+    assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 1], stderr);
+  }
+});
+
+test('ctrl-C ends the search', async () => {
+  const ended = await interruptProgram(PROGRAM, CRAWL, 'simulating');
+  assert.deepEqual([ended.exitCode, ended.stdout], [130, '']);
+});

@@ -1,0 +1,124 @@
+/**
+ * What of a cluster can be full, and how much of each a unit of load takes.
+ *
+ * A demand of 0.01 of processors: at a load of 50 units a second, half of one machine's processors
+ * are busy. So a load needs load × demand machines that are busy all the time, and more if a part of
+ * each is to stay free.
+ */
+import type { Calibration } from '../calibration/calibration.ts';
+import type { KindUsage } from '../cluster.ts';
+import type { Outcome, Size, Workload } from './trial.ts';
+
+export type Place = 'tablet servers' | 'workers' | 'oracle' | 'lock service';
+
+export interface Demand {
+  readonly place: Place;
+  /** `observer runs`: a worker has only so many in flight. */
+  readonly resource: 'processors' | 'disks' | 'network' | 'observer runs';
+  /** Machines that are busy all the time for a load of one unit a second. */
+  readonly perUnit: number;
+  /** The same without what adapts to the load: at this load it is full. */
+  readonly perUnitWhenFull: number;
+}
+
+/** What a trial took of each part. */
+export function demandsOf(
+  { usage, completedPerSecond, runs }: Outcome,
+  { workerKind, hasWorkers }: Workload,
+  { oracle }: Calibration,
+): readonly Demand[] {
+  const of = (kind: string): KindUsage | undefined => usage.kinds.find((one) => one.kind === kind);
+  const demand = (
+    place: Place,
+    kind: string,
+    resource: Demand['resource'] = 'processors',
+  ): Demand => {
+    const found = of(kind);
+    const shares = {
+      processors: found?.cores,
+      disks: found?.disks,
+      network: found?.cards,
+      'observer runs': runs,
+    };
+    const perUnit = ((shares[resource] ?? 0) * (found?.machines ?? 0)) / completedPerSecond;
+    return { place, resource, perUnit, perUnitWhenFull: perUnit };
+  };
+  const timestamps = usage.timestamps / usage.seconds / completedPerSecond;
+  return [
+    demand('tablet servers', 'tablet server'),
+    demand('tablet servers', 'tablet server', 'disks'),
+    demand('tablet servers', 'tablet server', 'network'),
+    ...(hasWorkers
+      ? [demand('workers', workerKind), demand('workers', workerKind, 'network')]
+      : []),
+    ...(runs === 0
+      ? []
+      : [
+          hasWorkers
+            ? demand('workers', workerKind, 'observer runs')
+            : demand('tablet servers', 'tablet server', 'observer runs'),
+        ]),
+    // Each worker asks again as soon as it is answered, for all timestamps that it then needs: an
+    // oracle that is busy with requests has fewer and larger ones, and is full of timestamps only.
+    {
+      ...demand('oracle', 'oracle'),
+      perUnitWhenFull: (timestamps * oracle.perTimestampUs) / 1e6 / oracle.cores,
+    },
+    demand('lock service', 'lock service'),
+  ];
+}
+
+/** The fewest machines of which no part is busy for more than `busyMax` of the time. */
+export function sizeFor(
+  load: number,
+  demands: readonly Demand[],
+  { busyMax, hasWorkers }: { readonly busyMax: number; readonly hasWorkers: boolean },
+): Size {
+  const machines = (place: Place): number => {
+    const most = Math.max(
+      ...demands.filter((one) => one.place === place).map(({ perUnit }) => perUnit),
+    );
+    return Math.max(1, Math.ceil((load * most) / busyMax - ROUNDING));
+  };
+  return {
+    tabletServers: machines('tablet servers'),
+    workers: hasWorkers ? machines('workers') : 0,
+  };
+}
+
+/** Of sums: without it, 5.000000001 machines would be six. */
+const ROUNDING = 1e-6;
+
+export interface Part extends Pick<Demand, 'place' | 'resource'> {
+  readonly machines: number;
+  /** Share of the time, at the planned load; at most 1. */
+  readonly busy: number;
+  /** The load, in units a second, at which it works all the time. */
+  readonly fullAt: number;
+}
+
+export function partsOf(load: number, size: Size, demands: readonly Demand[]): readonly Part[] {
+  const machinesOf: Readonly<Record<Place, number>> = {
+    'tablet servers': size.tabletServers,
+    workers: size.workers,
+    oracle: 1,
+    'lock service': 1,
+  };
+  return demands.map(({ place, resource, perUnit, perUnitWhenFull }) => {
+    const machines = machinesOf[place];
+    return {
+      place,
+      resource,
+      machines,
+      busy: Math.min(1, (load * perUnit) / machines),
+      fullAt: machines / perUnitWhenFull,
+    };
+  });
+}
+
+/** The part that is full at the lowest load. */
+export function firstFull(parts: readonly Part[]): Part {
+  const [first, ...others] = parts;
+  if (first === undefined) throw new Error('a cluster has parts');
+  return others.reduce((least, one) => (one.fullAt < least.fullAt ? one : least), first);
+}

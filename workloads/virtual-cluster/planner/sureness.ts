@@ -1,0 +1,120 @@
+/**
+ * How sure a plan is: the machines that it would have if an assumed number of its calibration were
+ * half or twice as much.
+ *
+ * No further simulation: a trial has counted calls, rows, cells and bytes, so their processor time at
+ * other costs is a sum. What waits for what is taken to stay the same, so latencies are not varied.
+ */
+import type { Calibration } from '../calibration/calibration.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
+import type { OperationKind } from '../costs.ts';
+import type { Usage } from '../cluster.ts';
+import { type Demand, sizeFor } from './parts.ts';
+import type { Size } from './trial.ts';
+
+export interface Alternative {
+  /** A place in the calibration. */
+  readonly place: string;
+  readonly halved: Size;
+  readonly doubled: Size;
+}
+
+/** The rest moves latencies, or nothing; and how much of a repository is in the cache is given. */
+const MOVES_MACHINES = /^(storage|disk\.perMachine|network\.bytes|cluster\..*Cores|cache\.miss)/;
+
+export interface Planned {
+  readonly loaded: LoadedCalibration;
+  readonly load: number;
+  readonly demands: readonly Demand[];
+  /** Of the trial that the demands are from. */
+  readonly usage: Usage;
+  readonly busyMax: number;
+  readonly hasWorkers: boolean;
+}
+
+/** Those that change the plan, the largest clusters first. */
+export function alternativesTo(planned: Planned): readonly Alternative[] {
+  const { loaded } = planned;
+  const size = sizeWith(planned, loaded.calibration);
+  return assumedPlaces(loaded)
+    .filter((place) => MOVES_MACHINES.test(place))
+    .map((place) => ({
+      place,
+      halved: sizeWith(planned, varied(loaded, place, 0.5)),
+      doubled: sizeWith(planned, varied(loaded, place, 2)),
+    }))
+    .filter(({ halved, doubled }) => isOther(halved, size) || isOther(doubled, size))
+    .toSorted((a, b) => most(b) - most(a));
+}
+
+function isOther(a: Size, b: Size): boolean {
+  return a.tabletServers !== b.tabletServers || a.workers !== b.workers;
+}
+
+function most({ halved, doubled }: Alternative): number {
+  return Math.max(machinesOf(halved), machinesOf(doubled));
+}
+
+export function machinesOf({ tabletServers, workers }: Size): number {
+  return tabletServers + workers;
+}
+
+function sizeWith(planned: Planned, calibration: Calibration): Size {
+  const { loaded, load, demands, usage, busyMax, hasWorkers } = planned;
+  const base = loaded.calibration;
+  const [before, after] = [timesOf(usage, base), timesOf(usage, calibration)];
+  const server = after.serverUs / before.serverUs;
+  const client = after.clientUs / before.clientUs;
+  const part = serversPart(usage, before.serverUs, base);
+  const changes = demands.map((demand) => {
+    const { place, resource, perUnit, perUnitWhenFull } = demand;
+    const isServer = place === 'tablet servers';
+    const work = isServer ? part * server + (1 - part) * client : client;
+    const cores = isServer ? 'tabletServerCores' : 'workerCores';
+    const change = {
+      processors: work / ratio(calibration.cluster[cores], base.cluster[cores]),
+      disks:
+        ratio(calibration.cache.missDiskUs, base.cache.missDiskUs) /
+        ratio(calibration.disk.perMachine, base.disk.perMachine),
+      'observer runs': 1,
+      network: ratio(base.network.bytesPerSecond, calibration.network.bytesPerSecond),
+    }[resource];
+    return { place, resource, perUnit: perUnit * change, perUnitWhenFull };
+  });
+  return sizeFor(load, changes, { busyMax, hasWorkers });
+}
+
+/** On machines that workers share with tablet servers: the servers' part of the work. */
+function serversPart(
+  { kinds, seconds }: Usage,
+  serverUs: number,
+  { cluster }: Calibration,
+): number {
+  const servers = kinds.find(({ kind }) => kind === 'tablet server');
+  const busy = (servers?.cores ?? 0) * (servers?.machines ?? 0) * cluster.tabletServerCores;
+  return Math.min(1, serverUs / (1e6 * seconds * busy));
+}
+
+function ratio(a: number, b: number): number {
+  return b === 0 ? 1 : a / b;
+}
+
+/** Processor time of all calls of a trial at the costs of a calibration. */
+export function timesOf(
+  { calls, oracleCalls, lockCalls }: Usage,
+  { storage, cache }: Calibration,
+): { readonly serverUs: number; readonly clientUs: number } {
+  const { fixed, perByte } = storage.call;
+  let serverUs = 0;
+  let clientUs = (oracleCalls + lockCalls) * fixed.clientUs;
+  for (const [kind, counts] of Object.entries(calls)) {
+    const { fixed: row, perCell } = storage[kind as OperationKind];
+    const { sent, rows, cells, bytes, misses } = counts;
+    serverUs += sent * fixed.serverUs + (bytes * perByte.serverNs) / 1000;
+    serverUs += rows * row.serverUs + cells * perCell.serverUs + misses * cache.missCpuUs;
+    clientUs += sent * fixed.clientUs + (bytes * perByte.clientNs) / 1000;
+    clientUs += rows * row.clientUs + cells * perCell.clientUs;
+  }
+  return { serverUs, clientUs };
+}

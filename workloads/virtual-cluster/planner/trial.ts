@@ -1,0 +1,185 @@
+/**
+ * A trial: a cluster in virtual time under a load, and what it says about latency and machines.
+ *
+ * A workload turns a trial into a simulation of the real engine: the crawl of figure 7, or the
+ * brokerage of figure 9.
+ */
+import { DOCUMENT_BYTES } from '../figure-7/measure.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import type { MachineKind, Usage } from '../cluster.ts';
+import { customersOf } from '../figure-9/brokerage.ts';
+import { performInThread } from '../simulations.ts';
+
+/** How many machines, of which kind. */
+export interface Size {
+  readonly tabletServers: number;
+  /** 0: workers run on the machines of the tablet servers. */
+  readonly workers: number;
+}
+
+export interface Trial extends Size {
+  readonly calibration: Calibration;
+  /** Units of load a second. */
+  readonly perSecond: number;
+  /** Of the planned cluster: a trial of a part of it has that part of load and repository. */
+  readonly share: number;
+  /** Units that are measured, about. */
+  readonly units: number;
+  readonly seed: number;
+}
+
+export const PERCENTILES = ['50', '90', '99'] as const;
+export type Percentile = (typeof PERCENTILES)[number];
+
+export interface Outcome {
+  readonly keptUp: boolean;
+  /** Units a second that were completed. */
+  readonly completedPerSecond: number;
+  readonly latencyMs: Readonly<Record<Percentile, number>>;
+  readonly usage: Usage;
+  /** Of all observer runs that workers may have in flight, the share that they had; 0 without. */
+  readonly runs: number;
+}
+
+export interface Workload {
+  /** What is counted of it, in the plural. */
+  readonly unit: 'documents' | 'Trade-Results';
+  /** Where the engine runs if it has machines of its own. */
+  readonly workerKind: MachineKind;
+  readonly hasWorkers: boolean;
+  /** Conditional mutations that a unit costs a tablet server, at most: for the first trial. */
+  readonly mutationsPerUnit: number;
+  /** Units that one core of this machine simulates in a second; a guess. */
+  readonly simulatedPerSecond: number;
+  readonly warmUpSeconds: number;
+  /** @throws Error if the simulated cluster has done something wrong */
+  simulate(trial: Trial, signal: AbortSignal): Promise<Outcome>;
+}
+
+/** Shorter, and a rest of the scanners decides; longer, and idle scans take most of the time. */
+const SECONDS_MIN = 1.5;
+const SECONDS_MAX = 60;
+
+export function secondsOf({ units, perSecond }: Pick<Trial, 'units' | 'perSecond'>): number {
+  return Math.min(SECONDS_MAX, Math.max(SECONDS_MIN, units / perSecond));
+}
+
+interface CrawlSettings {
+  /** Documents in the repository before the crawl. */
+  readonly repository: number;
+  readonly concurrency: number;
+  readonly scanRest: number;
+  /** Whether workers have machines of their own. */
+  readonly hasWorkers: boolean;
+}
+
+/** Documents that arrive in a trial are few of those in memory that stand for a repository. */
+const IN_MEMORY_PER_ARRIVAL = 10;
+const IN_MEMORY = { min: 50_000, max: 4_000_000 };
+/** Documents in the history that is judged, about. */
+const JUDGED_DOCUMENTS = 1_000;
+
+export function crawlWorkload(settings: CrawlSettings): Workload {
+  const { repository, concurrency, scanRest, hasWorkers } = settings;
+  const warmUpSeconds = 1;
+  return {
+    unit: 'documents',
+    workerKind: 'worker',
+    hasWorkers,
+    mutationsPerUnit: 60,
+    simulatedPerSecond: 1_500,
+    warmUpSeconds,
+    simulate: async (trial, signal) => {
+      const { calibration, tabletServers, workers, perSecond, share, seed } = trial;
+      const seconds = secondsOf(trial);
+      const arriving = perSecond * (warmUpSeconds + seconds);
+      const whole = Math.max(1, Math.round(repository * share));
+      const inMemory = Math.round(
+        Math.min(IN_MEMORY.max, Math.max(IN_MEMORY.min, IN_MEMORY_PER_ARRIVAL * arriving)),
+      );
+      const documents = Math.min(whole, inMemory);
+      const result = await performInThread(
+        {
+          kind: 'crawl',
+          documents: { repository: documents, documentBytes: DOCUMENT_BYTES, seed },
+          plan: {
+            calibration: withWorkers(calibration, workers),
+            tabletServers,
+            scale: whole / documents,
+            perSecond,
+            warmUp: warmUpSeconds,
+            seconds,
+            concurrency,
+            scanRest,
+            historyShare: Math.max(1, Math.round(arriving / JUDGED_DOCUMENTS)),
+            seed,
+          },
+        },
+        signal,
+      );
+      const { completedPerSecond, growth, latency, usage, wrong, runsInFlight } = result;
+      refuseWrong(wrong);
+      return {
+        keptUp: !growth.isSaturated && latency !== null,
+        completedPerSecond,
+        latencyMs: {
+          50: latency?.medianMs ?? Infinity,
+          90: latency?.p90Ms ?? Infinity,
+          99: latency?.p99Ms ?? Infinity,
+        },
+        usage,
+        runs: runsInFlight / (concurrency * (hasWorkers ? workers : tabletServers)),
+      };
+    },
+  };
+}
+
+function withWorkers(calibration: Calibration, workerMachines: number): Calibration {
+  return { ...calibration, cluster: { ...calibration.cluster, workerMachines } };
+}
+
+export function brokerageWorkload(): Workload {
+  const warmUpSeconds = 5;
+  return {
+    unit: 'Trade-Results',
+    workerKind: 'client',
+    hasWorkers: true, // Customers are no part of the store's machines.
+    mutationsPerUnit: 2_000,
+    simulatedPerSecond: 50,
+    warmUpSeconds,
+    simulate: async (trial, signal) => {
+      const { calibration, tabletServers, workers, perSecond, seed } = trial;
+      const result = await performInThread(
+        {
+          kind: 'brokerage',
+          plan: {
+            calibration,
+            seed,
+            tabletServers,
+            clients: workers,
+            tradeResultsPerSecond: perSecond,
+            customers: customersOf(perSecond),
+            warmUp: warmUpSeconds,
+            seconds: secondsOf(trial),
+            isChecked: true,
+          },
+        },
+        signal,
+      );
+      const { keptUp, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
+      // Transactions of a brokerage that does not keep up may fail.
+      if (keptUp) refuseWrong(wrong);
+      return {
+        keptUp,
+        completedPerSecond: tradeResultsPerSecond,
+        latencyMs: { 50: medianMs, 90: p90Ms, 99: p99Ms },
+        usage,
+        runs: 0,
+      };
+    },
+  };
+}
+
+function refuseWrong(wrong: readonly string[]): void {
+  if (wrong.length > 0) throw new Error(`the simulated cluster is wrong: ${wrong.join('; ')}`);
+}

@@ -22,7 +22,7 @@ import { INLINE_BYTES_MAX, PAGE_BYTES_MAX } from './embedded/page.ts';
 export const TABLES: readonly ['t', 'u'] = ['t', 'u'];
 export const SCHEMA: TableSchema = { families: ['data', 'lock'], splits: ['b', 'a'] };
 
-type Limits = Pick<Manifest, 'tombstones' | 'checksColumns'>;
+type Limits = Partial<Pick<Manifest, 'tombstones' | 'checksColumns' | 'ordered'>>;
 
 export type Operation =
   | { readonly kind: 'mutateRows'; readonly rows: readonly RowMutation[] }
@@ -105,7 +105,9 @@ const filter: fc.Arbitrary<CellFilter> = fc.oneof(
   ),
 );
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
-/** Operations that a store with this manifest does not refuse for good. */
+type OfRow = Pick<RowMutation, 'table' | 'row'>;
+
+/** Operations that a store with this manifest does not refuse for good, and answers in only one way. */
 export function operationOf(limits: Limits): fc.Arbitrary<Operation> {
   const mutations = fc.array(mutationOf(limits), { minLength: 1, maxLength: 5 });
   const rowMutation = fc.record({ table, row, mutations });
@@ -115,20 +117,23 @@ export function operationOf(limits: Limits): fc.Arbitrary<Operation> {
     { table, row, anyOf, ifFound: mutations, ifNotFound: mutations },
     { requiredKeys: ['table', 'row', 'anyOf', 'ifNotFound'] },
   );
+  // The rows of one call may be applied in any order; then none may come twice.
+  const some = <T extends OfRow>(one: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
+    limits.ordered === false
+      ? fc.uniqueArray(one, { maxLength: 4, selector: (given) => `${given.table} ${given.row}` })
+      : fc.array(one, { maxLength: 4 });
   return fc.oneof(
     {
       arbitrary: fc.record({
         kind: fc.constant('mutateRows' as const),
-        rows: fc.array(fc.oneof({ arbitrary: rowMutation, weight: 2 }, manyVersions), {
-          maxLength: 4,
-        }),
+        rows: some(fc.oneof({ arbitrary: rowMutation, weight: 2 }, manyVersions)),
       }),
       weight: 6,
     },
     {
       arbitrary: fc.record({
         kind: fc.constant('check' as const),
-        conditionals: fc.array(conditional, { maxLength: 4 }),
+        conditionals: some(conditional),
       }),
       weight: 6,
     },

@@ -1,7 +1,7 @@
 /** The check at rest, on a database in memory: it passes what is right, and notices each mistake. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CommittedRun, openPercolator, type Percolator } from '#engine';
+import { type CommittedRun, createRandom, openPercolator, type Percolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import {
   clusterOneByOne,
@@ -11,6 +11,7 @@ import {
 import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
 import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
 import { clusterCell, documentCell } from '../crawl-rate/percolator/tables.ts';
+import { Persistence } from './attempts.ts';
 import { checkAtRest } from './check.ts';
 import { Crawler } from './crawler.ts';
 import { numberOf, splitsFor } from './keys.ts';
@@ -39,7 +40,9 @@ async function checked(
     ),
     splits: splitsFor(3),
   });
-  const crawler = new Crawler(percolator, documents, new AbortController().signal);
+  const { signal } = new AbortController();
+  const persistence = new Persistence(percolator, createRandom(1), signal);
+  const crawler = new Crawler(percolator, documents, persistence);
   const onCommitted = ({ cell }: CommittedRun): void => crawler.onClustered(cell.row, 0);
   const worker = percolator.startWorker([clusteringObserver], { onCommitted });
   await Promise.all(Array.from({ length: ARRIVALS }, () => crawler.add(0)));

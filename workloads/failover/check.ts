@@ -9,7 +9,7 @@
  *
  * A document whose transaction was not acknowledged may be there or not.
  */
-import { type Bigtable, type Finding, fsck, type Percolator } from '#engine';
+import type { Bigtable, Percolator } from '#engine';
 import { checkPartition } from '../crawl-rate/check.ts';
 import {
   documentId,
@@ -18,16 +18,10 @@ import {
 } from '../crawl-rate/documents/index.ts';
 import { countDirty, readPartition } from '../crawl-rate/percolator/read-partition.ts';
 import { CLUSTER, DOCUMENT, DOCUMENTS } from '../crawl-rate/percolator/tables.ts';
-import type { Arrival } from './crawler.ts';
+import { auditAtRest } from './audit.ts';
+import type { DocumentArrival } from './crawler.ts';
 import { numberOf } from './keys.ts';
-
-export interface CheckResult {
-  /** What is wrong, in sentences. */
-  readonly wrong: readonly string[];
-  /** What fsck lists as harmless, by code: what failures have left. */
-  readonly warnings: ReadonlyMap<string, number>;
-  readonly documents: number;
-}
+import type { CheckResult } from './workload.ts';
 
 const ROWS_PER_CALL = 5_000;
 /** Where the engine keeps the write records of the clusters (figure 5 of the paper). */
@@ -36,9 +30,9 @@ const CLUSTER_RECORDS = { family: 'cells', qualifier: `${CLUSTER}:write` };
 export async function checkAtRest(
   percolator: Percolator,
   store: Bigtable,
-  given: { readonly documents: SyntheticDocuments; readonly arrivals: readonly Arrival[] },
+  given: { readonly documents: SyntheticDocuments; readonly arrivals: readonly DocumentArrival[] },
 ): Promise<CheckResult> {
-  const findings = await audit(store);
+  const audited = await auditAtRest(store);
   const partition = await readPartition(percolator);
   const inOrder = (await clusteredRows(percolator)).map((row) => {
     const number = Number(row);
@@ -46,25 +40,17 @@ export async function checkAtRest(
   });
   const clusters = checkPartition(partition, inOrder, 'commit order');
   const dirty = await countDirty(percolator);
-  const errors = findings.filter(({ severity }) => severity === 'error');
   const wrong = [
     ...(await checkDocuments(percolator, given)),
     ...(clusters.passed ? [] : [clusters.detail]),
     ...(dirty === 0 ? [] : [`${dirty} notifications were not cleared`]),
-    ...errors.slice(0, 5).map(({ code, sentence }) => `fsck: ${code}: ${sentence}`),
-    ...(errors.length > 5 ? [`fsck finds ${errors.length - 5} more errors`] : []),
+    ...audited.wrong,
   ];
-  const groups = Map.groupBy(findings, ({ code }) => code);
-  const warnings = [...groups].filter(([, [first]]) => first?.severity === 'warning');
-  return {
-    wrong,
-    warnings: new Map(warnings.map(([code, all]) => [code, all.length])),
-    documents: partition.size,
-  };
-}
-
-async function audit(store: Bigtable): Promise<readonly Finding[]> {
-  return Array.fromAsync(await fsck(store, { waitForLocks: true }));
+  const acknowledged = given.arrivals.filter(({ acknowledgedMs }) => acknowledgedMs !== undefined);
+  const right =
+    `all ${acknowledged.length} acknowledged documents are there, all ${partition.size} are in the clusters ` +
+    'that the reference clustering finds in commit order, no notification is left, and fsck finds no error';
+  return { wrong, right, warnings: audited.warnings };
 }
 
 /** The rows in the order in which their clusters were first committed. */

@@ -2,7 +2,7 @@
  * The engine's processes, each of which may be killed: two oracles, one of them on standby, the
  * lock service, and workers.
  *
- *     this process writes documents ──▶ the storage ◀── workers find and cluster them
+ *     this process makes the load ──▶ the storage ◀── workers run observers
  *                └──── timestamps ──▶ oracle-1 or oracle-2 ◀────┘
  */
 import { type Counters, type StoreAddress, systemClock } from '#engine';
@@ -16,18 +16,20 @@ import {
   stopFor,
 } from '../harness/processes/index.ts';
 import type { Parts } from './victims.ts';
-import type { Clustered, WorkerProcessOptions } from './worker-process.ts';
+import type { Observed, WorkerProcessOptions } from './worker-process.ts';
+import type { WorkloadName } from './workload.ts';
 
 const WORKER = new URL('worker-process.ts', import.meta.url);
 
 export interface EngineProcessesOptions {
   readonly store: StoreAddress;
+  readonly workload: WorkloadName;
   readonly workers: number;
   /** Observer runs in flight, in all workers. */
   readonly concurrency: number;
 }
 
-type OnClustered = (row: string, atMs: number) => void;
+type OnObserved = (row: string, atMs: number) => void;
 
 interface Program {
   readonly program: URL;
@@ -37,7 +39,7 @@ interface Program {
 export class EngineProcesses implements Parts {
   readonly database: SharedDatabase;
   readonly #crew: Crew;
-  #onClustered: OnClustered = () => {};
+  #onObserved: OnObserved = () => {};
   readonly #programs: ReadonlyMap<string, Program>;
   readonly #members = new Map<string, Member>();
   /** As each worker process has said last; a worker that is started again counts anew. */
@@ -60,9 +62,9 @@ export class EngineProcesses implements Parts {
     return processes;
   }
 
-  /** @param onClustered is called for each document whose observer has committed */
-  async startWorkers(onClustered: OnClustered): Promise<void> {
-    this.#onClustered = onClustered;
+  /** @param onObserved is called for each row whose observer has committed */
+  async startWorkers(onObserved: OnObserved): Promise<void> {
+    this.#onObserved = onObserved;
     const names = [...this.#programs.keys()].filter((name) => name.startsWith('worker'));
     for (const name of names) await this.start(name);
   }
@@ -70,7 +72,7 @@ export class EngineProcesses implements Parts {
   async start(name: string): Promise<void> {
     const program = this.#programs.get(name);
     if (program === undefined || this.#members.has(name)) return;
-    const onMessage = (message: unknown): void => this.#hear(name, message as Clustered);
+    const onMessage = (message: unknown): void => this.#hear(name, message as Observed);
     this.#members.set(name, await this.#crew.start({ name, ...program, onMessage }));
   }
 
@@ -101,15 +103,15 @@ export class EngineProcesses implements Parts {
     await systemClock.sleep(0); // Their last messages.
   }
 
-  #hear(name: string, { rows, counters }: Clustered): void {
+  #hear(name: string, { rows, counters }: Observed): void {
     const member = this.#members.get(name);
     if (member !== undefined) this.#counters.set(member, counters);
-    for (const [row, atMs] of rows) this.#onClustered(row, atMs);
+    for (const [row, atMs] of rows) this.#onObserved(row, atMs);
   }
 }
 
 function programsOf(
-  { store, workers, concurrency }: EngineProcessesOptions,
+  { store, workload, workers, concurrency }: EngineProcessesOptions,
   database: SharedDatabase,
 ): readonly (readonly [string, Program])[] {
   const oracles = database.oracles.map((address, i) => {
@@ -119,7 +121,7 @@ function programsOf(
   const locks = { store, address: database.lockService } satisfies ServiceOptions;
   const each = Math.ceil(concurrency / workers);
   const ofWorkers = Array.from({ length: workers }, (_, i) => {
-    const options = { database, concurrency: each } satisfies WorkerProcessOptions;
+    const options = { database, workload, concurrency: each } satisfies WorkerProcessOptions;
     return [`worker-${i + 1}`, { program: WORKER, options }] as const;
   });
   return [

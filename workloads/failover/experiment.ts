@@ -2,7 +2,7 @@
  * Figure 10 of the paper: a third of the region servers is killed under load; or another part of the
  * system (victims.ts), and it may be stopped instead of killed.
  *
- *     start HBase, oracles, lock service ─▶ load the repository ─▶ start the workers
+ *     start HBase, oracles, lock service ─▶ load the data ─▶ start the workers
  *     ─▶ capacity, closed loop ─▶ open loop at a share of it:
  *
  *     warm-up │ before │ kill -9 ── until they are started again ── │ after │ drain ─▶ every check
@@ -21,34 +21,30 @@ import {
 } from '#engine';
 import { UsageError } from '#results';
 import type { Measuring } from '#harness';
-import {
-  clusterOneByOne,
-  createSyntheticDocuments,
-  documentId,
-  type SyntheticDocuments,
-} from '../crawl-rate/documents/index.ts';
-import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
-import { generate } from '../harness/load/generator.ts';
+import type { Scale } from '../brokerage/model/index.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { dueUs, measuredFromUs, type Schedule } from '../harness/load/schedule.ts';
-import { closedLoop } from '../harness/load/timed-loop.ts';
 import { Crew, openDatabase } from '../harness/processes/index.ts';
-import { type CheckResult, checkAtRest, clusteredRows } from './check.ts';
+import type { Arrival, Settled } from './attempts.ts';
 import { type Failover, failoverOf, readEvents } from './cluster-log.ts';
-import { type Arrival, Crawler, type Settled } from './crawler.ts';
+import { Crawl } from './crawl.ts';
 import { EngineProcesses } from './engine-processes.ts';
-import { DOCUMENTS_MAX, numberOf, splitsFor } from './keys.ts';
+import { Trading } from './trading.ts';
 import { ownerOf, type Parts, type Victim, victimsOf } from './victims.ts';
+import type { CheckResult, Workload, WorkloadName } from './workload.ts';
 
 export interface Plan {
+  readonly workload: WorkloadName;
   readonly kill: Victim;
   /** Stops the victims instead of killing them, and lets them go on later. */
   readonly pause: boolean;
   readonly regionServers: number;
   readonly workers: number;
+  /** Of the clustering. */
   readonly repository: number;
   readonly documentBytes: number;
-  /** Documents per second; undefined: a share of the capacity. */
+  /** Of the brokerage. */
+  readonly scale: Scale;
+  /** Transactions per second; undefined: a share of the capacity. */
   readonly rate: number | undefined;
   readonly capacitySeconds: number;
   readonly warmUp: number;
@@ -63,13 +59,14 @@ export interface Plan {
 
 export interface FailoverResult {
   readonly plan: Plan;
-  /** Documents per second of the closed loop; undefined if the rate was given. */
+  /** Transactions per second of the closed loop; undefined if the rate was given. */
   readonly capacity: number | undefined;
   readonly perSecond: number;
   readonly killed: readonly string[];
   /** When the measurement began, by the clock of the arrivals. */
   readonly fromMs: number;
   readonly arrivals: readonly Arrival[];
+  readonly followers: readonly Arrival[];
   /** Seconds since then; undefined for what has not happened. */
   readonly marks: Marks;
   /** Regions of the killed servers; 0 if another part was killed. */
@@ -94,14 +91,12 @@ type Counter = (typeof COUNTERS)[number];
 
 /** The share of the capacity that is offered. */
 export const LOAD_SHARE = 0.7;
-/** How long the last documents may take after the end. */
+/** How long the last transactions may take after the end. */
 const DRAIN_MS_MAX = 120_000;
 /** How long a region server that goes on may take to find out that it was given up. */
 const END_MS_MAX = 20_000;
 /** How long a server that was started may take to come back. */
 const RETURN_MS_MAX = 60_000;
-/** More than this, and the storage does not keep up: the run ends before the memory does. */
-const OPEN_MAX = 20_000;
 
 export async function measureFailover(plan: Plan, measuring: Measuring): Promise<FailoverResult> {
   const { progress } = measuring;
@@ -110,39 +105,47 @@ export async function measureFailover(plan: Plan, measuring: Measuring): Promise
   progress.phase(`starting HBase with ${plan.regionServers} region servers`, 0);
   await using hbase = await startCluster(plan, (line) => progress.note(line));
   measuring.signal.throwIfAborted();
-  const { repository, documentBytes, seed, workers, concurrency } = plan;
-  const documents = createSyntheticDocuments({ repository, documentBytes, seed });
   await using crew = new Crew(measuring.signal);
   const { servers, sessionTimeoutMs } = hbase;
   const store = { kind: 'hbase', servers, sessionTimeoutMs } as const;
-  const engine = await EngineProcesses.start(crew, { store, workers, concurrency });
-  await using database = await opened(engine);
+  const engine = await EngineProcesses.start(crew, { store, ...plan });
+  await using database = await opened(engine, plan);
   const { percolator } = database;
-  progress.phase('loading the repository', repository, 'documents');
-  await load(percolator, { documents, plan, signal });
-  const crawler = new Crawler(percolator, documents, signal);
-  await engine.startWorkers(crawler.onClustered);
-  const running = { plan, hbase, engine, percolator, crawler, progress, signal };
+  const workload = workloadOf(plan, percolator, signal);
+  progress.phase('loading', 0);
+  await workload.load();
+  await engine.startWorkers((row, atMs) => workload.onObserved(row, atMs));
+  const running = { plan, hbase, engine, percolator, workload, progress, signal };
   try {
-    const loaded = await crew.during(Promise.race([runLoad(running), crawler.failed]));
-    await drain(running);
+    const loaded = await crew.during(Promise.race([runLoad(running), workload.failed]));
+    await crew.during(Promise.race([drain(running), workload.failed]));
     await engine.stopWorkers();
     const times = await clusterTimes(running, loaded);
     over.abort();
     await percolator.settled();
     progress.phase('checking', 0);
-    const { arrivals, settled } = crawler;
-    const check = await checkAtRest(percolator, percolator.store, { documents, arrivals });
-    return { plan, ...loaded, ...times, arrivals, settled, check };
+    const { arrivals, followers, settled } = workload;
+    const check = await workload.check();
+    return { plan, ...loaded, ...times, arrivals, followers, settled, check };
   } finally {
     over.abort(); // Nothing is started or written any more.
   }
 }
 
+function workloadOf(plan: Plan, percolator: Percolator, signal: AbortSignal): Workload {
+  const parts = { ...plan, percolator, signal };
+  return plan.workload === 'brokerage' ? new Trading(parts) : new Crawl(parts);
+}
+
+/** Each attempt of a transaction is seen and repeated by the workload, not by the engine. */
 async function opened(
   engine: EngineProcesses,
+  { workload }: Plan,
 ): Promise<AsyncDisposable & { readonly percolator: Percolator }> {
-  const { percolator, close } = await openDatabase(engine.database);
+  const { percolator, close } = await openDatabase(
+    engine.database,
+    workload === 'brokerage' ? { attemptsMax: 1 } : {},
+  );
   return { percolator, [Symbol.asyncDispose]: close };
 }
 
@@ -158,32 +161,12 @@ async function startCluster(
   }
 }
 
-async function load(
-  percolator: Percolator,
-  given: {
-    readonly documents: SyntheticDocuments;
-    readonly plan: Plan;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> {
-  const { documents, plan, signal } = given;
-  const numbers = Array.from({ length: plan.repository }, (_, i) => numberOf(i));
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const keyed = sorted.map((n) => ({ id: documentId(n), keys: documents.keysOf(n) }));
-  await loadRepository(percolator, {
-    documents: sorted.map((n) => documents.documentOf(n)),
-    partition: clusterOneByOne(keyed),
-    splits: splitsFor(plan.regionServers),
-    signal,
-  });
-}
-
 interface Running {
   readonly plan: Plan;
   readonly hbase: LocalHBase;
   readonly engine: EngineProcesses;
   readonly percolator: Percolator;
-  readonly crawler: Crawler;
+  readonly workload: Workload;
   readonly progress: Measuring['progress'];
   readonly signal: AbortSignal;
 }
@@ -202,65 +185,28 @@ interface Loaded {
 }
 
 async function runLoad(running: Running): Promise<Loaded> {
-  const { plan, progress } = running;
+  const { plan, workload, progress } = running;
   const capacity = plan.rate === undefined ? await measureCapacity(running) : undefined;
   const perSecond = plan.rate ?? Math.max(1, LOAD_SHARE * (capacity ?? 0));
-  const seconds = plan.before + plan.down + plan.after;
-  const schedule: Schedule = {
-    first: 0,
-    warmupDocuments: Math.round(perSecond * plan.warmUp),
-    warmupPerSecond: perSecond,
-    documents: Math.round(perSecond * seconds),
-    perSecond,
-  };
-  checkRoom(plan, schedule);
-  progress.note(`the load is ${perSecond.toFixed(1)} documents a second`);
-  const startUs = Math.ceil(monotonicMs() * 1000);
-  const fromMs = (startUs + measuredFromUs(schedule)) / 1000;
+  const total = Math.round(perSecond * (plan.warmUp + plan.before + plan.down + plan.after));
+  progress.note(`the load is ${perSecond.toFixed(1)} a second`);
+  progress.phase('running under load', total);
+  const beginMs = monotonicMs();
+  const fromMs = beginMs + 1000 * plan.warmUp;
+  const toMs = fromMs + 1000 * (plan.before + plan.down + plan.after);
+  const onProgress = (begun: number): void => progress.update(begun);
   const [{ lagP99Ms }, failure] = await Promise.all([
-    offer(running, schedule, startUs),
+    workload.offer({ perSecond, beginMs, fromMs, toMs, onProgress }),
     fail(running, fromMs),
   ]);
   return { capacity, perSecond, fromMs, lagP99Ms, ...failure };
 }
 
-function checkRoom({ repository }: Plan, { warmupDocuments, documents }: Schedule): void {
-  if (repository + warmupDocuments + 2 * documents < DOCUMENTS_MAX) return;
-  throw new UsageError(
-    `A run may have ${DOCUMENTS_MAX / 2} documents; give a lower --rate or a shorter --after.`,
-  );
-}
-
-async function measureCapacity(running: Running): Promise<number> {
-  const { plan, crawler, progress, signal } = running;
+async function measureCapacity({ plan, workload, progress }: Running): Promise<number> {
   progress.phase('finding the capacity', 0);
-  const { concurrency, capacitySeconds } = plan;
-  const one = (): Promise<void> => crawler.add(monotonicMs());
-  // The first seconds compile, on both sides.
-  await closedLoop(one, { concurrency, seconds: capacitySeconds / 2, signal });
-  const { done, seconds } = await closedLoop(one, {
-    concurrency,
-    seconds: capacitySeconds,
-    signal,
-  });
-  progress.note(`the capacity is ${(done / seconds).toFixed(1)} documents a second`);
-  return done / seconds;
-}
-
-function offer(
-  { crawler, progress, signal }: Running,
-  schedule: Schedule,
-  startUs: number,
-): ReturnType<typeof generate> {
-  const { warmupDocuments, documents } = schedule;
-  progress.phase('running under load', warmupDocuments + documents, 'documents');
-  let begun = 0;
-  const announce = (end: number): void => {
-    if (crawler.open > OPEN_MAX) throw new Error(`${OPEN_MAX} documents wait for HBase`);
-    while (begun < end) void crawler.add((startUs + dueUs(schedule, begun++)) / 1000);
-    progress.update(begun);
-  };
-  return generate(schedule, startUs, announce, signal);
+  const capacity = await workload.measureCapacity(plan.capacitySeconds);
+  progress.note(`the capacity is ${capacity.toFixed(1)} a second`);
+  return capacity;
 }
 
 /** Lets the victims fail at their moment, and starts them again at theirs. */
@@ -277,7 +223,7 @@ async function fail(
   if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
   else await Promise.all(killed.map((name) => parts.kill(name)));
   progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
-  if (plan.kill === 'workers') await findUntold(running);
+  if (plan.kill === 'workers') await running.workload.findUntold();
   await sleepUntil(killedMs + 1000 * plan.down, signal);
   const startedMs = monotonicMs();
   await Promise.all(killed.map((name) => goOn(running, parts, name)));
@@ -298,27 +244,16 @@ async function goOn({ plan, hbase, signal }: Running, parts: Parts, name: string
   return isThere() ? undefined : parts.start(name);
 }
 
-/** Documents that a killed worker had clustered, without telling us. */
-async function findUntold({ percolator, crawler }: Running): Promise<void> {
-  for (const row of await clusteredRows(percolator)) crawler.onClustered(row, monotonicMs());
-}
-
 async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> {
   await systemClock.sleep(Math.max(0, momentMs - monotonicMs()), signal);
   signal.throwIfAborted();
 }
 
-/** Waits for the documents that have arrived, also those whose clustering no worker was told of. */
-async function drain(running: Running): Promise<void> {
-  const { crawler, progress, signal } = running;
-  progress.phase('waiting for the last documents', 0);
-  const endMs = monotonicMs() + DRAIN_MS_MAX;
-  const isOpen = (): boolean => crawler.open > 0 || crawler.writing > 0;
-  for (let rounds = 1; isOpen() && monotonicMs() < endMs; rounds++) {
-    await systemClock.sleep(100, signal);
-    signal.throwIfAborted();
-    if (rounds % 50 === 0) await findUntold(running);
-  }
+/** What has not ended by the end of this is reported as open. */
+async function drain({ workload, progress, signal }: Running): Promise<void> {
+  progress.phase('waiting for the last transactions', 0);
+  await Promise.race([workload.drain(), systemClock.sleep(DRAIN_MS_MAX, signal)]);
+  signal.throwIfAborted();
 }
 
 /** A server that was started late registers late: waits for it, in vain after a minute. */

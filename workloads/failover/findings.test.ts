@@ -1,6 +1,7 @@
 /** The findings of bench:failover say what a run has not shown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SCALES } from '../brokerage/model/index.ts';
 import type { FailoverResult, Marks } from './experiment.ts';
 import { findingsOf } from './findings.ts';
 
@@ -9,18 +10,23 @@ const MARKS: Marks = { killed: 2, detected: 3, reassigned: 4, started: 7, return
 /** Ten documents a second for ten seconds, each completed `latencyMs` after it was due. */
 function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResult {
   const arrivals = Array.from({ length: 100 }, (_, i) => ({
-    row: String(i),
     dueMs: i * 100,
     attempts: [{ beganMs: i * 100, endedMs: i * 100 + 9, outcome: 'committed' }],
     acknowledgedMs: i * 100 + 9,
     completedMs: i * 100 + latencyMs,
   }));
-  const parts = { kill: 'region-servers', pause: false, workers: 3 } as const;
+  const parts = {
+    workload: 'crawl-rate',
+    kill: 'region-servers',
+    pause: false,
+    workers: 3,
+  } as const;
   const plan = {
     ...parts,
     regionServers: 3,
     repository: 0,
     documentBytes: 1,
+    scale: SCALES.smoke,
     rate: 10,
     capacitySeconds: 1,
   };
@@ -31,12 +37,13 @@ function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResul
     killed: ['region-server-1'],
     fromMs: 0,
     arrivals,
+    followers: [],
     marks: MARKS,
     regions: 3,
     settled: { committed: 0, rolledBack: 0, open: 0 },
     lagP99Ms: 1,
     sinceKill: { conflicts: 0, unknown: 0, rolledForward: 0, rolledBack: 0 },
-    check: { wrong: [], warnings: new Map(), documents: 100 },
+    check: { wrong: [], right: 'all is well', warnings: new Map() },
     ...given,
   };
 }

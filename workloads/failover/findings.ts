@@ -22,6 +22,29 @@ import {
 } from './seconds.ts';
 import { ENDS, type Ends, endsOf } from './straddling.ts';
 import { describeVictims } from './victims.ts';
+import type { WorkloadName } from './workload.ts';
+
+interface Words {
+  /** What arrives at a steady rate. */
+  readonly many: string;
+  /** When it counts as completed. */
+  readonly completed: string;
+  /** The transactions whose attempts are counted. */
+  readonly transactions: string;
+}
+
+const WORDS: Readonly<Record<WorkloadName, Words>> = {
+  brokerage: {
+    many: 'transactions',
+    completed: 'until they had ended',
+    transactions: 'Transactions of customers and of the exchange',
+  },
+  'crawl-rate': {
+    many: 'documents',
+    completed: 'until they were clustered',
+    transactions: 'Transactions that write a document',
+  },
+};
 
 /** Seconds until the rate is back: from when the cluster has noticed, where it has to. */
 const TARGET_RECOVERY_SECONDS = 15;
@@ -39,7 +62,7 @@ export function findingsOf(result: FailoverResult): FindingsParts {
     tables: [
       marksTable(result, recovery, steady),
       transactionsTable(result),
-      secondsTable(seconds),
+      secondsTable(result, seconds),
     ],
     charts: [rateChart(result, seconds), latencyChart(result, seconds)],
     targets: targetsOf(result, recovery, steady),
@@ -75,10 +98,11 @@ function steadyPercent({ marks, perSecond }: FailoverResult, seconds: readonly S
 
 /** The experiment's own conditions: a run without them has not shown a failure. */
 function whatDidNotHappen(result: FailoverResult): readonly string[] {
-  const open = result.arrivals.filter(({ completedMs }) => completedMs === undefined).length;
+  const all = [...result.arrivals, ...result.followers];
+  const open = all.filter(({ completedMs }) => completedMs === undefined).length;
   return [
     ...(isOfServers(result) ? whatServersDidNot(result) : []),
-    ...(open > 0 ? [`${open} documents were not clustered two minutes after the end`] : []),
+    ...(open > 0 ? [`${open} ${manyOf(result)} were not completed two minutes after the end`] : []),
   ];
 }
 
@@ -90,18 +114,17 @@ function whatServersDidNot({ marks, regions }: FailoverResult): readonly string[
   ];
 }
 
-function detailOf({ check, arrivals }: FailoverResult, wrong: readonly string[]): string {
-  if (wrong.length > 0) return wrong.join('; ');
-  const acknowledged = arrivals.filter(({ acknowledgedMs }) => acknowledgedMs !== undefined).length;
-  return (
-    `all ${acknowledged} acknowledged documents are there, all ${check.documents} are in the clusters ` +
-    'that the reference clustering finds in commit order, no notification is left, and fsck finds no error'
-  );
+function detailOf({ check }: FailoverResult, wrong: readonly string[]): string {
+  return wrong.length > 0 ? wrong.join('; ') : check.right;
+}
+
+function manyOf({ plan }: FailoverResult): string {
+  return WORDS[plan.workload].many;
 }
 
 function headlineOf(result: FailoverResult, recovery: Recovery | undefined): string {
   const { marks, perSecond } = result;
-  const begin = `${whatFailed(result)} at ${perSecond.toFixed(0)} documents a second. `;
+  const begin = `${whatFailed(result)} at ${perSecond.toFixed(0)} ${manyOf(result)} a second. `;
   const from = countedFrom(result);
   if (recovery === undefined || from === undefined) {
     return `${begin}The master did not find them dead.`;
@@ -122,7 +145,11 @@ function whatFailed({ plan, killed }: Pick<FailoverResult, 'plan' | 'killed'>): 
   const what = describeVictims(plan);
   const are = killed.length > 1 ? 'were' : 'was';
   const how = plan.pause ? `stopped for ${plan.down} s` : 'killed';
-  return `${what.charAt(0).toUpperCase()}${what.slice(1)} ${are} ${how}`;
+  return `${capital(what)} ${are} ${how}`;
+}
+
+function capital(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 function targetsOf(
@@ -130,14 +157,14 @@ function targetsOf(
   recovery: Recovery | undefined,
   steady: number,
 ): readonly Target[] {
-  const { check, settled, arrivals } = result;
+  const { check, settled, arrivals, followers } = result;
   const since = isOfServers(result) ? 'it was detected' : 'the failure';
   const tookSeconds =
     recovery?.recoveredAt === undefined
       ? undefined
       : recovery.recoveredAt - (countedFrom(result) ?? 0);
   const unknown = settled.committed + settled.rolledBack + settled.open;
-  const { length: unwritten } = arrivals.filter(
+  const { length: unfinished } = [...arrivals, ...followers].filter(
     ({ acknowledgedMs }) => acknowledgedMs === undefined,
   );
   return [
@@ -157,11 +184,11 @@ function targetsOf(
     },
     {
       name: 'no transaction stays unknown',
-      target: 'asking again settles each one whose answer was lost, and every document is written',
+      target: 'asking again settles each one whose answer was lost, and every transaction ends',
       measured:
         `of ${unknown}, ${settled.committed} had committed, ${settled.rolledBack} were rolled back, ` +
-        `${settled.open} are open; ${unwritten} documents are not written`,
-      met: settled.open === 0 && unwritten === 0,
+        `${settled.open} are open; ${unfinished} transactions have not ended`,
+      met: settled.open === 0 && unfinished === 0,
     },
   ];
 }
@@ -175,9 +202,10 @@ function marksTable(
   const { killed, detected, reassigned, started, returned } = marks;
   const back = recovery?.recoveredAt;
   const since = (at: number | undefined): number | null => (at === undefined ? null : at - killed);
+  const many = manyOf(result);
   const rows: readonly (readonly [string, number | null, string])[] = [
-    ['capacity', capacity ?? null, 'documents/s'],
-    ['offered', perSecond, 'documents/s'],
+    ['capacity', capacity ?? null, `${many}/s`],
+    ['offered', perSecond, `${many}/s`],
     ['completed before the failure', steady, '% of the rate'],
     ['failed', killed, 's'],
     ['detected, after the failure', since(detected), 's'],
@@ -218,7 +246,9 @@ const COUNTER_NAMES = {
   rolledBack: "others' locks rolled back since the failure",
 } as const;
 
-function transactionsTable({ arrivals, fromMs, marks, check }: FailoverResult): ResultTable {
+function transactionsTable(result: FailoverResult): ResultTable {
+  const { plan, fromMs, marks } = result;
+  const arrivals = [...result.arrivals, ...result.followers];
   const at = (seconds: number): number => fromMs + 1000 * seconds;
   const killedMs = at(marks.killed);
   const atKill = ['in flight at the failure', ...inOrder(endsOf(arrivals, killedMs))];
@@ -228,8 +258,8 @@ function transactionsTable({ arrivals, fromMs, marks, check }: FailoverResult): 
     name: 'transactions',
     title: 'Transactions that straddled the failure',
     caption:
-      'Transactions that write a document. A conflict and an unavailable storage have written nothing, and the writer tries ' +
-      `again; it asks how an unknown one has ended. All ${check.documents} documents are checked at the end.`,
+      `${WORDS[plan.workload].transactions}. A conflict and an unavailable storage have written nothing, and the caller ` +
+      'tries again; it asks how an unknown one has ended.',
     columns: ['transactions', ...ENDS],
     rows: [
       atKill,
@@ -244,13 +274,13 @@ function inOrder(ends: Ends): readonly number[] {
   return ENDS.map((end) => ends[end]);
 }
 
-function secondsTable(seconds: readonly Second[]): ResultTable {
+function secondsTable(result: FailoverResult, seconds: readonly Second[]): ResultTable {
   return {
     name: 'seconds',
     title: 'Second by second',
     caption:
-      'Latency, in milliseconds, of the documents that were due in that second, from then until they were clustered. ' +
-      'Percentiles need a hundred documents. Failed attempts by the code of their error.',
+      `Latency, in milliseconds, of the ${manyOf(result)} that were due in that second, from then ` +
+      `${WORDS[result.plan.workload].completed}. Percentiles need a hundred of them. Failed attempts by the code of their error.`,
     columns: ['second', 'arrived', 'completed', 'median', 'p90', 'p99', 'max', 'samples', 'failed'],
     rows: seconds.map(({ second, arrived, completed, latencies, failed }) => [
       second,
@@ -321,10 +351,10 @@ function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultCh
     seconds.map((one) => ({ x: one.second, y: one[of], low: null, high: null, samples: one[of] }));
   return {
     name: 'failure',
-    title: `Documents a second: ${describeVictims(result.plan)} ${result.plan.pause ? 'stopped' : 'killed'}`,
+    title: `${capital(manyOf(result))} a second: ${describeVictims(result.plan)} ${result.plan.pause ? 'stopped' : 'killed'}`,
     caption: `${isOfServers(result) ? PAPERS_CURVE : ''}Here ${marksInWords(result)}`,
     x: axisOfMarks(result),
-    y: { title: 'Documents per second', scale: 'linear', ticks: [] },
+    y: { title: `${capital(manyOf(result))} per second`, scale: 'linear', ticks: [] },
     series: [
       { name: 'completed', look: 'percolator', isLine: true, points: series('completed') },
       { name: 'arrived', look: 'other', isLine: true, points: series('arrived') },
@@ -342,8 +372,8 @@ function latencyChart(result: FailoverResult, seconds: readonly Second[]): Resul
   const all = mergeHistograms(seconds.map(({ latencies }) => latencies));
   return {
     name: 'seconds-latency',
-    title: 'Latency by the second in which a document was due',
-    caption: `From when a document was due until it was clustered; ${all.totalCount} documents. ${marksInWords(result)}`,
+    title: `Latency by the second in which ${manyOf(result)} were due`,
+    caption: `From when ${manyOf(result)} were due ${WORDS[result.plan.workload].completed}; ${all.totalCount} of them. ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [

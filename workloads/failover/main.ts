@@ -14,13 +14,16 @@ import {
   warmUpOption,
 } from '#harness';
 import { UsageError } from '#results';
+import { countsOf, SCALES } from '../brokerage/model/index.ts';
 import { describeStore } from '../harness/stores/index.ts';
-import { LOAD_SHARE, measureFailover } from './experiment.ts';
+import { LOAD_SHARE, measureFailover, type Plan } from './experiment.ts';
 import { findingsOf } from './findings.ts';
 import { describeVictims, VICTIMS } from './victims.ts';
+import { WORKLOADS } from './workload.ts';
 
 const SIZES = {
   smoke: {
+    scale: SCALES.smoke,
     regionServers: 3,
     repository: 1_000,
     capacitySeconds: 4,
@@ -30,6 +33,7 @@ const SIZES = {
     after: 10,
   },
   quick: {
+    scale: SCALES.quick,
     regionServers: 6,
     repository: 10_000,
     capacitySeconds: 15,
@@ -39,6 +43,7 @@ const SIZES = {
     after: 45,
   },
   standard: {
+    scale: SCALES.quick,
     regionServers: 6,
     repository: 50_000,
     capacitySeconds: 30,
@@ -48,6 +53,7 @@ const SIZES = {
     after: 240,
   },
   full: {
+    scale: SCALES.standard,
     regionServers: 6,
     repository: 100_000,
     capacitySeconds: 60,
@@ -62,6 +68,8 @@ const START_SECONDS = { each: 3, rest: 12 } as const;
 /** Draining and checking. */
 const END_SECONDS = 10;
 const LOADED_PER_SECOND = 2_000;
+/** With all the rows that belong to them. */
+const TRADES_LOADED_PER_SECOND = 500;
 const DOCUMENT_BYTES = 1_024;
 
 const OF_REGION_SERVERS: readonly string[] = [
@@ -70,22 +78,23 @@ const OF_REGION_SERVERS: readonly string[] = [
 ];
 
 /** The time of a run. */
-function secondsOf(
-  options: {
-    readonly [name in keyof (typeof SIZES)['smoke']]: number;
-  } & { readonly rate: number | undefined; readonly workers: number },
-): number {
-  const { regionServers, workers, repository, rate, capacitySeconds, ...parts } = options;
+function secondsOf(options: Omit<Plan, 'documentBytes'>): number {
+  const { regionServers, workers, repository, scale, workload, rate, capacitySeconds } = options;
+  const { warmUp, before, down, after } = options;
+  const loaded =
+    workload === 'brokerage'
+      ? countsOf(scale).tradeIds / TRADES_LOADED_PER_SECOND
+      : repository / LOADED_PER_SECOND;
   return (
     START_SECONDS.rest +
     START_SECONDS.each * regionServers +
     workers +
-    repository / LOADED_PER_SECOND +
+    loaded +
     (rate === undefined ? 1.5 * capacitySeconds : 0) +
-    parts.warmUp +
-    parts.before +
-    parts.down +
-    parts.after +
+    warmUp +
+    before +
+    down +
+    after +
     END_SECONDS
   );
 }
@@ -98,11 +107,17 @@ await runExperiment(
       title: 'A part of the system fails under load',
     },
     description:
-      'Clusters documents at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
+      'Runs a brokerage at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
       '(figure 10 of the paper) or another part, starts them again, and shows second by second what that costs. At ' +
       'the end it checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
     sizes: SIZES,
     options: {
+      workload: choice({
+        description:
+          'what runs: the brokerage of figure 9, as in the paper, or the clustering of crawled documents of figure 7',
+        choices: WORKLOADS,
+        default: 'brokerage',
+      }),
       kill: choice({
         description:
           'what is killed: a third of the region servers or of the workers, or one of the rest',
@@ -118,21 +133,22 @@ await runExperiment(
         max: 24,
       }),
       workers: integer({
-        description: 'worker processes, which find documents by scanning and cluster them',
+        description:
+          'worker processes, which run the observers: they cluster documents, or add up the trades of brokers',
         default: 3,
         min: 1,
         max: 64,
       }),
       rate: number({
         description:
-          'documents that arrive; too many, and the backlog grows even before the failure',
+          "customers' transactions, or documents, that arrive; too many, and the backlog grows even before the failure",
         defaultText: `${100 * LOAD_SHARE} % of the capacity, which is measured first`,
-        unit: 'documents per second',
+        unit: 'a second',
         min: 1,
         max: 10_000,
       }),
       repository: integer({
-        description: 'documents that are there before the run; more have more clusters',
+        description: 'documents that are there before a run of crawl-rate; more have more clusters',
         min: 1,
         max: 500_000,
       }),
@@ -142,12 +158,13 @@ await runExperiment(
       down: secondsOption('the load until what was killed is started again', 10),
       after: secondsOption('the load after that', 5),
       concurrency: integer({
-        description: 'observer runs in flight, and documents while the capacity is measured',
+        description:
+          'observer runs in flight, and transactions or documents while the capacity is measured',
         default: 64,
         min: 1,
         max: 10_000,
       }),
-      seed: seedOption('the documents, and which servers or workers are killed'),
+      seed: seedOption('the load, and which servers or workers are killed'),
     },
     examples: [
       {
@@ -169,7 +186,7 @@ await runExperiment(
       store: describeStore('hbase'),
       limitations: [
         'All processes share the cores and the disk of one machine: one that fails frees processor time, and one that starts takes it from the others.',
-        'One process makes the load and writes all documents; its lateness counts as latency.',
+        'One process makes the load and runs its transactions; its lateness counts as latency.',
         ...(options.kill === 'region-servers' ? OF_REGION_SERVERS : []),
       ],
     }),

@@ -1,7 +1,7 @@
 /** The run second by second, its dip and its recovery. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Arrival } from './crawler.ts';
+import type { Arrival } from './attempts.ts';
 import { recoveryOf, secondsOf } from './seconds.ts';
 import { endsOf } from './straddling.ts';
 
@@ -13,7 +13,7 @@ function arrival(dueMs: number, completedMs: number | undefined, codes: string[]
     endedMs: dueMs + 100 * i + 50,
     outcome,
   }));
-  return { row: '1', dueMs, attempts, acknowledgedMs: dueMs + 500, completedMs };
+  return { dueMs, attempts, acknowledgedMs: dueMs + 500, completedMs };
 }
 
 describe('second by second,', () => {

@@ -6,7 +6,7 @@
  * to the second in which its document was due, so those that arrive during a failure show it.
  */
 import { createLatencyHistogram, type Histogram } from '#results';
-import { type Arrival, COMMITTED } from './crawler.ts';
+import { type Arrival, COMMITTED } from './attempts.ts';
 
 export interface Second {
   readonly second: number;

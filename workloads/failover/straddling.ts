@@ -7,7 +7,7 @@
  *     unknown        the answer to its commit was lost; later the writer asks how it ended
  *     unavailable    the storage failed before its commit was sent: nothing was committed
  */
-import { type Arrival, type Attempt, COMMITTED, UNKNOWN } from './crawler.ts';
+import { type Arrival, type Attempt, COMMITTED, UNKNOWN } from './attempts.ts';
 
 export const ENDS = ['committed', 'conflict', 'unknown', 'unavailable'] as const;
 export type End = (typeof ENDS)[number];

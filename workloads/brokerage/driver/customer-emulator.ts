@@ -25,6 +25,12 @@ export interface CustomerEmulatorOptions {
   readonly nextTradeId: () => number;
   /** The moment of the clock at which the initial trades end. */
   readonly originMs: number;
+  /**
+   * With more than this in flight, the brokerage does not keep up, and the run is given up. Default
+   * 5,000. Fewer: a short stall of a fast system looks like that. More: to complete them takes
+   * minutes.
+   */
+  readonly inFlightMax?: number | undefined;
 }
 
 export type Load =
@@ -66,10 +72,6 @@ export interface EmulatorResult {
   readonly tradeResults: number;
 }
 
-/**
- * With more than this in flight, the brokerage does not keep up, and the run is given up. Fewer: a
- * short stall of a fast system looks like that. More: to complete them takes minutes.
- */
 const IN_FLIGHT_MAX = 5_000;
 const MAINTENANCE_GAP_MS = 60_000;
 
@@ -146,14 +148,14 @@ export class CustomerEmulator {
     { beginMs, toMs, signal }: EmulatedRun,
     { perSecond, phase }: Extract<Load, { readonly kind: 'paced' }>,
   ): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, inFlightMax = IN_FLIGHT_MAX } = this.#options;
     const gapMs = 1_000 / perSecond;
     for (let n = 0; !signal.aborted; n++) {
       const dueMs = beginMs + (n + phase) * gapMs;
       if (dueMs >= toMs) return;
       const earlyMs = dueMs - clock.monotonicMs();
       if (earlyMs > 0) await clock.sleep(earlyMs, signal);
-      if (this.#inFlight >= IN_FLIGHT_MAX) {
+      if (this.#inFlight >= inFlightMax) {
         this.#isOverrun = true;
         return;
       }

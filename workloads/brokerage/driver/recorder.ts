@@ -77,7 +77,7 @@ export class Recorder {
     dueMs: number,
   ): Promise<Results[T] | null> {
     try {
-      const { result, attempts } = await this.#brokerage.execute(type, input);
+      const { result, attempts } = await this.#brokerage.execute(type, input, dueMs);
       assert(attempts >= 1, 'a transaction that ended has run');
       if (type === 'tradeResult') this.#tradeResults++;
       this.#end(type, { attempts, dueMs, isRolledBack: isRolledBack(result) });

@@ -17,6 +17,8 @@ export interface Execution<R> {
   readonly result: R;
   /** Number of attempts: 1 + conflicts. */
   readonly attempts: number;
+  /** Whether its commit got no answer, and was found out later. Default false. */
+  readonly wasUnknown?: boolean | undefined;
 }
 
 /** Reads tables in the state of one moment, or at rest. Rows come in any order. */
@@ -29,9 +31,13 @@ export interface Brokerage extends AsyncDisposable {
   readonly brokerUpdate: BrokerUpdate;
   /**
    * Runs a transaction until it commits, however many conflicts it meets. Several may run at a
-   * time.
+   * time. `dueMs`, by the driver's clock, is when it should have begun.
    */
-  execute<T extends TransactionType>(type: T, input: Inputs[T]): Promise<Execution<Results[T]>>;
+  execute<T extends TransactionType>(
+    type: T,
+    input: Inputs[T],
+    dueMs?: number,
+  ): Promise<Execution<Results[T]>>;
   /**
    * Resolves when deferred work of the transactions is done: the broker's side table is aggregated.
    */

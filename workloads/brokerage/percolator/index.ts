@@ -1,4 +1,5 @@
 /** The public interface of the brokerage on Percolator. */
+export { brokerObserver } from './broker-update.ts';
 export { checkIndexes } from './index-check.ts';
 export { loadPopulation, type LoadOptions } from './load.ts';
 export { openBrokerage, type BrokerageOptions } from './open.ts';

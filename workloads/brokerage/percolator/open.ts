@@ -2,7 +2,7 @@
  * The brokerage on Percolator: its twelve transactions, run by `transact`, and its tables, read by
  * snapshots.
  */
-import { type Percolator, systemClock, type Worker } from '#engine';
+import { type Percolator, PercolatorError, systemClock, type Worker } from '#engine';
 import type {
   Brokerage,
   BrokerUpdate,
@@ -19,6 +19,13 @@ import { type Plan, PLANS } from './transactions.ts';
 export interface BrokerageOptions {
   /** Default `side-table`. */
   readonly brokerUpdate?: BrokerUpdate | undefined;
+  /** Whether the observer of the side table runs in this process. Default true. */
+  readonly runsObserver?: boolean | undefined;
+  /**
+   * Finds out how a transaction ended whose commit got no answer. One that was committed counts as
+   * executed. Default: it fails with COMMIT_UNKNOWN.
+   */
+  readonly settle?: Percolator['outcomeOf'] | undefined;
 }
 
 /** Carries a transaction's result out of `transact` without a commit. */
@@ -39,11 +46,11 @@ const SETTLE_POLL_MS = 5;
  */
 export function openBrokerage(
   percolator: Percolator,
-  { brokerUpdate = 'side-table' }: BrokerageOptions = {},
+  { brokerUpdate = 'side-table', runsObserver = true, settle }: BrokerageOptions = {},
 ): Brokerage {
   const updateBroker = brokerUpdater(brokerUpdate);
   const worker: Worker | undefined =
-    brokerUpdate === 'side-table'
+    brokerUpdate === 'side-table' && runsObserver
       ? percolator.startWorker([brokerObserver], { idleMsMax: 1_000 })
       : undefined;
 
@@ -53,20 +60,24 @@ export function openBrokerage(
     input: Inputs[T],
   ): Promise<Executed<Results[T]>> {
     let attempts = 0;
+    let latest: Results[T] | undefined;
     try {
       const result = await percolator.transact(
         async (transaction) => {
           attempts++;
-          const outcome = await plan.run(new RowWriter(transaction), input, updateBroker);
-          if (isToRollBack(outcome)) throw new RolledBack(outcome);
-          return outcome;
+          latest = await plan.run(new RowWriter(transaction), input, updateBroker);
+          if (isToRollBack(latest)) throw new RolledBack(latest);
+          return latest;
         },
         { kind: type },
       );
       return { result, attempts };
     } catch (error) {
       if (error instanceof RolledBack) return { result: error.result as Results[T], attempts };
-      throw error;
+      const name = error instanceof PercolatorError ? error.transaction : undefined;
+      if (latest === undefined || name === undefined || settle === undefined) throw error;
+      if ((await settle(name)) !== 'committed') throw error;
+      return { result: latest, attempts, wasUnknown: true };
     }
   }
 

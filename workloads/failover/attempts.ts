@@ -1,0 +1,128 @@
+/**
+ * What a load records of its transactions, and how it goes on while the storage fails:
+ *
+ *     attempt ──ended──▶ acknowledged
+ *        ▲  │ no answer to its commit: ask how it ended (`outcomeOf`); if it was rolled back ─┐
+ *        │  │ any other error of a storage that is away, or a conflict                        │
+ *        └──┴───────────── rest ──────────────────────────────────────────────────────────────┘
+ *
+ * An error of a transaction, other than COMMIT_UNKNOWN, says that nothing of it is or will be
+ * committed, so it may be run again.
+ */
+import { type Percolator, PercolatorError, type Random, systemClock } from '#engine';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+
+/** One run of a transaction. One whose commit got no answer ends when its outcome is known. */
+export interface Attempt {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /** `committed`, or the code of its error. */
+  readonly outcome: string;
+}
+
+/** One transaction of the load, with all its attempts. */
+export interface Arrival {
+  readonly dueMs: number;
+  readonly attempts: readonly Attempt[];
+  /** When its caller was told that it has committed. */
+  readonly acknowledgedMs: number | undefined;
+  /** When all that it was to bring about had happened, as far as was told. */
+  readonly completedMs: number | undefined;
+}
+
+/** How the transactions that had ended with COMMIT_UNKNOWN ended after all. */
+export interface Settled {
+  committed: number;
+  rolledBack: number;
+  /** So far without an answer. */
+  open: number;
+}
+
+export const COMMITTED = 'committed';
+export const UNKNOWN = 'COMMIT_UNKNOWN';
+const REST_MS_MIN = 20;
+const REST_MS_MAX = 500;
+
+/** Errors of a time in which servers are away. Any other one is a mistake, and ends the run. */
+const PASSING: ReadonlySet<string> = new Set([
+  'WRITE_CONFLICT',
+  'ROLLED_BACK',
+  'LOCKED',
+  'STALE_SNAPSHOT',
+  'STORE_UNAVAILABLE',
+  'STORE_IN_DOUBT',
+  UNKNOWN,
+]);
+
+/** Callers of a database that fails for a while, who do not give up. */
+export class Persistence {
+  readonly settled: Settled = { committed: 0, rolledBack: 0, open: 0 };
+  readonly #percolator: Pick<Percolator, 'outcomeOf'>;
+  readonly #random: Random;
+  readonly #signal: AbortSignal;
+
+  constructor(percolator: Pick<Percolator, 'outcomeOf'>, random: Random, signal: AbortSignal) {
+    this.#percolator = percolator;
+    this.#random = random;
+    this.#signal = signal;
+  }
+
+  /**
+   * Runs a transaction until it has ended, and adds each attempt to `attempts`.
+   * @param once resolves to whether the answer to its commit was lost, and to its result
+   * @throws an error that no rest would heal, or when the signal aborts
+   */
+  async run<T extends { readonly wasUnknown?: boolean | undefined }>(
+    attempts: Attempt[],
+    once: () => Promise<T>,
+  ): Promise<T> {
+    for (let restMs = REST_MS_MIN; ; restMs = Math.min(2 * restMs, REST_MS_MAX)) {
+      const note = noteIn(attempts);
+      try {
+        const result = await once();
+        note(result.wasUnknown === true ? UNKNOWN : COMMITTED);
+        return result;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        note(error.code);
+      }
+      await this.#rest(restMs);
+    }
+  }
+
+  /** Asks until there is an answer. */
+  readonly settle: Percolator['outcomeOf'] = async (name) => {
+    this.settled.open++;
+    const outcome = await this.until(() => this.#percolator.outcomeOf(name));
+    this.settled.open--;
+    this.settled[outcome === 'committed' ? 'committed' : 'rolledBack']++;
+    return outcome;
+  };
+
+  /** Repeats what changes nothing, until the storage answers. */
+  async until<T>(once: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await once();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await this.#rest(REST_MS_MAX);
+    }
+  }
+
+  /** Of any length, so that those that have lost to each other do not meet again. */
+  async #rest(msMax: number): Promise<void> {
+    await systemClock.sleep(msMax * this.#random.fraction(), this.#signal);
+    this.#signal.throwIfAborted();
+  }
+}
+
+function noteIn(attempts: Attempt[]): (outcome: string) => void {
+  const beganMs = monotonicMs();
+  return (outcome) => void attempts.push({ beganMs, endedMs: monotonicMs(), outcome });
+}
+
+function isPassing(error: unknown): error is PercolatorError {
+  return error instanceof PercolatorError && PASSING.has(error.code);
+}

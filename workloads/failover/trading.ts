@@ -1,0 +1,252 @@
+/**
+ * The brokerage of figure 9 as the load, as in the paper's figure 10: customers begin transactions by
+ * the clock, the exchange completes their orders, and workers add trades to the totals of brokers.
+ *
+ *     customers, by the clock ──▶ each runs until it has ended (attempts.ts): an arrival
+ *     orders ──▶ the exchange ──▶ Trade-Result, Market-Feed: followers, which come when orders do
+ */
+import { type Clock, createRandom, systemClock } from '#engine';
+import { createLatencyHistogram, percentileMs } from '#results';
+import { checkBrokerage, type Finding, shorten } from '../brokerage/check/index.ts';
+import { CustomerEmulator, type EmulatedRun } from '../brokerage/driver/customer-emulator.ts';
+import type { Records } from '../brokerage/driver/recorder.ts';
+import {
+  type Brokerage,
+  type Inputs,
+  type Population,
+  type Results,
+  type Scale,
+  TRANSACTIONS,
+  type TransactionType,
+} from '../brokerage/model/index.ts';
+import { checkIndexes, loadPopulation, openBrokerage } from '../brokerage/percolator/index.ts';
+import { createPopulation } from '../brokerage/population/index.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import { type Arrival, type Attempt, Persistence } from './attempts.ts';
+import { auditAtRest } from './audit.ts';
+import {
+  type CheckResult,
+  type OfferedLoad,
+  OPEN_MAX,
+  type Workload,
+  type WorkloadParts,
+} from './workload.ts';
+
+export interface TradingOptions {
+  readonly scale: Scale;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type UnfinishedArrival = Mutable<Omit<Arrival, 'attempts'>> & { readonly attempts: Attempt[] };
+
+/** What the exchange and the upkeep send. The rest of the mix comes from customers. */
+const FOLLOWERS: ReadonlySet<TransactionType> = new Set([
+  'tradeResult',
+  'marketFeed',
+  'dataMaintenance',
+  'tradeCleanup',
+]);
+const CUSTOMERS = (Object.keys(TRANSACTIONS) as readonly TransactionType[]).filter(
+  (type) => !FOLLOWERS.has(type),
+);
+/** The clock that all processes of a machine share. */
+const sharedClock: Clock = { ...systemClock, monotonicMs };
+const PROGRESS_MS = 200;
+
+export class Trading implements Workload {
+  readonly arrivals: UnfinishedArrival[] = [];
+  readonly followers: UnfinishedArrival[] = [];
+  open = 0;
+  readonly #options: TradingOptions & WorkloadParts;
+  readonly #population: Population;
+  readonly #persistence: Persistence;
+  readonly #brokerage: Brokerage;
+  readonly #emulator: CustomerEmulator;
+  readonly #failure = Promise.withResolvers<never>();
+  /** Ids of the orders whose customers know that they are committed. */
+  readonly #orders: number[] = [];
+  #ending: Promise<void> = Promise.resolve();
+  #tradeResults = 0;
+
+  constructor(options: TradingOptions & WorkloadParts) {
+    const { percolator, scale, seed, signal } = options;
+    const random = createRandom(seed);
+    this.#options = options;
+    this.#population = createPopulation(scale, seed);
+    this.#persistence = new Persistence(percolator, random.fork('rests'), signal);
+    this.#brokerage = openBrokerage(percolator, {
+      runsObserver: false,
+      settle: this.#persistence.settle,
+    });
+    let tradeId = this.#population.roster.trades.lastId;
+    this.#emulator = new CustomerEmulator({
+      clock: sharedClock,
+      random: random.fork('trading'),
+      population: this.#population,
+      brokerage: this.#persistent(this.#brokerage),
+      nextTradeId: () => ++tradeId,
+      originMs: monotonicMs(),
+      inFlightMax: OPEN_MAX,
+    });
+    this.#failure.promise.catch(() => {}); // `failed` reports it.
+  }
+
+  get settled(): Persistence['settled'] {
+    return this.#persistence.settled;
+  }
+
+  get failed(): Promise<never> {
+    return this.#failure.promise;
+  }
+
+  async load(): Promise<void> {
+    const { percolator, signal } = this.#options;
+    await loadPopulation(percolator, this.#population, { signal });
+  }
+
+  async measureCapacity(seconds: number): Promise<number> {
+    const { concurrency: users } = this.#options;
+    const beginMs = monotonicMs();
+    const fromMs = beginMs + 500 * seconds;
+    const times = { beginMs, fromMs, toMs: fromMs + 1000 * seconds };
+    const records = await this.#run({ load: { kind: 'unpaced', users }, ...times });
+    await this.#emulator.prepare({ cleansUp: true });
+    const ended = CUSTOMERS.reduce((sum, type) => sum + records[type].ended, 0);
+    return ended / seconds;
+  }
+
+  async offer({ perSecond, onProgress, ...times }: OfferedLoad): Promise<{
+    readonly lagP99Ms: number;
+  }> {
+    const { signal } = this.#options;
+    const before = this.arrivals.length;
+    const over = new AbortController();
+    const telling = this.#tell(() => onProgress(this.arrivals.length - before), over.signal);
+    const running = this.#run({ load: { kind: 'paced', perSecond, phase: 0 }, ...times });
+    this.#ending = running.then(() => {});
+    // It ends with everything that it has begun: `drain` waits for that.
+    await Promise.race([
+      this.#ending,
+      sharedClock.sleep(times.toMs - monotonicMs(), AbortSignal.any([signal, over.signal])),
+    ]);
+    over.abort();
+    await telling;
+    signal.throwIfAborted();
+    return { lagP99Ms: latenessOf(this.arrivals.slice(before)) };
+  }
+
+  async drain(): Promise<void> {
+    await this.#ending;
+  }
+
+  onObserved(): void {} // The totals of brokers: no customer waits for them.
+
+  async findUntold(): Promise<void> {}
+
+  async check(): Promise<CheckResult> {
+    const { percolator } = this.#options;
+    const audited = await auditAtRest(percolator.store);
+    const { findings, trades } = await checkBrokerage(this.#brokerage, {
+      population: this.#population,
+      isDrained: true,
+      tradeResults: { acknowledged: this.#tradeResults, inFlightMax: 0 },
+    });
+    const { findings: more } = shorten(await checkIndexes(percolator));
+    const lost = await this.#lostOrders();
+    const wrong = [
+      ...[...findings, ...more].map(inWords),
+      ...(lost.length === 0
+        ? []
+        : [`${lost.length} acknowledged orders are lost, such as that of trade ${lost[0]}`]),
+      ...audited.wrong,
+    ];
+    const right =
+      `all ${this.#orders.length} acknowledged orders and ${this.#tradeResults} Trade-Results are among the ` +
+      `${trades} trades, all conditions of the brokerage hold, each row is in its indexes, and fsck finds no error`;
+    return { wrong, right, warnings: audited.warnings };
+  }
+
+  async #lostOrders(): Promise<readonly number[]> {
+    const stored = new Set<number>();
+    for await (const { t_id: id } of this.#brokerage.tables.rows('trade')) stored.add(id);
+    return this.#orders.filter((id) => !stored.has(id));
+  }
+
+  /** A run of the driver, to its end. */
+  async #run(run: Pick<EmulatedRun, 'load' | 'beginMs' | 'fromMs' | 'toMs'>): Promise<Records> {
+    const { signal } = this.#options;
+    const ran = await this.#emulator.run({ ...run, hasMaintenance: true, signal });
+    if (ran.isOverrun) throw new Error(`${OPEN_MAX} transactions wait for HBase`);
+    this.#tradeResults = ran.tradeResults;
+    return ran.records;
+  }
+
+  async #tell(tell: () => void, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sharedClock.sleep(PROGRESS_MS, signal);
+      tell();
+    }
+  }
+
+  /** Customers who do not give up, and whose attempts are recorded. */
+  #persistent(brokerage: Brokerage): Brokerage {
+    return {
+      name: brokerage.name,
+      brokerUpdate: brokerage.brokerUpdate,
+      tables: brokerage.tables,
+      settled: () => this.#persistence.until(() => brokerage.settled()),
+      execute: async (type, input, dueMs = monotonicMs()) => {
+        const arrival = this.#begin(type, dueMs);
+        const executing = (): ReturnType<typeof brokerage.execute<typeof type>> =>
+          brokerage.execute(type, input);
+        try {
+          const executed = await this.#persistence.run(arrival.attempts, executing);
+          this.#end(arrival);
+          this.#remember(type, input, executed.result);
+          return { ...executed, attempts: arrival.attempts.length };
+        } catch (error) {
+          this.#failure.reject(error);
+          throw error;
+        }
+      },
+      [Symbol.asyncDispose]: () => brokerage[Symbol.asyncDispose](),
+    };
+  }
+
+  #begin(type: TransactionType, dueMs: number): UnfinishedArrival {
+    const ends = { acknowledgedMs: undefined, completedMs: undefined };
+    const arrival: UnfinishedArrival = { dueMs, attempts: [], ...ends };
+    (FOLLOWERS.has(type) ? this.followers : this.arrivals).push(arrival);
+    this.open++;
+    return arrival;
+  }
+
+  #end(arrival: UnfinishedArrival): void {
+    arrival.acknowledgedMs = monotonicMs();
+    arrival.completedMs = arrival.acknowledgedMs;
+    this.open--;
+  }
+
+  #remember(
+    type: TransactionType,
+    input: Inputs[TransactionType],
+    result: Results[TransactionType],
+  ): void {
+    if (type !== 'tradeOrder' || !('outcome' in result) || result.outcome !== 'committed') return;
+    this.#orders.push((input as Inputs['tradeOrder']).tradeId);
+  }
+}
+
+/** How late transactions were begun, 99th percentile. */
+function latenessOf(arrivals: readonly Arrival[]): number {
+  const lateness = createLatencyHistogram();
+  for (const { dueMs, attempts } of arrivals) {
+    const beganMs = attempts[0]?.beganMs ?? dueMs;
+    lateness.recordValue(Math.max(0, Math.round((beganMs - dueMs) * 1000)));
+  }
+  return percentileMs(lateness, 99);
+}
+
+function inWords({ condition, message }: Finding): string {
+  return `${condition}: ${message}`;
+}

@@ -1,0 +1,64 @@
+/** The loads under which parts of the system fail, and what the experiment asks of each. */
+import type { Percolator } from '#engine';
+import type { Arrival, Settled } from './attempts.ts';
+
+export const WORKLOADS = ['brokerage', 'crawl-rate'] as const;
+export type WorkloadName = (typeof WORKLOADS)[number];
+
+/** An open loop at a steady rate; times of the clock that all processes share. */
+export interface OfferedLoad {
+  readonly perSecond: number;
+  readonly beginMs: number;
+  /** The end of the warm-up. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Told how many transactions were begun. */
+  readonly onProgress: (begun: number) => void;
+}
+
+export interface CheckResult {
+  /** What is wrong, in sentences. */
+  readonly wrong: readonly string[];
+  /** What was found right, if nothing is wrong: one sentence. */
+  readonly right: string;
+  /** What fsck lists as harmless, by code: what failures have left. */
+  readonly warnings: ReadonlyMap<string, number>;
+}
+
+export interface Workload {
+  /** Makes the tables, and what is in them before the run. */
+  load(): Promise<void>;
+  /** What was asked for, in the order in which it was due: the rate is that of these. */
+  readonly arrivals: readonly Arrival[];
+  /** Transactions that follow from others, and count for no rate. */
+  readonly followers: readonly Arrival[];
+  readonly settled: Settled;
+  /** Transactions that have begun and are not completed. */
+  readonly open: number;
+  /** Rejects when a transaction fails because of a mistake, not of a part that is away. */
+  readonly failed: Promise<never>;
+  /** At full speed: what is completed in a second, after half of the time to warm up. */
+  measureCapacity(seconds: number): Promise<number>;
+  /** Resolves when everything was begun. @throws if more waits than a storage would ever catch up */
+  offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
+  /** Resolves when nothing is open any more. */
+  drain(): Promise<void>;
+  /** Told by a worker which row its observer has committed. */
+  onObserved(row: string, atMs: number): void;
+  /** Finds out what a killed worker had committed without telling. */
+  findUntold(): Promise<void>;
+  /** Everything that must hold, with the database at rest. */
+  check(): Promise<CheckResult>;
+}
+
+export interface WorkloadParts {
+  readonly percolator: Percolator;
+  readonly seed: number;
+  /** In flight while the capacity is measured. */
+  readonly concurrency: number;
+  readonly regionServers: number;
+  readonly signal: AbortSignal;
+}
+
+/** More than this in flight, and the storage does not keep up: the run ends before the memory does. */
+export const OPEN_MAX = 20_000;

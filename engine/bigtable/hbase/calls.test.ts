@@ -21,8 +21,9 @@ function open(
   clock: VirtualClock,
   mistaken: (method: string) => boolean,
   before: (method: string) => Promise<void> = () => Promise.resolve(),
+  hbase: SimulatedHBase = newHBase(),
 ): Bigtable {
-  const services = servicesOf(new SimulatedHBase({ master: MASTER, servers: ['server:16020'] }));
+  const services = servicesOf(hbase);
   const connect = (address: string, service: Service): Channel => ({
     call: async (method, { type, value, response }) => {
       await before(method);
@@ -38,6 +39,10 @@ function open(
     servers: [MASTER],
     timeoutMs: TIMEOUT_MS,
   }).store;
+}
+
+function newHBase(): SimulatedHBase {
+  return new SimulatedHBase({ master: MASTER, servers: ['server:16020'] });
 }
 
 const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1 } as const;
@@ -114,4 +119,25 @@ test('a failed look at a table is repeated, and is never a mutation in doubt', a
     await assert.rejects(clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }])), { code });
     await assert.rejects(clock.runUntil(store.checkAndMutateRow(check)), { code });
   }
+});
+
+test('a table that is being created, whose regions no server has yet, is waited for', async () => {
+  const clock = new VirtualClock();
+  const hbase = newHBase();
+  await using store = open(
+    clock,
+    () => false,
+    async () => {},
+    hbase,
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  const [region] = hbase.regionsOf('t');
+  const [server] = hbase.servers;
+  assert.ok(region !== undefined && server !== undefined);
+  hbase.close(region);
+  region.location = ''; // As CreateTable leaves it in `hbase:meta` before it assigns the region.
+  const reading = store.readRow('t', 'r', [{ family: 'f' }]);
+  await clock.advance(500);
+  hbase.open(region, server);
+  assert.equal(await clock.runUntil(reading), undefined);
 });

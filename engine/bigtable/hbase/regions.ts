@@ -129,6 +129,7 @@ export class Regions {
     const connection = servers.connection(address, 'ClientService');
     const name = namespace === 'default' ? table : `${namespace}:${table}`;
     const regions: Region[] = [];
+    let isListed = false;
     let startRow = Buffer.from(`${name},,`);
     for (;;) {
       const scan = {
@@ -155,11 +156,14 @@ export class Regions {
         TRY_MS,
       );
       regions.push(...results.flatMap(regionsOf));
+      isListed ||= results.length > 0;
       const last = results.at(-1)?.cell[0];
       if (last === undefined || moreResultsInRegion !== true) break;
       startRow = Buffer.concat([last.row, Buffer.alloc(1)]);
     }
     if (regions.length > 0) return regions;
+    // A table that is being created is listed before any server has its regions.
+    if (isListed) throw new HBaseFailure('unsent', `no server has a region of table ${table}`);
     throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
   }
 

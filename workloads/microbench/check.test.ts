@@ -93,7 +93,7 @@ describe('the check', () => {
   test('leaves no numbers if it fails', () => {
     const wrong = ['raw: row w000000003 has no value'];
     const figure8 = { slices: new Map(), messages: new Map() };
-    const none = { sweeps: null, profiles: null, inProcess: null };
+    const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
     const result = { name: 'embedded', durability: 'none', figure8, ...none, wrong };
     const { check, tables, charts } = findingsOf([result]);
     assert.deepEqual(check, { passed: false, detail: `embedded: ${wrong[0]}` });

@@ -151,6 +151,7 @@ function smallPlan(out: string): Plan {
     engine: { batching: 'off', prefetch: 'off' },
     engineValues,
     figureOnly: true,
+    conditionalBatch: false,
     profileCpu: false,
     out,
     work: out,

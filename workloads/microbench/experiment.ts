@@ -9,6 +9,7 @@ import { type FindingsParts, UsageError } from '#results';
 import type { Measuring } from '#harness';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
+import { measureConditionalBatch } from './conditional-batch.ts';
 import { Data, loadTables } from './data.ts';
 import { comparedCases } from './figure-8-cases.ts';
 import { measureFigure8, type MeasureOptions } from './figure-8.ts';
@@ -75,6 +76,9 @@ async function measureStore(
   const figure8 = await measureFigure8(bench, plan, watched);
   const { slices } = figure8;
   const sweeps = plan.figureOnly ? null : await measureSweeps(bench, plan, watched, slices);
+  const conditionalBatch = plan.conditionalBatch
+    ? await measureConditionalBatch(bench, plan, watched)
+    : [];
   const profiles = plan.profileCpu ? await profileCases(bench, plan, watched, slices) : null;
   const inProcess =
     plan.figureOnly || name !== 'embedded' ? null : await measureInProcess(bench, plan, watched);
@@ -82,7 +86,7 @@ async function measureStore(
   const written = await checkWritten(bench.percolator, bench.data, bench.written);
   const wrong = [...written, ...(sweeps?.wrong ?? [])];
   const { durability } = store.manifest;
-  return { name, durability, figure8, sweeps, profiles, inProcess, wrong };
+  return { name, durability, figure8, sweeps, conditionalBatch, profiles, inProcess, wrong };
 }
 
 /** The embedded storage, and one in memory, which shows the cost of the engine alone. */

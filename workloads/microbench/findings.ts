@@ -17,6 +17,7 @@ import {
 } from './tables.ts';
 import {
   batchingTable,
+  conditionalBatchTable,
   conflictsTable,
   inProcessTable,
   latencyTable,
@@ -45,6 +46,7 @@ export function findingsOf(results: readonly StoreResult[]): FindingsParts {
 function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'charts'> {
   const swept = results.flatMap(({ name, sweeps }) => (sweeps === null ? [] : [{ name, sweeps }]));
   const timed = results.flatMap(({ inProcess }) => inProcess ?? []);
+  const shared = results.map(({ name, conditionalBatch }) => ({ name, points: conditionalBatch }));
   return {
     tables: [
       figure8Table(results),
@@ -63,6 +65,7 @@ function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'ch
             batchingTable(swept),
             latencyTable(swept),
           ]),
+      ...(shared.some(({ points }) => points.length > 0) ? [conditionalBatchTable(shared)] : []),
       ...(timed.length === 0 ? [] : [inProcessTable(timed)]),
     ],
     charts: [

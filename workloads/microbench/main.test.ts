@@ -19,6 +19,25 @@ async function run(
   return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
 }
 
+test('conditional mutations that share an RPC are measured off and on, where the store has them', async () => {
+  const out = path.join(folder, 'conditional');
+  const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only'];
+  const { exitCode, stdout, stderr } = await run([...options, '--conditional-batch', '--out', out]);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  const tables = readRunRecord(out).findings?.tables ?? [];
+  const rows = tables.find(({ name }) => name === 'conditional-batch')?.rows ?? [];
+  assert.deepEqual(
+    rows.map((row) => row.slice(0, 3)),
+    [
+      ['embedded', 1, 'off'],
+      ['embedded', 4, 'off'],
+      ['embedded', 1, 'on'],
+      ['embedded', 4, 'on'],
+    ],
+  );
+  for (const [, , , off, on] of rows) assert.ok(Number(off) > 0 && Number(on) > 0);
+});
+
 describe('the smoke profile', async () => {
   const out = path.join(folder, 'smoke');
   const { exitCode, stdout, stderr } = await run(['--profile', 'smoke', '--out', out]);

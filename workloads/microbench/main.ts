@@ -75,6 +75,10 @@ await runExperiment(
       ...DATABASE_OPTIONS,
       noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
       figureOnly: flag({ description: 'figure 8 and its parts, without the sweeps' }),
+      conditionalBatch: flag({
+        description:
+          'also measure transactions whose conditional mutations share an RPC, the change that the paper made to Bigtable, off and on',
+      }),
       profileCpu: flag({
         description:
           'also report where the CPU time of client and server goes, and keep the profiles',
@@ -86,12 +90,16 @@ await runExperiment(
         does: 'the cost of an operation for client and server',
       },
       {
+        command: './run.sh bench:micro --store hbase --figure-only --conditional-batch --warm-up 3',
+        does: 'on an HBase that has had time to compile, also with conditional mutations that share an RPC',
+      },
+      {
         command: './run.sh bench:micro --processes 2 --figure-only',
         does: 'figure 8 with an oracle, a lock service and two clients, each in its own process',
       },
     ],
     plan: (options) => {
-      const { store: stores, rows, repeats, concurrency, processes, figureOnly } = options;
+      const { store: stores, rows, repeats, concurrency, processes } = options;
       if (concurrency < processes) {
         throw new UsageError(
           '--concurrency must be at least --processes: each client needs a caller.',
@@ -100,7 +108,7 @@ await runExperiment(
       const clients = processes === 0 ? 'one process' : counted(processes, 'client processes');
       return {
         about: `${stores.join(' and ')}, ${counted(rows, 'rows')}, ${counted(repeats, 'repeats')} of each case, ${counted(concurrency, 'operations')} in flight, ${clients}`,
-        seconds: stores.length * expectedSeconds(options, figureOnly),
+        seconds: stores.length * expectedSeconds(options, options),
         store: {
           name: stores.join(', '),
           durability: 'The table of each store says what a commit survives.',

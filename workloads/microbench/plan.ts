@@ -21,6 +21,7 @@ export interface Plan extends Size {
   /** The settings as they were given. */
   readonly engineValues: DatabaseValues;
   readonly figureOnly: boolean;
+  readonly conditionalBatch: boolean;
   readonly profileCpu: boolean;
   /** For the profiles that are kept. */
   readonly out: string;

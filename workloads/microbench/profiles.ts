@@ -64,17 +64,26 @@ export const SIZES: Sizes<Size> = {
 };
 
 const FIGURE_8_CASES = 10;
+const CONDITIONAL_BATCH_CASES = 12;
 /** Operations of each load of the open loop, and slices of each. */
 const OPEN_LOOPS = 4;
 const OPEN_LOOP_SLICES = 8;
 const LOADED_PER_SECOND = 2_000;
 
 /** The expected duration for one store. */
-export function expectedSeconds(size: Size, figureOnly: boolean): number {
+export function expectedSeconds(
+  size: Size,
+  parts: { readonly figureOnly: boolean; readonly conditionalBatch: boolean },
+): number {
   const { rows, repeats, seconds, warmUp, sweepRepeats, loads } = size;
-  const figure8 = 2 + rows / LOADED_PER_SECOND + FIGURE_8_CASES * (repeats * seconds + warmUp);
-  if (figureOnly) return figure8;
   const { cells, versions, concurrencies, hotRows } = size;
+  const oneCase = repeats * seconds + warmUp;
+  const figure8 =
+    2 +
+    rows / LOADED_PER_SECOND +
+    FIGURE_8_CASES * oneCase +
+    (parts.conditionalBatch ? CONDITIONAL_BATCH_CASES * oneCase : 0);
+  if (parts.figureOnly) return figure8;
   const cases = 2 * cells.length + 2 * versions.length + 4 * concurrencies.length + hotRows.length;
   const sweeps = (cases + 8) * (sweepRepeats * seconds + warmUp / 3);
   return figure8 + sweeps + loads.length * OPEN_LOOPS * OPEN_LOOP_SLICES * seconds;

@@ -1,4 +1,5 @@
 /** The results of one store. */
+import type { ConditionalBatchPoint } from './conditional-batch.ts';
 import type { CpuProfile } from './cpu-profile.ts';
 import type { Figure8 } from './figure-8.ts';
 import type { InProcessCost } from './in-process.ts';
@@ -8,6 +9,8 @@ export interface StoreResult {
   readonly name: string;
   readonly durability: string;
   readonly figure8: Figure8;
+  /** Empty unless it was asked for, and the store has it. */
+  readonly conditionalBatch: readonly ConditionalBatchPoint[];
   readonly sweeps: Sweeps | null;
   /** By the name of the case; null unless requested. */
   readonly profiles: ReadonlyMap<string, CpuProfile> | null;

@@ -1,6 +1,7 @@
 /** The tables of measurements that the paper does not show. */
 import { higherIsBetter, lowerIsBetter, type ResultMetric, type ResultTable } from '#results';
 import { type Estimate, intervalOf } from '../harness/statistics/ratio.ts';
+import type { ConditionalBatchPoint } from './conditional-batch.ts';
 import type { InProcessCost } from './in-process.ts';
 import type { Sweeps } from './sweeps.ts';
 
@@ -125,6 +126,42 @@ export function batchingTable(swept: readonly SweptStore[]): ResultTable {
         rate(
           'on/s',
           swept.flatMap(({ sweeps }) => sweeps.batching.map((point) => point.onPerSecond)),
+        ),
+        higherIsBetter('relative', 'of off', { intervalColumns: ['low', 'high'] }),
+      ],
+    },
+  };
+}
+
+export function conditionalBatchTable(
+  measured: readonly {
+    readonly name: string;
+    readonly points: readonly ConditionalBatchPoint[];
+  }[],
+): ResultTable {
+  const all = measured.flatMap(({ points }) => points);
+  return {
+    name: 'conditional-batch',
+    title: 'Conditional mutations of several rows in one RPC',
+    caption:
+      'Transactions of several cells, each in a row of its own, in turns: each conditional mutation is an RPC (off), or ' +
+      'many share one (on), which is the change to Bigtable of section 2.5. Without batching those of one transaction ' +
+      'share it, and with batching those of many.',
+    columns: ['store', 'cells', 'batching', 'off/s', 'on/s', 'relative', 'low', 'high'],
+    rows: measured.flatMap(({ name, points }) =>
+      points.map(({ cells, batching, offPerSecond, onPerSecond, ratio }) => [
+        name,
+        cells,
+        batching,
+        ...compared(offPerSecond, onPerSecond, ratio),
+      ]),
+    ),
+    metrics: {
+      rowNames: 3,
+      columns: [
+        rate(
+          'on/s',
+          all.map(({ onPerSecond }) => onPerSecond),
         ),
         higherIsBetter('relative', 'of off', { intervalColumns: ['low', 'high'] }),
       ],

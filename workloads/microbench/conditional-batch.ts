@@ -1,0 +1,89 @@
+/**
+ * The paper's change to Bigtable (section 2.5), off and on: whether the conditional mutations of
+ * several rows share an RPC. Transactions of several cells, in turns, through a store that sends them
+ * one by one, and through one that sends them together; with batching off, where a transaction's own
+ * rows share a call, and on, where those of many transactions do.
+ */
+import { type Bigtable, decorate, openPercolator } from '#engine';
+import { settingsOf } from '../harness/engine-settings.ts';
+import type { Estimate } from '../harness/statistics/ratio.ts';
+import type { BenchStore } from './bench-store.ts';
+import { type Case, measureInRounds } from './case.ts';
+import { rateOf, ratioOf, roundsOf, type MeasureOptions } from './figure-8.ts';
+import type { Plan } from './plan.ts';
+import { writesOfCells } from './sweep-cases.ts';
+
+export interface ConditionalBatchPoint {
+  /** Cells per transaction, each in a row of its own. */
+  readonly cells: number;
+  readonly batching: 'off' | 'on';
+  readonly offPerSecond: Estimate;
+  readonly onPerSecond: Estimate;
+  readonly ratio: Estimate;
+}
+
+/** Those of the sizes that are measured: a transaction of one shares only with others. */
+const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
+/** Between the numbers of operations of two databases on the same rows. */
+const APART = 5e7;
+
+/** Nothing for a store that always sends them one by one. */
+export async function measureConditionalBatch(
+  bench: BenchStore,
+  plan: Plan,
+  watched: MeasureOptions,
+): Promise<readonly ConditionalBatchPoint[]> {
+  if (!bench.store.manifest.conditionalBatch) return [];
+  const points: ConditionalBatchPoint[] = [];
+  for (const batching of ['off', 'on'] as const) {
+    const { oracle } = bench;
+    const engine = settingsOf({ ...plan.engineValues, batching });
+    await using off = await openPercolator({ store: oneByOne(bench.store), oracle, ...engine });
+    await using on = await openPercolator({ store: bench.store, oracle, ...engine });
+    for (const cells of plan.cells.filter((one) => CELLS.has(one))) {
+      watched.onPhase(
+        `${bench.name}: conditional mutations of ${cells} cells, batching ${batching}`,
+      );
+      const caseOf = (percolator: typeof on): Case =>
+        writesOfCells(percolator, bench.data, bench.written, cells).percolator;
+      const shared = caseOf(on);
+      const group = [
+        { ...caseOf(off), name: 'off' },
+        { ...shared, name: 'on', operate: (n: number) => shared.operate(n + APART) },
+      ];
+      const slices = await measureInRounds(
+        [group],
+        roundsOf(bench, plan, {
+          signal: watched.signal,
+          stream: `conditional batch ${cells} ${batching}`,
+          // Limited so that no two operations in flight write the same row.
+          concurrency: Math.max(1, Math.min(plan.concurrency, Math.floor(plan.rows / cells / 2))),
+        }),
+      );
+      points.push({
+        cells,
+        batching,
+        offPerSecond: rateOf(slices, 'off'),
+        onPerSecond: rateOf(slices, 'on'),
+        ratio: ratioOf(slices, 'on', 'off'),
+      });
+    }
+  }
+  return points;
+}
+
+/** The same store, as if its API had no such call. */
+function oneByOne(store: Bigtable): Bigtable {
+  return decorate(store, {
+    manifest: { ...store.manifest, conditionalBatch: false },
+    checkAndMutateRows: async (conditionals) =>
+      Promise.all(
+        conditionals.map((one) =>
+          store.checkAndMutateRow(one).catch((error: unknown) => {
+            if (error instanceof Error) return error;
+            throw error;
+          }),
+        ),
+      ),
+  });
+}

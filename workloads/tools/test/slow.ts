@@ -25,7 +25,7 @@ export const SLOW: readonly string[] = [
   'workloads/brokerage/{check,percolator,postgres}/*.test.ts',
   'workloads/brokerage/driver/customer-emulator.test.ts',
   'workloads/microbench/clients.test.ts',
-  'workloads/web-index/{percolator/pipeline,percolator/random-crawls,chaos/chaos}.test.ts',
+  'workloads/web-index/{whole-crawl,percolator/random-crawls,chaos/chaos}.test.ts',
   // A browser, and charts drawn to files.
   'results/report/{page,report,run-record}.test.ts',
   'workloads/web-index/{search-page/search-page,serving/serving-index}.test.ts',

@@ -15,8 +15,8 @@ test('bench:web-index measures both pipelines, checks them, and draws ages over 
   assert.deepEqual(
     searchable?.rows.map(([name, rate, recrawls]) => [name, rate, recrawls]),
     [
-      ['observers', 10, 40],
-      ['batch', 10, 40],
+      ['observers', 10, 20],
+      ['batch', 10, 20],
     ],
   );
   assert.deepEqual(

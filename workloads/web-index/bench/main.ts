@@ -33,7 +33,7 @@ const SAMPLE = path.join(
 
 /** More documents: a slower batch. Fewer recrawled: each is younger. */
 const SIZES = {
-  smoke: { documents: 30, recrawled: 10, rate: 10, seconds: 4 },
+  smoke: { documents: 20, recrawled: 5, rate: 10, seconds: 2 },
   quick: { documents: 884, recrawled: 100, rate: 10, seconds: 60 },
   standard: { documents: 3_536, recrawled: 200, rate: 10, seconds: 300 },
   full: { documents: 8_840, recrawled: 400, rate: 10, seconds: 900 },

@@ -1,13 +1,8 @@
 /** Claims about single steps of the pipeline: what runs, and what does not. */
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { test } from 'node:test';
-import { openPercolator } from '#engine';
-import { temporaryFolder } from '#engine/testing';
-import { checkAtRest } from '../check/index.ts';
-import { type Capture, readCaptures } from '../model/index.ts';
+import type { Capture } from '../model/index.ts';
 import { pageCapture } from '../model/warc.fixture.ts';
-import { createObservers, createTables, loadCrawl, MemoryServingIndex } from './index.ts';
 import { SimulatedIndex } from './simulation.fixture.ts';
 
 const at = (name: string): string => `http://a.example/${name}`;
@@ -111,20 +106,4 @@ test('anchors move when another page becomes canonical, and back', async () => {
   assert.deepEqual([anchorsOf('a'), anchorsOf('b')], ['a', undefined]);
   assert.deepEqual(await index.checkAtRest(captures), []);
   await index.close();
-});
-
-test('the sample crawl, on the embedded store, is indexed as the model says', async () => {
-  const file = path.join(
-    import.meta.dirname,
-    '../../crawl-rate/documents/sample/sqlite-sample.warc.gz',
-  );
-  const captures = await Array.fromAsync(readCaptures([file], { onDamage: () => {} }));
-  await using percolator = await openPercolator({ folder: temporaryFolder(), fsync: false });
-  await createTables(percolator);
-  const serving = new MemoryServingIndex();
-  await using worker = percolator.startWorker(createObservers(serving));
-  await loadCrawl(percolator, captures);
-  await worker.idle();
-  assert.deepEqual(await checkAtRest(percolator, { captures, serving }), []);
-  assert.equal(serving.pages.size, 221);
 });

@@ -3,51 +3,30 @@
  * processes die, the index comes to be what the model says. Each seed is one run.
  */
 import assert from 'node:assert/strict';
+import { on } from 'node:events';
 import { test } from 'node:test';
-import { createRandom } from '#engine';
-import type { Capture } from '../model/index.ts';
-import { randomCrawl } from '../model/random-crawl.fixture.ts';
+import { Worker } from 'node:worker_threads';
 import { pageCapture } from '../model/warc.fixture.ts';
 import type { MemoryServingIndex, ServingIndex } from './index.ts';
+import type { IndexedCrawl, RandomCrawl } from './random-crawls-thread.fixture.ts';
 import { SimulatedIndex } from './simulation.fixture.ts';
 
-const CAPTURES = 50;
-const PART = 25;
+const THREAD = new URL('random-crawls-thread.fixture.ts', import.meta.url);
 
-/** Loads a random crawl in parts, and checks the index while it loads and at each rest. */
-async function findings(
-  index: SimulatedIndex,
-  { seed, kills }: { readonly seed: number; readonly kills: number },
-): Promise<readonly string[]> {
-  const crawl = randomCrawl(createRandom(seed), CAPTURES);
-  const found: string[] = [];
-  const loaded: Capture[] = [];
-  for (let start = 0; start < crawl.length; start += PART) {
-    const part = crawl.slice(start, start + PART);
-    await index.load(part, { kills });
-    loaded.push(...part);
-    found.push(...(await index.checkLive()));
-    await index.rest();
-    found.push(...(await index.checkAtRest(loaded)));
-  }
-  await index.close();
-  return found;
-}
+const crawls: readonly RandomCrawl[] = [1, 2, 3, 4, 5, 6].map((seed) => ({
+  seed,
+  kills: seed > 3 ? 4 : 0,
+}));
+const thread = new Worker(THREAD, { workerData: crawls });
+const messages = on(thread, 'message');
 
-for (const seed of [1, 2, 3]) {
-  test(`the index of the random crawl of seed ${seed} is that of the model, at each rest`, async () => {
-    const index = await SimulatedIndex.open({ seed });
-    assert.deepEqual(await findings(index, { seed, kills: 0 }), []);
-    assert.deepEqual(index.failures, []);
-    assert.ok(index.serving.applied > 0);
-  });
-}
-
-for (const seed of [4, 5, 6]) {
-  test(`it is so also if processes die in the middle of their work (seed ${seed})`, async () => {
-    const index = await SimulatedIndex.open({ seed });
-    assert.deepEqual(await findings(index, { seed, kills: 4 }), []);
-    assert.deepEqual(index.failures, []);
+for (const { seed, kills } of crawls) {
+  const dying = kills === 0 ? '' : ', also if processes die in the middle of their work';
+  test(`the index of the random crawl of seed ${seed} is that of the model, at each rest${dying}`, async () => {
+    const next = await messages.next();
+    const [{ findings, failures, applied }] = next.value as [IndexedCrawl];
+    assert.deepEqual([findings, failures], [[], []]);
+    assert.ok(applied > 0);
   });
 }
 

@@ -19,6 +19,7 @@ import {
   nextRank,
   RANK_LEVELS,
   REDIRECTS_MAX,
+  shareOf,
 } from '../model/index.ts';
 import { type Addressed, messageJob } from './message-job.ts';
 import type { PageLine } from './page-jobs.ts';
@@ -56,7 +57,7 @@ interface RankedPage {
 type Ranked =
   | RankedPage
   | { readonly kind: 'end'; readonly url: string }
-  | { readonly kind: 'share'; readonly source: string; readonly share: number };
+  | { readonly kind: 'share'; readonly share: number };
 
 type Step =
   | { readonly step: 'follow'; readonly isFirst: boolean }
@@ -124,7 +125,7 @@ function* rank(
     return;
   }
   yield [url, next];
-  for (const end of ends) yield [end, { kind: 'share', source: url, share: reached / targets }];
+  for (const end of ends) yield [end, { kind: 'share', share: shareOf(reached, targets) }];
 }
 
 function withEnds(page: RankedPage, messages: readonly Ranked[]): RankedPage {
@@ -132,9 +133,7 @@ function withEnds(page: RankedPage, messages: readonly Ranked[]): RankedPage {
   return { ...page, ends };
 }
 
-/** Added in the order of the sources: the sum of floating-point numbers depends on it. */
 function withRank(page: RankedPage, messages: readonly Ranked[]): RankedPage {
   const shares = messages.filter((message) => message.kind === 'share');
-  const inOrder = shares.toSorted((a, b) => (a.source < b.source ? -1 : 1));
-  return { ...page, rank: nextRank(inOrder.reduce((sum, { share }) => sum + share, 0)) };
+  return { ...page, rank: nextRank(shares.reduce((sum, { share }) => sum + share, 0)) };
 }

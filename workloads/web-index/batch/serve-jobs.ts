@@ -12,6 +12,7 @@ import {
   mergeAnchors,
   type RenderedPage,
   type ServedPage,
+  shownAnchors,
   shownRank,
 } from '../model/index.ts';
 import { type Addressed, messageJob } from './message-job.ts';
@@ -62,7 +63,7 @@ function* elect(_hash: string, candidates: readonly Candidate[]): Generator<Addr
     title,
     text,
     language,
-    anchors: mergeAnchors(candidates.map(({ anchors }) => anchors)),
+    anchors: shownAnchors(mergeAnchors(candidates.map(({ anchors }) => anchors))),
     duplicates: others.map((one) => one.url).toSorted(),
     rank: shownRank(rank),
     capturedMs,

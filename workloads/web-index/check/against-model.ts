@@ -3,7 +3,14 @@
  * captures. It contains all invariants of the contents: no document is lost, no change of a resource
  * is missed, ranks are those of the graph.
  */
-import { type Capture, indexOf, latestCaptures, type WebIndex } from '../model/index.ts';
+import {
+  type Capture,
+  finalRank,
+  indexOf,
+  latestCaptures,
+  sharesOf,
+  type WebIndex,
+} from '../model/index.ts';
 import { differences } from './differences.ts';
 import type { IndexState } from './state.ts';
 
@@ -34,9 +41,24 @@ function indexFindings(state: IndexState, index: WebIndex): readonly string[] {
     ),
     ...differences('the sources', state.sources, index.sources),
     ...differences(
-      'the ranks',
-      new Map([...state.ranks].map(([url, { ranks }]) => [url, ranks])),
-      new Map(pages.map(([url, page]) => [url, page.ranks])),
+      'the rank',
+      state.ranks,
+      new Map(pages.map(([url, page]) => [url, finalRank(page.ranks)])),
+    ),
+    ...differences(
+      'the shares',
+      state.shares,
+      new Map(
+        pages.map(
+          ([
+            url,
+            {
+              ranks,
+              processed: { links },
+            },
+          ]) => [url, sharesOf(ranks, links.length)],
+        ),
+      ),
     ),
     ...differences('the cluster', state.elected, index.clusters),
     ...differences('the page to serve', state.served, index.served),

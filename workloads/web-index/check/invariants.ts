@@ -5,7 +5,7 @@
  * transaction, so what it writes together is there together. `restFindings` is for a snapshot in
  * which no observer has anything to do: then all that was derived is what it would be now.
  */
-import { electCanonical, finalRank, mergeAnchors, type ServedPage } from '../model/index.ts';
+import { electCanonical, mergeAnchors, type ServedPage, shownAnchors } from '../model/index.ts';
 import { pairRow } from '../percolator/pairs.ts';
 import { differences } from './differences.ts';
 import type { IndexState } from './state.ts';
@@ -112,7 +112,7 @@ function clusterFindings({ forms, clusters, elected, ranks }: IndexState): reado
   const expected = new Map<string, { canonical: string; members: readonly string[] }>();
   for (const [hash, group] of Map.groupBy(forms, ([, form]) => form)) {
     const members = group.map(([url]) => url).toSorted();
-    const candidates = members.map((url) => ({ url, rank: finalRank(ranks.get(url)?.ranks) }));
+    const candidates = members.map((url) => ({ url, rank: ranks.get(url) ?? 0 }));
     expected.set(hash, { canonical: electCanonical(candidates) ?? '', members });
   }
   return [
@@ -126,7 +126,7 @@ function anchorFindings({ anchors, elected, texts }: IndexState): readonly strin
   const expected = new Map(
     [...elected.values()].map(({ canonical, members }) => [
       canonical,
-      mergeAnchors(members.map((url) => texts.get(url) ?? [])),
+      shownAnchors(mergeAnchors(members.map((url) => texts.get(url) ?? []))),
     ]),
   );
   return differences('the anchors', anchors, expected);

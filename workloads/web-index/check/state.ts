@@ -20,14 +20,14 @@ import {
   LINKS_TO,
   MEMBERS,
   type PageDocument,
-  type PageRank,
-  RANKS,
+  RANK,
   REDIRECT,
   REDIRECTED,
   REDIRECTS_TO,
   RENDERED,
   RESOURCE,
   SERVED,
+  SHARES,
   SOURCES,
   TEXTS,
   USERS,
@@ -47,7 +47,8 @@ export interface IndexState {
   readonly clusters: Cells<string>;
   readonly sources: Cells<readonly string[]>;
   readonly texts: Cells<readonly Anchor[]>;
-  readonly ranks: Cells<PageRank>;
+  readonly ranks: Cells<number>;
+  readonly shares: Cells<readonly number[]>;
   readonly anchors: Cells<readonly Anchor[]>;
   readonly elected: Cells<Election>;
   readonly entries: Cells<ExportEntry>;
@@ -82,7 +83,8 @@ export async function readState(reader: Reader): Promise<IndexState> {
     clusters: await cells(CLUSTER),
     sources: await cells(SOURCES),
     texts: await cells(TEXTS),
-    ranks: await cells(RANKS),
+    ranks: await cells(RANK),
+    shares: await cells(SHARES),
     anchors: await cells(ANCHORS),
     elected: await cells(ELECTED),
     entries: await cells(ENTRY),

@@ -4,6 +4,9 @@
  *
  * A page's anchors are the texts of the links to all members of its cluster, each with the number
  * of its links: a link is a source, a target as it is written there, and a text.
+ *
+ * What is served has that number rounded down to a power of two. A search weighs a text by the
+ * logarithm, and without rounding each new link to a home page would export the home page again.
  */
 export interface Anchor {
   readonly text: string;
@@ -19,6 +22,11 @@ export function mergeAnchors(lists: Iterable<readonly Anchor[]>): readonly Ancho
   return [...counts]
     .map(([text, count]) => ({ text, count }))
     .toSorted((a, b) => (a.text < b.text ? -1 : 1));
+}
+
+/** Anchors as they are served. */
+export function shownAnchors(anchors: readonly Anchor[]): readonly Anchor[] {
+  return anchors.map(({ text, count }) => ({ text, count: 2 ** (31 - Math.clz32(count)) }));
 }
 
 /** The anchors of one link. */

@@ -4,7 +4,7 @@
  * It is written to be obviously right, one step after the other, with no thought of speed. Both
  * pipelines must agree with it on everything.
  */
-import { type Anchor, anchorsOf, mergeAnchors } from './anchors.ts';
+import { type Anchor, anchorsOf, mergeAnchors, shownAnchors } from './anchors.ts';
 import { type Capture, kindOf, latestCaptures, redirectTarget } from './capture.ts';
 import { electCanonical } from './election.ts';
 import { finalRank, ranksFrom, sharesOf, shownRank } from './page-rank.ts';
@@ -134,7 +134,7 @@ function servePages({
       title,
       text,
       language,
-      anchors: mergeAnchors(members.map((url) => anchors.get(url) ?? [])),
+      anchors: shownAnchors(mergeAnchors(members.map((url) => anchors.get(url) ?? []))),
       duplicates: members.filter((url) => url !== canonical),
       rank: shownRank(finalRank(ranks)),
       capturedMs,

@@ -2,7 +2,7 @@
  * The front door of the model: what the web index is, for both pipelines, the check and the bench.
  * Start reading at index-of.ts.
  */
-export { type Anchor, anchorsOf, mergeAnchors } from './anchors.ts';
+export { type Anchor, anchorsOf, mergeAnchors, shownAnchors } from './anchors.ts';
 export {
   type Capture,
   type CaptureKind,
@@ -22,6 +22,7 @@ export {
   nextRank,
   RANK_LEVELS,
   ranksFrom,
+  shareOf,
   sharesOf,
   shownRank,
 } from './page-rank.ts';

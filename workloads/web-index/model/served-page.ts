@@ -7,7 +7,7 @@ export interface ServedPage {
   readonly title: string;
   readonly text: string;
   readonly language: string;
-  /** By text, sorted. */
+  /** By text, sorted; each count is a power of two (anchors.ts). */
   readonly anchors: readonly Anchor[];
   /** The other URLs with the same rendered form, sorted. */
   readonly duplicates: readonly string[];

@@ -10,7 +10,7 @@
  * the other, and the last one would win.
  */
 import type { Observer, Reader } from '#engine';
-import { mergeAnchors } from '../model/index.ts';
+import { mergeAnchors, shownAnchors } from '../model/index.ts';
 import { notify, read, readMany, settle } from './columns.ts';
 import { ANCHORS, CLUSTER, ELECTED, type Election, PLACE, PUBLISH, TEXTS } from './tables.ts';
 
@@ -32,7 +32,7 @@ export const anchorPlacer: Observer = {
     const elected = await readElection(transaction, url);
     const members = elected?.canonical === url ? elected.members : undefined;
     const texts = members && (await readMany(transaction, TEXTS, members));
-    const anchors = texts && mergeAnchors(texts.map((list) => list ?? []));
+    const anchors = texts && shownAnchors(mergeAnchors(texts.map((list) => list ?? [])));
     if (await settle(transaction, ANCHORS, url, anchors)) notify(transaction, PUBLISH, url);
   },
 };

@@ -12,10 +12,9 @@
  */
 import { hash } from 'node:crypto';
 import type { Observer, Transaction } from '#engine';
-import type { ServedPage } from '../model/index.ts';
+import { type ServedPage, shownRank } from '../model/index.ts';
 import { readElection } from './anchors.ts';
 import { cellOf, read, readRow, update } from './columns.ts';
-import { shownRankOf } from './ranking.ts';
 import type { ServingIndex } from './serving-index.ts';
 import {
   ANCHORS,
@@ -25,7 +24,7 @@ import {
   ENTRY,
   EXPORTED,
   PUBLISH,
-  RANKS,
+  RANK,
   RENDERED,
   SERVED,
 } from './tables.ts';
@@ -64,7 +63,7 @@ async function whatToServe(
     url,
     CAPTURED,
     RENDERED,
-    RANKS,
+    RANK,
     ANCHORS,
     CLUSTER,
   );
@@ -80,7 +79,7 @@ async function whatToServe(
     language,
     anchors: anchors ?? [],
     duplicates: elected.members.filter((member) => member !== url),
-    rank: shownRankOf(rank),
+    rank: shownRank(rank ?? 0),
     capturedMs: captured.timeMs,
   };
 }

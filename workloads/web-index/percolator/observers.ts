@@ -9,9 +9,9 @@
  *                             │  └▶ redirect ─▶ redirect inversion ─ ┐
  *                             └▶ links ─▶ link inversion ─ ─ ─ ─ ─ ─ ┴ ▶ collect ─▶ collector
  *                                                                       │  │
- *        vote ◀ ─ ranker ◀─ sources ◀───────────────────────────────────┘  │
- *                   │          ▲                                           └▶ texts ─▶ anchor forwarder
- *                   └▶ ranks ─▶ rank spreader ─ ┘                                       ─ ▶ place ─▶ anchor placer
+ *        election caller ◀─ rank ◀─ ranker ◀─ sources ◀────────────────┘  │
+ *           ─ ▶ vote                  │          ▲                         └▶ texts ─▶ anchor forwarder
+ *                                     └▶ shares ─▶ rank spreader ─ ┘                    ─ ▶ place ─▶ anchor placer
  *
  *     publish ─▶ publisher ─▶ entry ─▶ exporter ─▶ the serving index
  */
@@ -21,7 +21,7 @@ import { clustering, election } from './clustering.ts';
 import { documentProcessor } from './document-processor.ts';
 import { createExporter, publisher } from './exporting.ts';
 import { collector, linkInversion, redirectInversion } from './links.ts';
-import { ranker, rankSpreader } from './ranking.ts';
+import { electionCaller, ranker, rankSpreader } from './ranking.ts';
 import { renderer, resourceWatcher } from './rendering.ts';
 import type { ServingIndex } from './serving-index.ts';
 
@@ -37,6 +37,7 @@ export function createObservers(serving: ServingIndex): readonly Observer[] {
     collector,
     ranker,
     rankSpreader,
+    electionCaller,
     anchorForwarder,
     anchorPlacer,
     publisher,

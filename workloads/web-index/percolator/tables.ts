@@ -39,12 +39,6 @@ export interface PageDocument extends Omit<ProcessedPage, 'links'> {
 /** Of a capture, what others than the document processor need. */
 export type Captured = Pick<Capture, 'timeMs' | 'ordinal'>;
 
-/** The ranks of a page at all levels, and among how many targets it shares them. */
-export interface PageRank {
-  readonly ranks: readonly number[];
-  readonly targets: number;
-}
-
 /** The cluster as elected. */
 export interface Election {
   readonly canonical: string;
@@ -91,7 +85,9 @@ export const COLLECT: Column<never> = jsonColumn(PAGES, 'collect');
 /** The pages that link to the page, once per link, and the texts of the links. */
 export const SOURCES: Column<readonly string[]> = jsonColumn(PAGES, 'sources');
 export const TEXTS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'texts');
-export const RANKS: Column<PageRank> = jsonColumn(PAGES, 'ranks');
+/** The page's rank at the last level, and what it gives to each page that it links to, by level. */
+export const RANK: Column<number> = jsonColumn(PAGES, 'rank');
+export const SHARES: Column<readonly number[]> = jsonColumn(PAGES, 'shares');
 /** No value: what decides over the page's anchors has changed. */
 export const PLACE: Column<never> = jsonColumn(PAGES, 'place');
 /** Of canonical pages only. */
@@ -125,7 +121,8 @@ const OBSERVED = [
   COLLECT,
   SOURCES,
   TEXTS,
-  RANKS,
+  RANK,
+  SHARES,
   PLACE,
   PUBLISH,
   VOTE,

@@ -3,7 +3,7 @@
  * every other page.
  */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,6 +18,7 @@ import { createSampleRun } from '../testing/sample-run.ts';
 import { buildAll } from './build-all.ts';
 import { claimsOf } from './claims.ts';
 
+const FIGURES = readdirSync(REFERENCE_FOLDER).filter((name) => /^figure-|^web-index$/.test(name));
 const root = temporaryFolder();
 let count = 0;
 
@@ -47,11 +48,11 @@ function addRun(runs: string, from: string, fields: Partial<RunRecord> = {}): st
 describe('the page of all figures', () => {
   test('shows the reference where nothing was measured', () => {
     const { text } = pageOf(path.join(newRuns(), 'no-such-folder'));
-    for (const name of ['figure-7', 'figure-8', 'figure-9']) {
+    for (const name of FIGURES) {
       assert.ok(text.includes(`<section id="${name}">`), name);
       assert.match(text, new RegExp(`<canvas\\s+id="${name}-reference"`));
     }
-    assert.equal(text.match(/It was not measured here yet/g)?.length, 3);
+    assert.equal(text.match(/It was not measured here yet/g)?.length, FIGURES.length);
     assert.ok(!text.includes('Latest run here'));
   });
 
@@ -108,7 +109,7 @@ describe('the page of all figures', () => {
 
   test('has every id once', () => {
     const runs = newRuns();
-    for (const figure of ['figure-7', 'figure-8', 'figure-9']) addRun(runs, figure);
+    for (const figure of FIGURES) addRun(runs, figure);
     const [body = ''] = pageOf(runs).text.split('<script');
     const ids = [...body.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
     assert.deepEqual(
@@ -120,9 +121,10 @@ describe('the page of all figures', () => {
 
 describe('a verdict on a claim follows the number:', () => {
   const reference = new Map(
-    ['figure-7', 'figure-8', 'figure-9']
-      .map((name) => readRunRecord(path.join(REFERENCE_FOLDER, name)))
-      .map((record) => [record.experiment, record]),
+    FIGURES.map((name) => readRunRecord(path.join(REFERENCE_FOLDER, name))).map((record) => [
+      record.experiment,
+      record,
+    ]),
   );
   const verdictsOf = (change: (record: RunRecord) => RunRecord): readonly (string | undefined)[] =>
     claimsOf(new Map([...reference].map(([name, record]) => [name, change(record)]))).map(
@@ -154,6 +156,40 @@ describe('a verdict on a claim follows the number:', () => {
     }));
     assert.equal(wall, 'not reached');
   });
+
+  test('results that are a quarter younger, for 300 operations each, hold by less, and do not', () => {
+    const base = reference.get('micro');
+    const table = (name: string, columns: string[], rows: (string | number)[][]) => {
+      return { name, title: '', caption: '', columns, rows };
+    };
+    const tables = [
+      table(
+        'age',
+        ['system', 'mean age'],
+        [
+          ['observers', 6],
+          ['batch', 8],
+        ],
+      ),
+      table(
+        'cost',
+        ['work', 'operations'],
+        [
+          ['observers, load', 400],
+          ['observers, recrawls', 300],
+        ],
+      ),
+    ];
+    const findings = base?.findings == null ? null : { ...base.findings, tables };
+    const record = { ...base, experiment: 'web-index', findings } as RunRecord;
+    const found = claimsOf(new Map([['web-index', record]])).flatMap(
+      ({ finding }) => finding ?? [],
+    );
+    assert.deepEqual(found, [
+      { measured: 'by 25 %', verdict: 'holds, by less' },
+      { measured: '300 for a recrawl, 400 in a load', verdict: 'does not hold' },
+    ]);
+  });
 });
 
 describe('index.html in a browser', () => {
@@ -161,7 +197,7 @@ describe('index.html in a browser', () => {
   let file: string;
   before(async () => {
     const runs = newRuns();
-    for (const figure of ['figure-7', 'figure-8', 'figure-9']) addRun(runs, figure);
+    for (const figure of FIGURES) addRun(runs, figure);
     createSampleRun(path.join(runs, 'crawl')).finish();
     ({ file } = pageOf(runs));
     opened = await openBrowser();

@@ -6,6 +6,9 @@ import { UsageError } from '../usage-error.ts';
 import { writeFileAtomically } from '../write-file.ts';
 import { allPage, type Figure, type ShownRun } from './all-page.ts';
 
+/** The reference runs of experiments of the paper; others are of tools and benches. */
+const SHOWN = /^(?:figure-\d+|web-index)$/;
+
 interface Roots {
   readonly runs: string;
   readonly reference: string;
@@ -21,7 +24,7 @@ export function buildAll(
 ): string {
   const [reference, runs] = [findRuns(roots.reference), findRuns(roots.runs)];
   const figures = reference
-    .filter(({ name }) => name.startsWith('figure-'))
+    .filter(({ name }) => SHOWN.test(name))
     .toSorted((a, b) => a.name.localeCompare(b.name))
     .flatMap((run) => figureOf(run, runs) ?? []);
   const file = path.join(folder, 'index.html');

@@ -23,7 +23,7 @@ export interface Finding {
   readonly verdict: string;
 }
 
-/** The records by their experiment: `crawl-rate`, `micro`, `brokerage`. */
+/** The records by their experiment: `crawl-rate`, `micro`, `brokerage`, `web-index`. */
 export type RecordsByExperiment = ReadonlyMap<string, RunRecord>;
 
 export function claimsOf(records: RecordsByExperiment): readonly Claim[] {
@@ -87,6 +87,20 @@ const CLAIMS: readonly KnownClaim[] = [
     experiment: 'brokerage',
     script: 'bench:brokerage',
     find: straightLine,
+  },
+  {
+    says: 'Documents in results are younger than with a batch',
+    paper: 'by 50 %',
+    experiment: 'web-index',
+    script: 'bench:web-index',
+    find: younger,
+  },
+  {
+    says: 'A document takes about 50 operations of Bigtable',
+    paper: '50',
+    experiment: 'web-index',
+    script: 'bench:web-index',
+    find: operations,
   },
   {
     says: 'Killing a third of the tablet servers costs little',
@@ -200,6 +214,29 @@ function straightLine(record: RunRecord): Finding | null {
     holds: (value) => value >= 0.95,
     otherwise: 'does not hold',
   });
+}
+
+function younger(record: RunRecord): Finding | null {
+  const [ours, batch] = ['observers', 'batch'].map((system) =>
+    numberIn(record, 'age', 'mean age', system),
+  );
+  if (typeof ours !== 'number' || typeof batch !== 'number') return null;
+  const percent = 100 * (1 - ours / batch);
+  return {
+    measured: `by ${percent.toFixed(0)} %`,
+    verdict: percent >= 50 ? 'holds' : percent > 0 ? 'holds, by less' : 'does not hold',
+  };
+}
+
+function operations(record: RunRecord): Finding | null {
+  const [recrawl, load] = ['observers, recrawls', 'observers, load'].map((work) =>
+    numberIn(record, 'cost', 'operations', work),
+  );
+  if (typeof recrawl !== 'number' || typeof load !== 'number') return null;
+  return {
+    measured: `${recrawl.toFixed(0)} for a recrawl, ${load.toFixed(0)} in a load`,
+    verdict: recrawl <= 100 ? 'holds' : 'does not hold',
+  };
 }
 
 interface OnStores {

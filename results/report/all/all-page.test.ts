@@ -230,7 +230,7 @@ describe('index.html in a browser', () => {
     test(`draws both runs of each figure, without a request, in ${colorScheme}`, async () => {
       await withPage({ width: 1400, colorScheme }, async (page) => {
         const drawn = await page.locator('canvas').evaluateAll(colorCounts);
-        assert.equal(drawn.length, 6);
+        assert.equal(drawn.length, 2 * FIGURES.length);
         for (const { id, colors } of drawn) assert.ok(colors > 10, `${id} is drawn`);
       });
     });

@@ -145,7 +145,13 @@ function shownIn({ name, reference, latest }: Figure, folder: string): readonly 
   const entry = (kind: string, heading: string, shown: ShownRun): OnPage => {
     const to = addressOf(shown.run.folder, folder);
     const [main] = shown.content.charts;
-    return { figure: name, heading, shown, main: main ? moved(main, kind, to) : null, to };
+    return {
+      figure: name,
+      heading,
+      shown,
+      main: main ? moved(main, `${name}-${kind}`, to) : null,
+      to,
+    };
   };
   return [
     entry('reference', 'Reference', reference),
@@ -153,11 +159,12 @@ function shownIn({ name, reference, latest }: Figure, folder: string): readonly 
   ];
 }
 
-function moved({ chart, table }: ChartWithTable, kind: string, to: string): ChartWithTable {
+/** The chart under a name that is the only one of its kind on the page. */
+function moved({ chart, table }: ChartWithTable, name: string, to: string): ChartWithTable {
   const file = table.file === undefined ? {} : { file: `${to}/${table.file}` };
   return {
-    chart: { ...chart, name: `${chart.name}-${kind}` },
-    table: { ...table, ...file, name: `${table.name}-${kind}` },
+    chart: { ...chart, name },
+    table: { ...table, ...file, name: `${name}-${table.name}` },
     picture: `${to}/${chart.name}.png`,
   };
 }

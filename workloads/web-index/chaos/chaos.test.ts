@@ -2,8 +2,8 @@
  * Claims about the index while processes die: workers, the first of which owns the store, are killed
  * with `kill -9` while a crawl is loading. At rest all invariants hold, and each export has arrived once.
  *
- * In every test run that is the beginning of the sample. To do it to any other crawl, with a kill
- * every second until all is loaded and indexed:
+ * In every test run that is the beginning of the sample. To do it to any other crawl, with kills
+ * until all is loaded and indexed, each of which waits for a check of the whole:
  *
  *     CRAWL=crawl.warc.gz node_modules/.bin/node --test workloads/web-index/chaos/chaos.test.ts
  */

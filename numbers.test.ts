@@ -37,6 +37,11 @@ describe('docs/figure-7.md says what was measured:', () => {
   }
 });
 
+test('docs/figure-7.md says what a document costs by the size of the repository', () => {
+  const sweep = readRunRecord(path.join(ROOT, 'results/reference/crawl-rate-repository'));
+  contains('docs/figure-7.md', sweep.findings?.headline ?? 'no headline');
+});
+
 describe('docs/figure-9.md says what was measured:', () => {
   for (const system of ['Percolator, embedded', 'Percolator, emulator', 'PostgreSQL, functions']) {
     test(system, () => {

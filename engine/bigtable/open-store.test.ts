@@ -76,6 +76,7 @@ test('an invalid name is refused with the valid forms', () => {
     'hbase://host:16000?namespace=x&',
     'hbase://host:16000?namespace=x&other=y',
     'hbase://host:16000?sessionTimeoutMs=x',
+    'hbase://host:16000?&sessionTimeoutMs=30000',
     'hbase://host:16000?sessionTimeoutMs=30000s',
     'hbase://host:16000&sessionTimeoutMs=30000',
     'hbase://host:16000?namespace=x?sessionTimeoutMs=30000',

@@ -105,13 +105,18 @@ function parseCloud(name: string): CloudAddress | undefined {
 
 function parseHBase(name: string): HBaseAddress | undefined {
   const host = String.raw`(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}`;
-  const session = String.raw`(?:(?<=[?].+)&|(?<![?].*)[?])sessionTimeoutMs=(?<session>\d{4,9})`;
   const form = new RegExp(
-    `^hbase(?<s>s?)://(?<list>${host}(?:,${host})*)/?(?:[?]namespace=(?<namespace>\\w+))?(?:${session})?$`,
+    `^hbase(?<s>s?)://(?<list>${host}(?:,${host})*)/?(?:[?](?<query>.+))?$`,
     'i',
   );
-  const { s, list, namespace, session: ms } = form.exec(name)?.groups ?? {};
-  if (list === undefined) return undefined;
-  const sessionTimeoutMs = ms === undefined ? undefined : Number(ms);
+  const { s, list, query } = form.exec(name)?.groups ?? {};
+  const parameters = HBASE_QUERY.exec(query ?? '')?.groups;
+  if (list === undefined || parameters === undefined) return undefined;
+  const { namespace, session } = parameters;
+  const sessionTimeoutMs = session === undefined ? undefined : Number(session);
   return { kind: 'hbase', servers: list.split(','), namespace, tls: s !== '', sessionTimeoutMs };
 }
+
+/** Nothing, or each parameter at most once, in this order. */
+const HBASE_QUERY =
+  /^(?:namespace=(?<namespace>\w+))?(?:(?:^|\b&)sessionTimeoutMs=(?<session>\d{4,9}))?$/i;

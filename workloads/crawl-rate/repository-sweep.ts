@@ -22,7 +22,7 @@ import { copyStore } from '../harness/stores/copy-store.ts';
 import { describeStore } from '../harness/stores/index.ts';
 import { crawlDocuments, keyed, openCrawl } from './clustering-loop.ts';
 import { clusterOneByOne } from './documents/index.ts';
-import { loadRepository } from './percolator/load-repository.ts';
+import { loadRepository, type LoadOptions } from './percolator/load-repository.ts';
 import type { Plan } from './plan.ts';
 
 /** What was measured at one size. */
@@ -67,7 +67,7 @@ export function sweepPlan({
   repeats,
 }: Pick<Plan, 'repository' | 'repeats'>): ExperimentPlan {
   const sizes = sweptSizes(repository);
-  const all = sizes.reduce((sum, size) => sum + size, 0);
+  const all = sumOf(sizes);
   return {
     about: `new documents at full speed in ${counted(sizes.length, 'repositories')} of up to ${counted(repository, 'documents')}, ${repeats} times each`,
     seconds: 2 + all / LOADED_PER_SECOND + (repeats * all) / CHECKED_PER_SECOND,
@@ -75,7 +75,7 @@ export function sweepPlan({
     store: describeStore('embedded'),
     limitations: [
       'One process does everything, so the processor time includes that of the loader and of the oracle.',
-      'A turn ends with few new documents, so that the smallest repository stays about as small as it was.',
+      'A turn adds half of the smallest repository to each, so the smallest grows by half while it is measured.',
     ],
   };
 }
@@ -87,6 +87,10 @@ function sweptSizes(largest: number): readonly number[] {
   return [...(sizes.length > 0 ? sizes : [Math.floor(largest / 2)]), largest];
 }
 
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
+}
+
 /** @throws if a check fails: the cost of a wrong answer is meaningless */
 export async function sweepRepository(
   plan: SweepPlan,
@@ -96,11 +100,14 @@ export async function sweepRepository(
   const folderOf = (size: number): string => path.join(work, `repository-${size}`);
   const loads = new Map<number, number>();
   const turns = new Map<number, SweepTurn[]>(sizes.map((size) => [size, []]));
-  progress.phase('loading repositories', sizes.length, 'sizes');
+  let loaded = 0;
+  progress.phase('loading repositories', sumOf(sizes), 'documents');
   for (const size of sizes) {
-    loads.set(size, await secondsToLoad(folderOf(size), size, plan.seed));
-    progress.update(loads.size);
-    signal.throwIfAborted();
+    const onProgress = (documents: number): void => progress.update(loaded + documents);
+    const load = { folder: folderOf(size), size, seed: plan.seed, signal, onProgress };
+    loads.set(size, await secondsToLoad(load));
+    loaded += size;
+    progress.update(loaded);
   }
   const random = createRandom(plan.seed).fork('sweep');
   const order = Array.from({ length: plan.repeats }, () => shuffled(random, sizes)).flat();
@@ -120,13 +127,25 @@ export async function sweepRepository(
 }
 
 /** The time of the load alone, without that of finding out what belongs together. */
-async function secondsToLoad(folder: string, size: number, seed: number): Promise<number> {
+async function secondsToLoad(
+  options: Pick<LoadOptions, 'signal' | 'onProgress'> & {
+    readonly folder: string;
+    readonly size: number;
+    readonly seed: number;
+  },
+): Promise<number> {
+  const { folder, size, seed, signal, onProgress } = options;
   await using store = await openStore({ kind: 'embedded', folder });
   await using percolator = await openPercolator({ store });
-  const documents = crawlDocuments(size, seed);
-  const partition = clusterOneByOne(keyed(documents, 0, size));
+  const all = crawlDocuments(size, seed);
+  const partition = clusterOneByOne(keyed(all, 0, size));
   const beganMs = performance.now();
-  await loadRepository(percolator, { documents: documents.range(0, size), partition });
+  await loadRepository(percolator, {
+    documents: all.range(0, size),
+    partition,
+    signal,
+    onProgress,
+  });
   return (performance.now() - beganMs) / 1_000;
 }
 

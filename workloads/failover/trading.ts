@@ -125,12 +125,15 @@ export class Trading implements Workload {
     const running = this.#run({ load: { kind: 'paced', perSecond, phase: 0 }, ...times });
     this.#ending = running.then(() => {});
     // It ends with everything that it has begun: `drain` waits for that.
-    await Promise.race([
-      this.#ending,
-      sharedClock.sleep(times.toMs - monotonicMs(), AbortSignal.any([signal, over.signal])),
-    ]);
-    over.abort();
-    await telling;
+    try {
+      await Promise.race([
+        this.#ending,
+        sharedClock.sleep(times.toMs - monotonicMs(), AbortSignal.any([signal, over.signal])),
+      ]);
+    } finally {
+      over.abort();
+      await telling;
+    }
     signal.throwIfAborted();
     return { lagP99Ms: latenessOf(this.arrivals.slice(before)) };
   }

@@ -62,7 +62,7 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
         links: [
           { text: 'The paper’s claims', to: '#claims' },
           ...figures.map(({ name, reference: { content } }) => ({
-            text: content.kicker.replace('Percolator paper, f', 'F'),
+            text: placeOf(content.kicker),
             to: `#${name}`,
           })),
           { text: 'All runs', to: '#runs' },
@@ -169,10 +169,15 @@ function moved({ chart, table }: ChartWithTable, name: string, to: string): Char
   };
 }
 
+/** "Percolator paper, figure 7" is "Figure 7" here. */
+function placeOf(kicker: string): string {
+  return kicker.replace(/^Percolator paper, (.)/, (_, first: string) => first.toUpperCase());
+}
+
 function figureSection({ name, reference, latest }: Figure, shown: readonly OnPage[]): Html {
   const { kicker, title } = reference.content;
   return html`<section id="${name}">
-    <h2>${kicker.replace('Percolator paper, f', 'F')}: ${title}</h2>
+    <h2>${placeOf(kicker)}: ${title}</h2>
     ${shown.filter(({ figure }) => figure === name).map(runOfFigure)}
     ${
       latest === null

@@ -187,9 +187,10 @@ interface Printing {
 }
 
 function print(record: RunRecord, { page, isJson, summary }: Printing): void {
+  const table = record.findings === null ? summary?.(record) : undefined;
   const lines = isJson
     ? [JSON.stringify(record, null, 2)]
-    : [...resultLines(record, summary?.(record)), '', `Report: ${page}`];
+    : [...resultLines(record, table), '', `Report: ${page}`];
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

@@ -49,15 +49,7 @@ function indexFindings(state: IndexState, index: WebIndex): readonly string[] {
       'the shares',
       state.shares,
       new Map(
-        pages.map(
-          ([
-            url,
-            {
-              ranks,
-              processed: { links },
-            },
-          ]) => [url, sharesOf(ranks, links.length)],
-        ),
+        pages.map(([url, { ranks, processed }]) => [url, sharesOf(ranks, processed.links.length)]),
       ),
     ),
     ...differences('the cluster', state.elected, index.clusters),

@@ -68,13 +68,15 @@ function tableOf(rows: readonly Row[]): FindingsParts['tables'][number] {
     name: 'sizes',
     title: 'New documents in repositories of several sizes',
     caption:
-      'Loaded: committed data without transactions. The rest is of new documents at full speed; geometric means of the turns.',
+      'Loaded: committed data without transactions. The rest is of new documents at full speed; geometric means of the turns; low and high are the 95 % confidence interval of the CPU time.',
     columns: [
       'repository',
       'loaded, documents/s',
       'turns',
       'clustered, documents/s',
       'CPU, \u00b5s per document',
+      'low',
+      'high',
     ],
     rows: rows.map(({ repository, loadedPerSecond, perSecond, costUs }) => [
       formatCount(repository),
@@ -82,6 +84,8 @@ function tableOf(rows: readonly Row[]): FindingsParts['tables'][number] {
       costUs.samples,
       rounded(perSecond.value),
       rounded(costUs.value),
+      rounded(costUs.low),
+      rounded(costUs.high),
     ]),
     metrics: {
       rowNames: 1,
@@ -91,7 +95,7 @@ function tableOf(rows: readonly Row[]): FindingsParts['tables'][number] {
           intervals: rows.map(({ perSecond }) => intervalOf(perSecond)),
         }),
         lowerIsBetter('CPU, \u00b5s per document', '\u00b5s', {
-          intervals: rows.map(({ costUs }) => intervalOf(costUs)),
+          intervalColumns: ['low', 'high'],
         }),
       ],
     },

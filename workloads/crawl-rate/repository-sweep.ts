@@ -6,7 +6,8 @@
  *
  *   1. For each size, load the repository into an embedded store of its own, and note the time.
  *   2. For each repeat, each size in random order: copy the store, cluster a few new documents to
- *      warm up, then measure as many at each size, at full speed, and check the partition.
+ *      warm up, then measure as many at each size, at full speed, and check the partition. Before the
+ *      first repeat the smallest size has a turn that does not count, in which the code is compiled.
  *
  * Everything runs in one process, so its processor time is that of loader, engine, storage and
  * oracle together.
@@ -110,12 +111,14 @@ export async function sweepRepository(
     progress.update(loaded);
   }
   const random = createRandom(plan.seed).fork('sweep');
-  const order = Array.from({ length: plan.repeats }, () => shuffled(random, sizes)).flat();
+  const measured = Array.from({ length: plan.repeats }, () => shuffled(random, sizes)).flat();
+  const order = [...sizes.slice(0, 1), ...measured];
   progress.phase('clustering new documents', order.length, 'turns');
   for (const [done, size] of order.entries()) {
     const copy = path.join(work, 'copy');
     await copyStore(folderOf(size), copy);
-    turns.get(size)?.push(await measureTurn(copy, size, { plan, sizes, signal }));
+    const turn = await measureTurn(copy, size, { plan, sizes, signal });
+    if (done > 0) turns.get(size)?.push(turn);
     await rm(copy, { recursive: true });
     progress.update(done + 1);
   }

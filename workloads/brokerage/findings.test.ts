@@ -110,11 +110,27 @@ describe('a run that is right', () => {
     assert.deepEqual(met, {
       'Percolator, embedded: a straight line': true,
       'PostgreSQL, functions: a straight line': true,
-      'inflation: processor time of a Trade-Result': true,
+      'inflation along the ladder: processor time of a Trade-Result': false,
+      'inflation at full speed: processor time of a Trade-Result': false,
       'throughput of the embedded store': true,
     });
-    const inflation = targets.find(({ name }) => name.startsWith('inflation'));
-    assert.match(inflation?.measured ?? '', /^3\.7 times: 20\.6 ms against 5\.6 ms$/);
+    const inflation = targets.filter(({ name }) => name.startsWith('inflation'));
+    assert.deepEqual(
+      inflation.map((target) => target.measured),
+      ['3.69 times: 20.6 ms against 5.6 ms', '4.00 times: 40.0 ms against 10.0 ms'],
+    );
+  });
+
+  test('judges the inflation along the ladder and at full speed by limits of their own', () => {
+    const targets = targetsOf(plan, measured({ embedded: 0.0065, functions: 0.005 }));
+    const inflation = targets.filter(({ name }) => name.startsWith('inflation'));
+    assert.deepEqual(
+      inflation.map((target) => [target.measured, target.met]),
+      [
+        ['1.27 times: 7.1 ms against 5.6 ms', true],
+        ['1.30 times: 13.0 ms against 10.0 ms', false],
+      ],
+    );
   });
 
   test('does not judge the throughput with another number of customers', () => {

@@ -2,14 +2,15 @@
 import type { Target } from '#results';
 import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, SystemName } from './plan.ts';
 import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
 import { isCorrect, type Results, VARIANT } from './results.ts';
 import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
 const RANGE_MIN = 10;
-const INFLATION_MAX = 5;
+/** Of PostgreSQL's functions, along the ladder and at full speed. */
+const INFLATION_MAX = { paced: 1.5, unpaced: 1.2 } as const;
 const TRADES_PER_SECOND_MIN = 100;
 const CUSTOMERS = 1_000;
 const READ_RATIO_MIN = 5;
@@ -19,7 +20,7 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   if (!isCorrect(results)) return [];
   return [
     ...lineTargets(plan, results),
-    ...inflationTarget(results),
+    ...inflationTargets(results),
     ...throughputTarget(plan, results),
     ...readsTargets(results),
   ];
@@ -43,17 +44,29 @@ function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
   });
 }
 
-function inflationTarget(results: Results): readonly Target[] {
-  const cost = (system: 'embedded' | 'functions'): number | null =>
-    cpuPerTrade(lineOf(results, system).kept.map(({ result }) => result));
-  const [ours, theirs] = [cost('embedded'), cost('functions')];
+function inflationTargets(results: Results): readonly Target[] {
+  const paced = (system: SystemName): readonly RunResult[] =>
+    lineOf(results, system).kept.map(({ result }) => result);
+  const unpaced = (system: SystemName): readonly RunResult[] => runsOf(results.unpaced, system);
+  return [
+    ...inflationTarget('along the ladder', INFLATION_MAX.paced, paced),
+    ...inflationTarget('at full speed', INFLATION_MAX.unpaced, unpaced),
+  ];
+}
+
+function inflationTarget(
+  load: string,
+  most: number,
+  runs: (system: SystemName) => readonly RunResult[],
+): readonly Target[] {
+  const [ours, theirs] = [cpuPerTrade(runs('embedded')), cpuPerTrade(runs('functions'))];
   if (ours === null || theirs === null) return [];
   return [
     {
-      name: 'inflation: processor time of a Trade-Result',
-      target: `on the embedded store at most ${INFLATION_MAX} times that of PostgreSQL’s functions (the paper: 30)`,
-      measured: `${(ours / theirs).toFixed(1)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
-      met: ours / theirs <= INFLATION_MAX,
+      name: `inflation ${load}: processor time of a Trade-Result`,
+      target: `on the embedded store at most ${most} times that of PostgreSQL’s functions (the paper: 30)`,
+      measured: `${(ours / theirs).toFixed(2)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
+      met: ours / theirs <= most,
     },
   ];
 }

@@ -231,13 +231,17 @@ export class RegionService {
   }
 }
 
-/** `hbase:meta` has an order of its own: by table, and then by the rest. */
+/** `hbase:meta` has an order of its own: by table, first row, and number of the region. */
 function compareInMeta(a: string, b: string): number {
-  const [tableA, tableB] = [a.split(',', 1), b.split(',', 1)].map(([table = '']) => table) as [
-    string,
-    string,
-  ];
-  return compareUtf8(tableA, tableB) || compareUtf8(a.slice(tableA.length), b.slice(tableB.length));
+  const [one, other] = [partsOf(a), partsOf(b)];
+  const differing = one.map((part, i) => compareUtf8(part, other[i] ?? '')).find((by) => by !== 0);
+  return differing ?? 0;
+}
+
+/** A first row may contain commas; the other two have none. */
+function partsOf(name: string): readonly string[] {
+  const [first, last] = [name.indexOf(','), name.lastIndexOf(',')];
+  return [name.slice(0, first), name.slice(first + 1, last), name.slice(last + 1)];
 }
 
 function encoded(row: string, cells: readonly RowCell[]): readonly StoredCell[] {

@@ -2,11 +2,26 @@
  * Mistakes in the HBase client: what it believes of a server that stood still (P64), and what it
  * does when a region is elsewhere (P65).
  */
+import type { HBaseKnobs } from '../simulation/index.ts';
 import { change, type Mutant } from './mutant.ts';
 
 const CALLS = 'bigtable/hbase/calls.ts';
 const FAILURES = 'bigtable/hbase/failures.ts';
 const SERVERS = 'bigtable/hbase/servers.ts';
+
+/**
+ * A server stands still when an answer has left it, which takes longer than the session: what that
+ * answer proves is of long ago when it arrives, and another answer may arrive with it.
+ */
+const SLOW_ANSWERS: Partial<HBaseKnobs> = {
+  events: {},
+  calls: { pauseAfterAnswer: 0.02 },
+  moveInBatch: 0,
+  delayMsMax: 1,
+  pauseMsMax: 3500,
+  noticeMsMax: 2000,
+  openMsMax: 50,
+};
 
 const STALE: readonly Mutant[] = [
   {
@@ -46,6 +61,34 @@ const STALE: readonly Mutant[] = [
       ),
     ],
     world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'read-proves-from-its-arrival',
+    mistake: 'A read that needed no proof counts as one from when its answer came.',
+    changes: [
+      change(
+        SERVERS,
+        '      proof.owned = later(proof.owned, sent);\n      return;\n',
+        '      proof.owned = later(proof.owned, momentOf(this.#options.clock));\n      return;\n',
+      ),
+    ],
+    world: 'hbase',
+    cluster: SLOW_ANSWERS,
+  },
+  {
+    rule: 'P64',
+    name: 'earlier-proof-taken',
+    mistake: 'A proof that was sent before an answer came counts for that answer.',
+    changes: [
+      change(
+        SERVERS,
+        '      if (renewal.sent.monotonicMs >= arrived.monotonicMs) return;\n',
+        '      return;\n',
+      ),
+    ],
+    world: 'hbase',
+    cluster: SLOW_ANSWERS,
   },
   {
     rule: 'P64',

@@ -36,7 +36,10 @@ async function violationsOf(
   mutant: Mutant,
   seed: number,
 ): Promise<Result['violations']> {
-  const run = mutant.world === 'hbase' ? simulateStore(seed) : simulate(planFor(mutant, seed));
+  const run =
+    mutant.world === 'hbase'
+      ? simulateStore(seed, mutant.cluster)
+      : simulate(planFor(mutant, seed));
   return (await run).violations;
 }
 

@@ -7,7 +7,7 @@
  * and says so, instead of testing nothing.
  */
 import { assert, type Random } from '../../../engine/base/index.ts';
-import type { Knobs, ProcessPlan } from '../simulation/index.ts';
+import type { HBaseKnobs, Knobs, ProcessPlan } from '../simulation/index.ts';
 
 export interface Change {
   /** The path below `engine/`. */
@@ -35,6 +35,8 @@ export interface Mutant {
    * seed.
    */
   readonly knobs?: Partial<Knobs> | undefined;
+  /** The same for the world `hbase`. */
+  readonly cluster?: Partial<HBaseKnobs> | undefined;
   /**
    * The load of the processes, for a mistake that the usual load hides. Default: that of the seed.
    */

@@ -7,6 +7,7 @@
  * transaction of the plan, under a new name.
  */
 import { createRandom } from '../../../engine/base/index.ts';
+import type { Bigtable } from '../../../engine/bigtable/index.ts';
 import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
 import type { Collector } from '../../../engine/garbage-collection/index.ts';
 import type { Worker } from '../../../engine/observer/index.ts';
@@ -16,6 +17,7 @@ import {
   type TimestampOracle,
 } from '../../../engine/oracle/index.ts';
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
+import { hbaseOf } from './hbase/database-run.ts';
 import { clockOf, hasCode, type Machine, untilOpen } from './machine.ts';
 import { FAILURE_BACKOFF_MS, ObserverRuns } from './observers.ts';
 import {
@@ -39,13 +41,11 @@ import { MESSAGE_LIFETIME_MS } from './world.ts';
  */
 const ATTEMPTS_MAX = 4;
 const ATTEMPTS_MAX_AT_LAST = 200;
-/** A collector with short pauses. */
-export const COLLECTING: CollectorOptions = {
-  messageLifetimeMs: MESSAGE_LIFETIME_MS,
-  rowsPerStep: 6,
-  pauseMs: 1,
-  restMs: 20,
-};
+/** A collector with short pauses, which waits no longer than its store says. */
+export function collectingOn({ manifest }: Bigtable): CollectorOptions {
+  const { messageLifetimeMs = MESSAGE_LIFETIME_MS } = manifest;
+  return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20 };
+}
 /** By default cells are never parked: this is more failures than any plan has. */
 const FAILURES_MAX = 1_000;
 /**
@@ -57,7 +57,7 @@ const EXIT_MS = 100;
 export class Client implements Machine {
   readonly process: SimulatedProcess;
   readonly clock: SimulatedClock;
-  readonly store: SimulatedBigtable;
+  readonly store: Bigtable;
   readonly transactions: Transactions;
   percolator: Percolator | undefined;
   worker: Worker | undefined;
@@ -83,7 +83,8 @@ export class Client implements Machine {
       run.died(this.process);
     });
     this.clock = clockOf(world, this.process);
-    this.store = new SimulatedBigtable(world, this.process);
+    this.store =
+      hbaseOf(world, this.process, this.clock) ?? new SimulatedBigtable(world, this.process);
     this.transactions = new Transactions(run, this.process, this.clock);
   }
 
@@ -94,7 +95,9 @@ export class Client implements Machine {
     if (this.#life === 0) await this.#createTables(percolator);
     if (this.#isLeaving) return percolator;
     if (this.#plan.worker) this.#startWorker(percolator);
-    if (this.#plan.collector === true) this.collector = percolator.startCollector(COLLECTING);
+    if (this.#plan.collector === true) {
+      this.collector = percolator.startCollector(collectingOn(this.store));
+    }
     return percolator;
   }
 

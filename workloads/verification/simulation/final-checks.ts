@@ -5,7 +5,7 @@
 import { isRetryable } from '../../../engine/base/index.ts';
 import { fsck } from '../../../engine/fsck.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
-import { type Client, COLLECTING } from './client.ts';
+import { type Client, collectingOn } from './client.ts';
 import { CELLS, OBSERVED, type Operation, TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
@@ -93,7 +93,9 @@ export class FinalChecks {
   async collect(): Promise<void> {
     for (;;) {
       try {
-        const { completed } = await this.#percolator.collectGarbage(COLLECTING);
+        const { completed } = await this.#percolator.collectGarbage(
+          collectingOn(this.#client.store),
+        );
         if (completed) return;
       } catch (error) {
         if (!isRetryable(error)) throw error;

@@ -6,9 +6,11 @@
  *   timeline.ts, process.ts, network.ts, simulated-bigtable.ts    time, life and death, messages
  *   client.ts, observers.ts, oracle-service.ts                    the participants
  *   umpire.ts, judgement.ts                                       what must hold
- *   hbase/              the HBase client alone, on a simulated cluster
+ *   hbase/              the HBase client alone, or below the engine, on a simulated cluster
  *   shrink.ts, story.ts                                           what to do if it does not
  */
+export type { HBaseKnobs } from './hbase/cluster.ts';
+export { planOnHBase } from './hbase/database-run.ts';
 export { simulateStore, type StoreRunResult } from './hbase/store-run.ts';
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
 export { type Plan, planOf, type ProcessPlan } from './plan.ts';

@@ -6,6 +6,7 @@
  * A rate is the share of messages, or of something else where stated, that meets the fault.
  */
 import type { Random } from '../../../engine/base/index.ts';
+import type { HBaseKnobs } from './hbase/cluster.ts';
 
 /** What can happen to one message; at most one of these. The order is the order of the draws. */
 export const MESSAGE_FAULTS = [
@@ -92,6 +93,8 @@ export const EVENT_FAULTS = [
 export type EventFault = (typeof EVENT_FAULTS)[number];
 
 export interface Knobs {
+  /** The store is a simulated HBase, through its real client. Absent: the model store. */
+  readonly hbase?: HBaseKnobs | undefined;
   /** Rates per message. Absent: never. */
   readonly messages: Readonly<Partial<Record<MessageFault, number>>>;
   /** Rates per group of mutations, where order is kept. Absent: never. */

@@ -18,6 +18,7 @@ import {
 import { send } from './network.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { SimulatedProcess } from './process.ts';
+import { hbaseOf } from './hbase/database-run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import type { World } from './world.ts';
 
@@ -97,8 +98,9 @@ export class OracleService {
         this.#oracles[index] = this.#start(index);
       });
     });
-    const store = new SimulatedBigtable(this.#world, process);
     const clock = clockOf(this.#world, process);
+    const store =
+      hbaseOf(this.#world, process, clock) ?? new SimulatedBigtable(this.#world, process);
     const { rangeSize } = this.#world.knobs;
     const options = { rangeSize, owner: names.name };
     const source = untilOpen(clock, () =>

@@ -13,6 +13,8 @@ import type { History, Violation } from '../judges/history.ts';
 import { judge } from './judgement.ts';
 import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
+import type { Cluster } from './hbase/cluster.ts';
+import { calmCluster, clusterOf } from './hbase/database-run.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
 import { FinalChecks } from './final-checks.ts';
@@ -29,6 +31,8 @@ export interface Result {
   readonly history: History;
   readonly counts: RunCounts;
   readonly faults: FaultCounts;
+  /** What happened to the simulated HBase, if that is the store. */
+  readonly cluster?: Cluster['counts'] | undefined;
   readonly digest: number;
   /** Virtual time. */
   readonly lastedMs: number;
@@ -150,6 +154,7 @@ class Simulation {
       this.#slots.push({ ...slot, client });
     });
     for (const slot of this.#slots) this.#start(slot);
+    clusterOf(this.#world)?.trouble();
     scheduleEvents(this.#run, () => this.#slots.map(({ client }) => client));
     await this.#until(() => this.#isDone(), 'the clients to finish');
     await this.#settle();
@@ -211,6 +216,7 @@ class Simulation {
   async #settle(): Promise<void> {
     if (this.#violations.length > 0) return;
     this.#world.troubled = false;
+    calmCluster(this.#world);
     for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
     const stopping = this.#slots.map(async ({ client }) => {
       await client.worker?.stop();
@@ -276,6 +282,7 @@ class Simulation {
       history,
       counts: this.#counts(),
       faults: this.#world.faults,
+      cluster: clusterOf(this.#world)?.counts,
       digest: this.#world.digest,
       lastedMs: this.#world.timeline.nowMs,
       messages: this.#world.messages,

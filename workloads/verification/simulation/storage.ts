@@ -1,5 +1,5 @@
 /** The storage of a simulated run: its initial state, and what is left in it. */
-import type { Cell, CellFilter } from '../../../engine/bigtable/index.ts';
+import type { Cell, CellFilter, Mutation } from '../../../engine/bigtable/index.ts';
 import {
   columnOf,
   everywhere,
@@ -8,19 +8,26 @@ import {
   notifyTable,
 } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
+import { clusterOf, plant } from './hbase/database-run.ts';
 import { ModelTable } from './model-table.ts';
 import { TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
 /** As if an oracle had handed out everything below the first timestamp of the run. */
 export function setFirstTimestamp(world: World): void {
-  const oracle = new ModelTable([], ['oracle'], world.knobs.tombstones);
+  const table = 'timestamp-oracle';
   const start = world.knobs.firstTimestamp;
   const value = Buffer.from(JSON.stringify({ owner: 'the past', start }));
-  oracle.mutateRow('range', [
-    { kind: 'set', family: 'oracle', qualifier: 'limit', timestamp: start, value },
-  ]);
-  world.tables.set('timestamp-oracle', oracle);
+  const cell = { family: 'oracle', qualifier: 'limit', timestamp: start, value };
+  const limit: Mutation = { kind: 'set', ...cell };
+  const cluster = clusterOf(world);
+  if (cluster !== undefined) {
+    plant(cluster, table, 'range', limit);
+    return;
+  }
+  const oracle = new ModelTable([], ['oracle'], world.knobs.tombstones);
+  oracle.mutateRow('range', [limit]);
+  world.tables.set(table, oracle);
 }
 
 /**

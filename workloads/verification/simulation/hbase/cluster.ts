@@ -16,6 +16,7 @@ import {
 import type {
   SimulatedRegion,
   SimulatedServer,
+  SimulatedTable,
 } from '../../../../engine/testing/hbase/simulated-hbase.ts';
 import { type Services, servicesOf } from '../../../../engine/testing/hbase/services.ts';
 import { unreachable } from '../../../../engine/base/index.ts';
@@ -108,7 +109,11 @@ export class Cluster {
       servers,
       rowsPerAnswer: 1 + this.#choose(EVENT_ID, 5),
       beforeAction: (region) => this.#inBatch(region),
-      ...options,
+      onApplied: options.onApplied,
+      onTable: (table, isDropped) => {
+        options.onTable?.(table, isDropped);
+        if (!isDropped) this.#openUnassigned(table);
+      },
     });
     this.services = servicesOf(this.hbase);
     for (const address of this.seeds) {
@@ -199,6 +204,13 @@ export class Cluster {
     this.#expire(server); // The master sees that it is another process.
     this.hbase.start(server);
     (this.#processes.get(server.address) as Process).number++;
+  }
+
+  /** Regions of a new table for which there was no server. */
+  #openUnassigned({ name }: SimulatedTable): void {
+    for (const region of this.hbase.regionsOf(name)) {
+      if (region.server === undefined) this.#openSoon(region);
+    }
   }
 
   #openSoon(region: SimulatedRegion): void {

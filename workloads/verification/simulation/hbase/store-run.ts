@@ -42,8 +42,12 @@ export interface StoreRunResult {
   readonly answers: Readonly<Record<'answered' | 'refused' | 'inDoubt', number>>;
 }
 
-export async function simulateStore(seed: number): Promise<StoreRunResult> {
-  const run = new StoreRun(seed);
+/** @param favoured replaces knobs of the seed */
+export async function simulateStore(
+  seed: number,
+  favoured: Partial<HBaseKnobs> = {},
+): Promise<StoreRunResult> {
+  const run = new StoreRun(seed, favoured);
   return run.run();
 }
 
@@ -88,9 +92,9 @@ class StoreRun {
   readonly #answers = { answered: 0, refused: 0, inDoubt: 0 };
   #timestamp = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, favoured: Partial<HBaseKnobs>) {
     this.#random = createRandom(seed).fork('hbase');
-    const knobs = knobsOf(this.#random);
+    const knobs = { ...knobsOf(this.#random), ...favoured };
     const timeline = this.#timeline;
     this.#cluster = new Cluster(
       { seed, knobs, timeline },

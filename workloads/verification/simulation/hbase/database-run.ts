@@ -1,0 +1,128 @@
+/**
+ * Whole simulated runs on a simulated cluster: the engine, the HBase client, and HBase's own messages
+ * in virtual time.
+ *
+ *     client ──▶ engine ──▶ HBase client ──▶ wire ──▶ cluster ──applied──▶ the tables of the world,
+ *                                                                          where umpire and judges look
+ *
+ * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have clocks
+ * that jump. What a server in its pause answers to a read is seen by no umpire, only by the history.
+ */
+import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
+import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';
+import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
+import type { TableSchemaMessage } from '../../../../engine/bigtable/hbase/messages.ts';
+import { protosOf } from '../../../../engine/bigtable/hbase/mutations.ts';
+import { ENDPOINT } from '../../../../engine/bigtable/hbase/names.ts';
+import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
+import { text } from '../../../../engine/testing/hbase/stored-row.ts';
+import { type Plan, planOf } from '../plan.ts';
+import type { SimulatedProcess } from '../process.ts';
+import type { World } from '../world.ts';
+import { Cluster, CLUSTER_EVENTS, CALL_FAULTS, type HBaseKnobs } from './cluster.ts';
+import { mutationsOf } from './mirror.ts';
+import { connectTo } from './wire.ts';
+
+/** In the run's scale of time, in which locks live for less than a second. */
+const PROOF_MS = 60;
+const TIMEOUT_MS = 100;
+/** The shortest that the proof allows, and one that outlasts the deadline of a call. */
+const SESSIONS_MS = [90, 400];
+
+/** The plan of the seed, on a cluster that the seed decides. */
+export function planOnHBase(seed: number, favoured: Partial<HBaseKnobs> = {}): Plan {
+  const plan = planOf(seed);
+  const hbase = { ...hbaseKnobs(createRandom(seed).fork('hbase')), ...favoured };
+  const { messages: _, groups: __, ...knobs } = plan.knobs;
+  const store = { ordered: false, conditionalBatch: true, tombstones: true, hbase };
+  return { ...plan, knobs: { ...knobs, ...store, messages: {} } };
+}
+
+function hbaseKnobs(random: Random): HBaseKnobs {
+  const some = <Name extends string>(
+    names: readonly Name[],
+    most: number,
+  ): Partial<Record<Name, number>> =>
+    Object.fromEntries(
+      names.flatMap((name) =>
+        random.fraction() < 0.6 ? [[name, most * random.pick([0.3, 1, 2])]] : [],
+      ),
+    ) as Partial<Record<Name, number>>;
+  const sessionMs = random.pick(SESSIONS_MS);
+  return {
+    servers: random.integer(2, 4),
+    events: some(CLUSTER_EVENTS, 1),
+    calls: some(CALL_FAULTS, 0.002),
+    moveInBatch: random.pick([0, 0.001, 0.004]),
+    delayMsMax: random.pick([1, 2, 10]),
+    sessionMs,
+    pauseMsMax: random.pick([1.5, 3]) * sessionMs,
+    noticeMsMax: random.pick([2, 60]),
+    openMsMax: random.pick([2, 40]),
+  };
+}
+
+const clusters = new WeakMap<World, Cluster>();
+
+/** The cluster of the run; undefined if its store is the model's. */
+export function clusterOf(world: World): Cluster | undefined {
+  const { seed, timeline } = world;
+  const { hbase: knobs } = world.knobs;
+  if (knobs === undefined) return undefined;
+  let cluster = clusters.get(world);
+  if (cluster !== undefined) return cluster;
+  cluster = new Cluster(
+    { seed, knobs, timeline },
+    {
+      onApplied: (table, row, protos) => {
+        const mutations = mutationsOf(protos);
+        world.table(table).mutateRow(row, mutations);
+        world.observe(table, row, mutations);
+        world.stir(timeline.nowMs);
+      },
+      onTable: ({ name, schema }, isDropped) => {
+        const families = schema.columnFamilies.map((one) => text(one.name));
+        if (isDropped) world.tables.delete(name);
+        else world.createTable(name, { families });
+      },
+    },
+  );
+  clusters.set(world, cluster);
+  return cluster;
+}
+
+/** One process's connection to the cluster of the run; undefined if there is none. */
+export function hbaseOf(
+  world: World,
+  process: SimulatedProcess,
+  clock: Clock,
+): Bigtable | undefined {
+  const cluster = clusterOf(world);
+  const { seed, timeline } = world;
+  const { hbase: knobs } = world.knobs;
+  if (cluster === undefined || knobs === undefined) return undefined;
+  const connect = connectTo({ seed, knobs, timeline, cluster, process });
+  const servers = new Servers({ clock, connect, proofMs: PROOF_MS });
+  const { seeds } = cluster;
+  const times = { timeoutMs: TIMEOUT_MS, sessionTimeoutMs: knobs.sessionMs };
+  return createHBase(servers, { clock, servers: seeds, ...times }).store;
+}
+
+/** Nothing goes wrong any more, and what a server that still stands has in its sockets arrives. */
+export function calmCluster(world: World): void {
+  const cluster = clusterOf(world);
+  if (cluster === undefined) return;
+  cluster.troubled = false;
+  world.expectUntil(world.timeline.nowMs + 2 * (world.knobs.hbase?.pauseMsMax ?? 0));
+}
+
+/** A table with one row that is there from the beginning. */
+export function plant(cluster: Cluster, table: string, row: string, mutation: Mutation): void {
+  const schema = {
+    tableName: { namespace: Buffer.from('default'), qualifier: Buffer.from(table) },
+    attributes: [{ first: Buffer.from('coprocessor$1'), second: Buffer.from(ENDPOINT.className) }],
+    columnFamilies: [{ name: Buffer.from(mutation.family), attributes: [] }],
+  } as unknown as TableSchemaMessage;
+  cluster.hbase.createTable(table, schema, []);
+  cluster.hbase.apply(table, row, protosOf(Buffer.from(row), [mutation]));
+}

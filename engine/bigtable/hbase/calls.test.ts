@@ -41,8 +41,8 @@ function open(
   }).store;
 }
 
-function newHBase(): SimulatedHBase {
-  return new SimulatedHBase({ master: MASTER, servers: ['server:16020'] });
+function newHBase(servers: readonly string[] = ['server:16020']): SimulatedHBase {
+  return new SimulatedHBase({ master: MASTER, servers });
 }
 
 const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1 } as const;
@@ -140,4 +140,41 @@ test('a table that is being created, whose regions no server has yet, is waited 
   await clock.advance(500);
   hbase.open(region, server);
   assert.equal(await clock.runUntil(reading), undefined);
+});
+
+test('a table that a server which stood still does not know is not taken for dropped', async () => {
+  const clock = new VirtualClock();
+  const hbase = newHBase(['first:16020', 'second:16020']);
+  const [first, second] = hbase.servers;
+  assert.ok(first !== undefined && second !== undefined);
+  await using store = open(
+    clock,
+    () => false,
+    async () => {},
+    hbase,
+  );
+  const read = (table: string): Promise<unknown> =>
+    clock.runUntil(store.readRow(table, 'r', [{ family: 'f' }]));
+  await clock.runUntil(store.createTable('known', { families: ['f'] }));
+  await read('known');
+  for (const region of hbase.expire(first)) hbase.open(region, second);
+  await clock.runUntil(store.createTable('created-since', { families: ['f'] }));
+  assert.equal(await read('created-since'), undefined);
+});
+
+test('a table that the master does not know either is missing at once', async () => {
+  const clock = new VirtualClock();
+  const hbase = newHBase();
+  await using store = open(
+    clock,
+    () => false,
+    async () => {},
+    hbase,
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  hbase.dropTable('t'); // By another process: this one still knows its families.
+  const begunMs = clock.monotonicMs();
+  const reading = clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }]));
+  await assert.rejects(reading, { code: 'TABLE_NOT_FOUND' });
+  assert.equal(clock.monotonicMs(), begunMs);
 });

@@ -35,6 +35,7 @@ import {
 } from '../validate.ts';
 import { type Answer, Calls, type Operation } from './calls.ts';
 import { asFailure, errorOf, type Purpose } from './failures.ts';
+import type { Master } from './master.ts';
 import type { Condition, ScanRequest } from './messages.ts';
 import { checkCondition, endpointCall, exists, isAbsent, protosOf } from './mutations.ts';
 import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
@@ -50,6 +51,7 @@ const ROUNDS_MAX = 100;
 
 export interface HBaseStoreOptions {
   readonly servers: Servers;
+  readonly master: Master;
   readonly regions: Regions;
   readonly clock: Clock;
   readonly namespace: string;

@@ -19,8 +19,10 @@ import { durabilityOf } from '../durability.ts';
 import { Connection } from './connection.ts';
 import { asFailure } from './failures.ts';
 import { HBaseBigtable } from './hbase.ts';
+import { Master } from './master.ts';
 import { messageOf } from './messages.ts';
 import { Regions } from './regions.ts';
+import { Seeds } from './seeds.ts';
 import { Servers, SESSION_MS_MIN } from './servers.ts';
 
 export interface HBaseOptions {
@@ -80,9 +82,9 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
     clock,
     connect: (address, service) => new Connection(address, service, common),
   });
-  const { store, regions } = createHBase(servers, { ...options, clock });
+  const { store, seeds } = createHBase(servers, { ...options, clock });
   try {
-    await checkReachable(regions, options.servers);
+    await checkReachable(seeds, options.servers);
     await store.listTables();
   } catch (error) {
     await store.close();
@@ -95,14 +97,17 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
 export function createHBase(
   servers: Servers,
   options: Omit<HBaseOptions, 'tls'> & { readonly clock: Clock },
-): { readonly store: Bigtable; readonly regions: Regions } {
+): { readonly store: Bigtable; readonly seeds: Seeds } {
   const { clock, readOnly = false, timeoutMs = TIMEOUT_MS, namespace = 'default' } = options;
   const { sessionTimeoutMs = SESSION_MS } = options;
-  const regions = new Regions({ servers, clock, seeds: options.servers, namespace });
+  const seeds = new Seeds(servers, options.servers);
+  const master = new Master({ servers, seeds, clock, namespace });
+  const regions = new Regions({ servers, clock, seeds, master, namespace });
   const messageLifetimeMs = timeoutMs + SESSION_LIFETIME * sessionTimeoutMs;
   const manifest = { ...MANIFEST, messageLifetimeMs };
   const store = new HBaseBigtable({
     servers,
+    master,
     regions,
     clock,
     namespace,
@@ -110,13 +115,13 @@ export function createHBase(
     readOnly,
     manifest,
   });
-  return { store, regions };
+  return { store, seeds };
 }
 
 /** Without patience: later, a server may be away for a moment, but not now. */
-async function checkReachable(regions: Regions, servers: readonly string[]): Promise<void> {
+async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise<void> {
   try {
-    await regions.askSeeds('GetActiveMaster', messageOf('GetActiveMasterResponse'));
+    await seeds.ask('GetActiveMaster', messageOf('GetActiveMasterResponse'));
   } catch (error) {
     if (error instanceof PercolatorError) throw error;
     const reason = asFailure(error).message;

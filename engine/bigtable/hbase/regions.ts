@@ -5,12 +5,12 @@
  *
  * ZooKeeper is not asked: masters and region servers alike know the server of `hbase:meta`. What is
  * kept may be out of date; a server that no longer has a region says so, and the table's regions are
- * read again.
+ * read again. So may be what `hbase:meta` says, if its server stood still: a table without regions
+ * there is missing only if the master says so, too.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
 import {
-  type Codec,
   messageOf,
   type RegionInfo,
   type RegionSpecifier,
@@ -20,7 +20,9 @@ import {
   type ServerName,
   type StoredCell,
 } from './messages.ts';
-import type { Servers, Service } from './servers.ts';
+import type { Master } from './master.ts';
+import { addressOf, type Seeds } from './seeds.ts';
+import type { Servers } from './servers.ts';
 
 export interface Region {
   readonly specifier: RegionSpecifier;
@@ -41,8 +43,8 @@ const TRY_MS = 3000;
 export interface RegionsOptions {
   readonly servers: Servers;
   readonly clock: Clock;
-  /** `host:port` of masters or region servers. */
-  readonly seeds: readonly string[];
+  readonly seeds: Seeds;
+  readonly master: Master;
   readonly namespace: string;
 }
 
@@ -89,22 +91,6 @@ export class Regions {
   /** @param known forgets only these, not what was loaded since */
   forget(table: string, known?: Promise<readonly Region[]>): void {
     if (known === undefined || this.#tables.get(table) === known) this.#tables.delete(table);
-  }
-
-  /** Asks one seed after the other. */
-  async askSeeds<Response>(method: string, response: Codec<Response>): Promise<Response> {
-    const { servers, seeds } = this.#options;
-    const message = { type: messageOf(`${method}Request`), value: {}, response };
-    let failure: unknown;
-    for (const seed of seeds) {
-      try {
-        return await servers.connection(seed, META_SERVICE).call(method, message, TRY_MS);
-      } catch (error) {
-        if (error instanceof PercolatorError) throw error;
-        failure = error;
-      }
-    }
-    throw failure;
   }
 
   async #load(table: string): Promise<readonly Region[]> {
@@ -163,7 +149,9 @@ export class Regions {
     }
     if (regions.length > 0) return regions;
     // A table that is being created is listed before any server has its regions.
-    if (isListed) throw new HBaseFailure('unsent', `no server has a region of table ${table}`);
+    if (isListed || (await this.#options.master.describe(table)) !== undefined) {
+      throw new HBaseFailure('unsent', `no server has a region of table ${table}`);
+    }
     throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
   }
 
@@ -171,17 +159,11 @@ export class Regions {
     const response = messageOf<{ readonly metaLocations: readonly { serverName?: ServerName }[] }>(
       'GetMetaRegionLocationsResponse',
     );
-    const { metaLocations } = await this.askSeeds('GetMetaRegionLocations', response);
+    const { metaLocations } = await this.#options.seeds.ask('GetMetaRegionLocations', response);
     const server = metaLocations[0]?.serverName;
     if (server) return addressOf(server);
     throw new HBaseFailure('unsent', 'no server has hbase:meta');
   }
-}
-
-const META_SERVICE: Service = 'ClientMetaService';
-
-export function addressOf({ hostName, port = 0 }: ServerName): string {
-  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
 }
 
 /** None for a region that was split, or that no server has. */

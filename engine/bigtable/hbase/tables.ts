@@ -9,23 +9,19 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
-import { HBaseFailure, mayRepeat } from './failures.ts';
+import { HBaseFailure } from './failures.ts';
+import type { Master } from './master.ts';
 import {
   type Long,
   messageOf,
   type Pair,
   type ProcedureResult,
-  type ServerName,
   type TableName,
   type TableSchemaMessage,
 } from './messages.ts';
 import { ENDPOINT } from './names.ts';
-import { addressOf, type Regions } from './regions.ts';
-import type { Servers } from './servers.ts';
+import type { Regions } from './regions.ts';
 
-const TRY_MS = 20_000;
-/** A master that takes over needs a moment. */
-const PATIENCE_MS = 30_000;
 const POLL_MS = 20;
 const PROCEDURE_FINISHED = 2;
 /** "All versions" and "forever", as HBase writes them. */
@@ -36,7 +32,7 @@ const ENDPOINT_ATTRIBUTE = `|${ENDPOINT.className}|1073741823|`;
 const SPLITS_ATTRIBUTE = 'PERCOLATOR_SPLITS';
 
 export interface TablesOptions {
-  readonly servers: Servers;
+  readonly master: Master;
   readonly regions: Regions;
   readonly clock: Clock;
   readonly namespace: string;
@@ -45,7 +41,6 @@ export interface TablesOptions {
 export class Tables {
   readonly #options: TablesOptions;
   readonly #families = new Map<string, ReadonlySet<string>>();
-  #master: Promise<string> | undefined;
 
   constructor(options: TablesOptions) {
     this.#options = options;
@@ -64,7 +59,7 @@ export class Tables {
 
   /** @throws TABLE_NOT_FOUND, TABLE_MISMATCH if the engine would lose cells in it */
   async load(table: string): Promise<ReadonlySet<string>> {
-    const found = await this.#describe(table);
+    const found = await this.#options.master.describe(table);
     if (found === undefined) {
       throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
     }
@@ -72,7 +67,7 @@ export class Tables {
   }
 
   async create(table: string, schema: TableSchema): Promise<void> {
-    const found = await this.#describe(table);
+    const found = await this.#options.master.describe(table);
     if (found === undefined) {
       if (await this.#make(table, schema)) return;
       return this.create(table, schema); // Another process was faster.
@@ -89,16 +84,16 @@ export class Tables {
   }
 
   async list(): Promise<readonly string[]> {
-    const { namespace } = this.#options;
+    const { master, namespace } = this.#options;
     const response = messageOf<{ readonly tableNames: readonly TableName[] }>(
       'GetTableNamesResponse',
     );
-    const { tableNames } = await this.#ask('GetTableNames', { namespace }, response);
+    const { tableNames } = await master.ask('GetTableNames', { namespace }, response);
     return tableNames.map(({ qualifier }) => Buffer.from(qualifier).toString());
   }
 
   async drop(table: string): Promise<void> {
-    const tableName = this.#nameOf(table);
+    const tableName = this.#options.master.nameOf(table);
     this.forget(table);
     try {
       await this.#procedure('DisableTable', { tableName }).catch(
@@ -115,7 +110,7 @@ export class Tables {
   /** False if another process was faster. */
   async #make(table: string, schema: TableSchema): Promise<boolean> {
     const tableSchema: TableSchemaMessage = {
-      tableName: this.#nameOf(table),
+      tableName: this.#options.master.nameOf(table),
       attributes: pairsOf({
         coprocessor$1: ENDPOINT_ATTRIBUTE,
         [SPLITS_ATTRIBUTE]: splitsOf(schema),
@@ -137,15 +132,6 @@ export class Tables {
     return true;
   }
 
-  async #describe(table: string): Promise<TableSchemaMessage | undefined> {
-    const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
-      'GetTableDescriptorsResponse',
-    );
-    const request = { tableNames: [this.#nameOf(table)] };
-    const { tableSchema } = await this.#ask('GetTableDescriptors', request, response);
-    return tableSchema[0];
-  }
-
   #keep(table: string, { attributes, columnFamilies }: TableSchemaMessage): ReadonlySet<string> {
     const hasEndpoint = attributes.some(({ second }) =>
       Buffer.from(second).toString().includes(ENDPOINT.className),
@@ -165,64 +151,18 @@ export class Tables {
 
   /** Starts a procedure of the master, and waits for its end. */
   async #procedure(method: string, request: object): Promise<void> {
-    const { clock } = this.#options;
+    const { master, clock } = this.#options;
     const started = messageOf<{ readonly procId?: Long | number }>('ProcedureStarted');
-    const { procId } = await this.#ask(method, request, started);
+    const { procId } = await master.ask(method, request, started);
     const result = messageOf<ProcedureResult>('GetProcedureResultResponse');
     for (;;) {
-      const { state, exception } = await this.#ask('getProcedureResult', { procId }, result);
+      const { state, exception } = await master.ask('getProcedureResult', { procId }, result);
       const { className, message = '' } = exception?.genericException ?? {};
       if (className !== undefined) throw HBaseFailure.ofException(className, message);
       if (state === PROCEDURE_FINISHED) return;
       await clock.sleep(POLL_MS);
     }
   }
-
-  /** Asks the active master, and looks for it again when it is another one. */
-  async #ask<Response>(
-    method: string,
-    value: object,
-    response: Parameters<Regions['askSeeds']>[1] & { decode(bytes: Uint8Array): Response },
-  ): Promise<Response> {
-    const { servers, clock } = this.#options;
-    const type = messageOf(`${method.replace(/^g/, 'G')}Request`);
-    const endMs = clock.monotonicMs() + PATIENCE_MS;
-    for (;;) {
-      try {
-        this.#master ??= this.#findMaster();
-        const connection = servers.connection(await this.#master, 'MasterService');
-        return (await connection.call(method, { type, value, response }, TRY_MS)) as Response;
-      } catch (error) {
-        this.#master = undefined;
-        // What makes or drops a table would meet its own effect.
-        const purpose = isLook(method) ? 'read' : 'conditional';
-        const isPassing = mayRepeat(error, purpose) && clock.monotonicMs() < endMs;
-        if (!isPassing) throw error;
-        await clock.sleep(100);
-      }
-    }
-  }
-
-  async #findMaster(): Promise<string> {
-    const response = messageOf<{ readonly serverName?: ServerName | null }>(
-      'GetActiveMasterResponse',
-    );
-    const { serverName } = await this.#options.regions.askSeeds('GetActiveMaster', response);
-    if (serverName) return addressOf(serverName);
-    throw new HBaseFailure('unsent', 'no master is active');
-  }
-
-  #nameOf(table: string): TableName {
-    return {
-      namespace: Buffer.from(this.#options.namespace),
-      qualifier: Buffer.from(table),
-    };
-  }
-}
-
-/** Whether the call changes nothing. */
-function isLook(method: string): boolean {
-  return /^get/i.test(method);
 }
 
 /** Rethrows what is not an exception of this class. */

@@ -1,0 +1,81 @@
+/** The active master: it makes and drops tables, and says which there are. */
+import type { Clock } from '../../base/index.ts';
+import { HBaseFailure, mayRepeat } from './failures.ts';
+import {
+  type Codec,
+  messageOf,
+  type ServerName,
+  type TableName,
+  type TableSchemaMessage,
+} from './messages.ts';
+import { addressOf, type Seeds } from './seeds.ts';
+import type { Servers } from './servers.ts';
+
+const TRY_MS = 20_000;
+/** A master that takes over needs a moment. */
+const PATIENCE_MS = 30_000;
+
+export interface MasterOptions {
+  readonly servers: Servers;
+  readonly seeds: Seeds;
+  readonly clock: Clock;
+  readonly namespace: string;
+}
+
+export class Master {
+  readonly #options: MasterOptions;
+  #address: Promise<string> | undefined;
+
+  constructor(options: MasterOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined for a table that is not there. */
+  async describe(table: string): Promise<TableSchemaMessage | undefined> {
+    const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
+      'GetTableDescriptorsResponse',
+    );
+    const request = { tableNames: [this.nameOf(table)] };
+    const { tableSchema } = await this.ask('GetTableDescriptors', request, response);
+    return tableSchema[0];
+  }
+
+  /** Asks the active master, and looks for it again when it is another one. */
+  async ask<Response>(method: string, value: object, response: Codec<Response>): Promise<Response> {
+    const { servers, clock } = this.#options;
+    const type = messageOf(`${method.replace(/^g/, 'G')}Request`);
+    const endMs = clock.monotonicMs() + PATIENCE_MS;
+    for (;;) {
+      try {
+        this.#address ??= this.#find();
+        const connection = servers.connection(await this.#address, 'MasterService');
+        return await connection.call(method, { type, value, response }, TRY_MS);
+      } catch (error) {
+        this.#address = undefined;
+        // What makes or drops a table would meet its own effect.
+        const purpose = isLook(method) ? 'read' : 'conditional';
+        const isPassing = mayRepeat(error, purpose) && clock.monotonicMs() < endMs;
+        if (!isPassing) throw error;
+        await clock.sleep(100);
+      }
+    }
+  }
+
+  nameOf(table: string): TableName {
+    return { namespace: Buffer.from(this.#options.namespace), qualifier: Buffer.from(table) };
+  }
+
+  async #find(): Promise<string> {
+    const response = messageOf<{ readonly serverName?: ServerName | null }>(
+      'GetActiveMasterResponse',
+    );
+    const { serverName } = await this.#options.seeds.ask('GetActiveMaster', response);
+    if (serverName) return addressOf(serverName);
+    throw new HBaseFailure('unsent', 'no master is active');
+  }
+}
+
+/** Whether the call changes nothing. */
+function isLook(method: string): boolean {
+  return /^get/i.test(method);
+}

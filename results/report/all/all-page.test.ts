@@ -157,6 +157,28 @@ describe('a verdict on a claim follows the number:', () => {
     assert.equal(wall, 'not reached');
   });
 
+  for (const { dip, back, found } of [
+    { dip: 4.2, back: 18, found: ['a dip to 4 %, back after 18 s', 'holds'] },
+    { dip: 0, back: 40.4, found: ['a dip to 0 %, back after 40 s', 'holds, later'] },
+    { dip: 0, back: null, found: ['a dip to 0 %', 'does not hold'] },
+  ]) {
+    test(`a rate that is back ${back} s after a failure: ${found[1]}`, () => {
+      const rows = [
+        ['detected, after the failure', 6],
+        ['95 % of the rate is back, after the failure', back],
+        ['lowest second', dip],
+      ] as const;
+      const base = reference.get('micro');
+      const failure = { name: 'failure', title: '', caption: '', columns: ['what', 'value'], rows };
+      const findings = base?.findings == null ? null : { ...base.findings, tables: [failure] };
+      const record = { ...base, experiment: 'failover', findings } as RunRecord;
+      const [claim] = claimsOf(new Map([['failover', record]])).flatMap(
+        ({ finding }) => finding ?? [],
+      );
+      assert.deepEqual([claim?.measured, claim?.verdict], found);
+    });
+  }
+
   test('results that are a quarter younger, for 300 operations each, hold by less, and do not', () => {
     const base = reference.get('micro');
     const table = (name: string, columns: string[], rows: (string | number)[][]) => {

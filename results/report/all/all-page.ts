@@ -118,7 +118,7 @@ function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): Page
       claim.paper,
       ...findingCells(claim),
       ...(here === null ? [] : findingCells(here[i] ?? claim)),
-      claim.script === null ? null : html`<code>./run.sh ${claim.script}</code>`,
+      html`<code>./run.sh ${claim.script}</code>`,
     ]),
   };
 }

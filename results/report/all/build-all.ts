@@ -25,7 +25,7 @@ export function buildAll(
   const [reference, runs] = [findRuns(roots.reference), findRuns(roots.runs)];
   const figures = reference
     .filter(({ name }) => SHOWN.test(name))
-    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }))
     .flatMap((run) => figureOf(run, runs) ?? []);
   const file = path.join(folder, 'index.html');
   writeFileAtomically(file, allPage({ figures, reference, runs }, path.resolve(folder)));

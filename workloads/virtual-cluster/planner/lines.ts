@@ -4,7 +4,8 @@ import { tableLines } from '../../harness/experiment/result-lines.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { firstFull, type Part } from './parts.ts';
-import type { Plan, TooSlow } from './plan.ts';
+import type { Plan } from './plan.ts';
+import type { TooSlow } from './search.ts';
 import { machinesOf } from './sureness.ts';
 import type { Percentile, Size, Workload } from './trial.ts';
 

@@ -19,7 +19,8 @@ import {
 import { counted, formatCount } from '#results';
 import { calibrationNames, loadCalibration } from '../calibration/load.ts';
 import { planJson, planLines, type Question, tooSlowWords } from './lines.ts';
-import { planCluster, TooSlow } from './plan.ts';
+import { planCluster } from './plan.ts';
+import { TooSlow } from './search.ts';
 import { brokerageWorkload, crawlWorkload, PERCENTILES, type Workload } from './trial.ts';
 
 const crawl = { workload: ['crawl-rate'] };

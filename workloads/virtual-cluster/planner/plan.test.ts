@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
 import type { KindUsage, Usage } from '../cluster.ts';
 import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
-import { type Plan, planCluster, type PlanRequest, TooSlow } from './plan.ts';
+import { type Plan, planCluster } from './plan.ts';
+import type { PlanRequest } from './request.ts';
+import { TooSlow } from './search.ts';
 import { timesOf } from './sureness.ts';
 import { crawlWorkload, type Outcome, type Trial, type Workload } from './trial.ts';
 

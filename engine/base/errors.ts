@@ -2,8 +2,8 @@
  * The one error class of the engine.
  *
  * The code is the contract: tests and callers compare codes, never messages. Each code is explained
- * below and in the README. `RETRYABLE` alone says which of them allow the whole transaction to run
- * again from a new start timestamp.
+ * below and in docs/library.md. `RETRYABLE` alone says which of them allow the whole transaction to
+ * run again from a new start timestamp.
  */
 
 export type ErrorCode =

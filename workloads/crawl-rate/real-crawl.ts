@@ -31,7 +31,7 @@ export interface RealCrawlOptions {
   readonly crawl: Crawl;
   /** An empty folder for the store and the batch's files. */
   readonly folder: string;
-  /** The batch's. */
+  /** Runs the jobs of the batch. */
   readonly engine: ChainEngine;
   readonly signal: AbortSignal;
   readonly onProgress?: ((pages: number) => void) | undefined;

@@ -68,7 +68,7 @@ export async function readRow<T extends readonly unknown[]>(
   return decoded as { readonly [I in keyof T]: T[I] | undefined };
 }
 
-/** Writes the value if it is another one; undefined deletes. Resolves with whether it was. */
+/** Writes the value if it has changed; undefined deletes. Resolves to whether it had. */
 export async function update<T>(
   transaction: Transaction,
   column: Column<T>,

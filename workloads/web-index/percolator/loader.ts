@@ -10,7 +10,7 @@ import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import { cellOf, read } from './columns.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
 
-/** Resolves with whether the capture was written. */
+/** Resolves to whether the capture was written. */
 export async function loadCapture(percolator: Percolator, capture: Capture): Promise<boolean> {
   if (kindOf(capture) === 'unknown') return false; // It says nothing about the page.
   for (;;) {

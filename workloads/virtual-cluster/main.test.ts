@@ -62,6 +62,20 @@ test('an oracle serves more with batches, and never more than its processor can'
   assert.ok((batched?.[1] ?? Infinity) < 2e6);
 });
 
+test('what the model predicts of this machine is compared with what was measured on it', async () => {
+  const words = ['--figure', 'validation', '--profile', 'smoke'];
+  const { findings, targets } = (await runScript(BENCH, words)).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  const [compared, rows] = findings.tables;
+  const workloads = compared?.rows.map(([workload]) => String(workload)) ?? [];
+  assert.ok(workloads.some((workload) => workload.startsWith('crawl-rate')));
+  assert.ok(workloads.some((workload) => workload.startsWith('brokerage')));
+  const [counted, predicted] = rows?.rows.map((row) => row.slice(1)) ?? [];
+  assert.deepEqual(predicted, counted);
+  assert.ok(Number(counted?.[1]) > 4, String(counted));
+  assert.ok(targets.some(({ name }) => name === 'operations of a document'));
+});
+
 test('ctrl-C ends the simulation, and keeps the record', async () => {
   const words = ['--profile', 'smoke', '--rates', '10', '--machines', '40'];
   const ended = await interruptScript(BENCH, words, 'simulating');
@@ -73,6 +87,7 @@ test('a mistake on the command line is one sentence, and exit code 2', async () 
   const mistakes = [
     [['--calibration', 'guess'], /^--calibration must be .* but is "guess"\.$/],
     [['--figure', '8', '--rates', '1'], /^--rates .*$/],
+    [['--figure', 'validation', '--calibration', 'hbase'], /^--calibration .*$/],
   ] as const;
   for (const [words, sentence] of mistakes) {
     const ended = await runScript(BENCH, words);

@@ -31,6 +31,7 @@ import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
 import { type Figure9Plan, simulateFigure9 } from './figure-9/figure-9.ts';
 import { type Figure10Plan, simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
 import { type OraclePlan, simulateOracle } from './oracle/oracle.ts';
+import { simulateValidation, type ValidationPlan } from './validation/validate.ts';
 
 /** Times are virtual. */
 interface Size {
@@ -42,6 +43,7 @@ interface Size {
   readonly figure9: Pick<Figure9Plan, 'loads' | 'warmUp' | 'tradeResults'>;
   readonly figure10: Pick<Figure10Plan, 'load' | 'before' | 'after'>;
   readonly oracle: Pick<OraclePlan, 'callers' | 'seconds'>;
+  readonly validation: Omit<ValidationPlan, 'seed'>;
   /** Whether the assumed numbers are varied. */
   readonly isVaried: boolean;
 }
@@ -56,6 +58,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [5, 10, 20], warmUp: 3, tradeResults: 20 },
     figure10: { load: 4, before: 6, after: 24 },
     oracle: { callers: [1, 64], seconds: 0.05 },
+    validation: { documents: 200, tradeResults: 20 },
     isVaried: false,
   },
   quick: {
@@ -67,6 +70,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 200], warmUp: 5, tradeResults: 200 },
     figure10: { load: 15, before: 20, after: 60 },
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
+    validation: { documents: 10_000, tradeResults: 300 },
     isVaried: false,
   },
   standard: {
@@ -78,6 +82,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000], warmUp: 5, tradeResults: 1_000 },
     figure10: { load: 50, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
+    validation: { documents: 40_000, tradeResults: 1_000 },
     isVaried: true,
   },
   full: {
@@ -89,6 +94,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000, 3_000], warmUp: 5, tradeResults: 3_000 },
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
+    validation: { documents: 100_000, tradeResults: 3_000 },
     isVaried: true,
   },
 };
@@ -120,15 +126,18 @@ await runExperiment(
     sizes: SIZES,
     options: {
       figure: choice({
-        choices: ['7', '8', '9', '10', 'oracle'],
+        choices: ['7', '8', '9', '10', 'oracle', 'validation'],
         description:
-          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; or the limit of one oracle',
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, or what the model predicts of this machine beside what was measured',
         default: '7',
       }),
-      calibration: text({
-        description: `what operations cost: ${calibrationNames().join(', ')}, or the path of a file`,
-        default: 'paper-2010',
-      }),
+      calibration: onlyWith(
+        { figure: ['7', '8', '9', '10', 'oracle'] },
+        text({
+          description: `what operations cost: ${calibrationNames().join(', ')}, or the path of a file`,
+          default: 'paper-2010',
+        }),
+      ),
       machines: onlyWith(
         { figure: ['7'] },
         integer({
@@ -180,6 +189,10 @@ await runExperiment(
         does: "a third of a brokerage's tablet servers die",
       },
       {
+        command: './run.sh bench:cluster --figure validation',
+        does: 'is the model right about this machine?',
+      },
+      {
         command: './run.sh bench:cluster --rates 40,60 --machines 60',
         does: "two rates on a quarter of the paper's cluster",
       },
@@ -192,7 +205,9 @@ await runExperiment(
         9: `${counted(options.figure9.loads.length, 'loads')} of a brokerage in virtual time`,
         10: 'a third of the tablet servers of a brokerage killed in virtual time',
         oracle: `${counted(options.oracle.callers.length, 'numbers')} of callers of one oracle in virtual time`,
+        validation: 'what the model predicts of this machine, beside what was measured on it',
       };
+      const calibration = figure === 'validation' ? 'this-machine' : options.calibration;
       const { figure: _, ...others } = parametersOf({ ...options, rates: [...rates] });
       return {
         about: abouts[figure],
@@ -203,7 +218,7 @@ await runExperiment(
           durability: 'the log of a virtual tablet server survives its death',
         },
         // Also refuses a calibration that does not exist, before anything begins.
-        limitations: limitationsOf(loadCalibration(options.calibration).name),
+        limitations: limitationsOf(loadCalibration(calibration).name),
       };
     },
   },
@@ -218,13 +233,14 @@ await runExperiment(
       9: () => simulateFigure9({ ...options.figure9, loaded, seed, isVaried }, measuring),
       10: () => simulateFigure10({ ...options.figure10, loaded, seed, variants }, measuring),
       oracle: () => simulateOracle({ ...options.oracle, loaded, seed, workers }, measuring),
+      validation: () => simulateValidation({ ...options.validation, seed }, measuring),
     };
     return simulations[options.figure]();
   },
 );
 
 function secondsOf(
-  options: Pick<Size, 'figure8' | 'figure9' | 'figure10' | 'oracle' | 'times' | 'isVaried'> &
+  options: Omit<Size, 'machines' | 'rates' | 'repositories'> &
     Pick<Figure7Plan, 'machines' | 'rates'> & { readonly figure: string },
   jobs: number,
 ): number {
@@ -232,6 +248,7 @@ function secondsOf(
   if (figure === '7') return figure7Seconds(options, jobs);
   if (figure === '8') return figure8Seconds(options);
   if (figure === 'oracle') return 2 + 4 * oracle.seconds * oracle.callers.length;
+  if (figure === 'validation') return validationSeconds(options.validation);
   const { load, before, after } = figure10;
   const trades =
     figure === '10'
@@ -265,6 +282,11 @@ function figure7Seconds(
 function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
   const operations = (figure8.warmUp + figure8.seconds) * FIGURE_8_OPERATIONS + 4 * figure8.rows;
   return 2 + ((isVaried ? 1 + VARIATIONS : 1) * operations) / OPERATIONS_PER_SECOND;
+}
+
+/** Of some six crawl rates, the highest of them up to four times, and of two loads. */
+function validationSeconds({ documents, tradeResults }: Size['validation']): number {
+  return 15 + (10 * documents) / DOCUMENTS_PER_SECOND + (2.5 * tradeResults) / TRADES_PER_SECOND;
 }
 
 function limitationsOf(calibration: string): readonly string[] {

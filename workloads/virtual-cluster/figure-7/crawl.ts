@@ -42,6 +42,17 @@ export interface CrawlPlan {
   /** One row of so many is in the history that is judged. */
   readonly historyShare: number;
   readonly seed: number;
+  /**
+   * Whether documents are loaded by the workers' processes, as on one machine, instead of a crawler's
+   * machines. Default false.
+   */
+  readonly isOneMachine?: boolean | undefined;
+}
+
+/** Rows that the engine has read and mutated. */
+export interface Rows {
+  readonly read: number;
+  readonly mutated: number;
 }
 
 /** Survives a message between threads. */
@@ -60,6 +71,8 @@ export interface CrawlResult {
   /** Observer runs in flight on all workers, on average, in the measured interval. */
   readonly runsInFlight: number;
   readonly usage: Usage;
+  /** From the first document to the end. */
+  readonly rows: Rows;
   readonly conflicts: number;
   readonly meetings: number;
   /** What is wrong with the clusters, the counts or the laws of queues; empty if nothing is. */
@@ -129,6 +142,8 @@ class Crawl {
     this.#loaders = await this.#openLoaders();
     const databases = await this.#openWorkers();
     const workers = databases.map(({ worker }) => worker);
+    const percolators = new Set([...this.#loaders, ...databases.map((one) => one.percolator)]);
+    const rowsBefore = rowsOf(percolators);
     this.#firstMs = cluster.clock.monotonicMs();
     this.#changedMs = this.#firstMs;
     const arriving = this.#arrive();
@@ -163,6 +178,7 @@ class Crawl {
       completedPerSecond: ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds,
       runsInFlight,
       usage,
+      rows: rowsSince(rowsBefore, rowsOf(percolators)),
       conflicts: databases.reduce((sum, one) => sum + one.percolator.counters.conflicts, 0),
       meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
       wrong,
@@ -173,10 +189,12 @@ class Crawl {
 
   async #openLoaders(): Promise<readonly Percolator[]> {
     const cluster = this.#cluster;
-    const { tabletServers } = this.#plan;
-    const machines = Array.from({ length: Math.ceil(tabletServers / SERVERS_PER_LOADER) }, () =>
-      cluster.addMachine('loader'),
-    );
+    const { tabletServers, isOneMachine = false } = this.#plan;
+    const machines = isOneMachine
+      ? cluster.tabletServers
+      : Array.from({ length: Math.ceil(tabletServers / SERVERS_PER_LOADER) }, () =>
+          cluster.addMachine('loader'),
+        );
     const [first] = machines;
     if (first === undefined) throw new Error('there is a loader');
     const percolator = await cluster.openDatabase(first);
@@ -195,14 +213,18 @@ class Crawl {
 
   #openWorkers(): Promise<readonly { readonly percolator: Percolator; readonly worker: Worker }[]> {
     const cluster = this.#cluster;
-    const { concurrency, scanRest, calibration } = this.#plan;
+    const { concurrency, scanRest, calibration, isOneMachine = false } = this.#plan;
     const { workerMachines } = calibration.cluster;
     const machines =
       workerMachines === 0
         ? cluster.tabletServers
         : Array.from({ length: workerMachines }, () => cluster.addMachine('worker'));
-    const open = async (machine: Machine): Promise<{ percolator: Percolator; worker: Worker }> => {
-      const percolator = await cluster.openDatabase(machine);
+    const open = async (
+      machine: Machine,
+      i: number,
+    ): Promise<{ percolator: Percolator; worker: Worker }> => {
+      const shared = isOneMachine ? this.#loaders[i] : undefined;
+      const percolator = shared ?? (await cluster.openDatabase(machine));
       const worker = percolator.startWorker(
         [this.#timed(this.#recorder.observer(machine.name, clusteringObserver))],
         {
@@ -339,6 +361,19 @@ class Crawl {
     }
     return wrong;
   }
+}
+
+/** In all these processes. */
+export function rowsOf(percolators: Iterable<Percolator>): Rows {
+  const counters = [...percolators].map((percolator) => percolator.counters);
+  return {
+    read: counters.reduce((sum, { readRows }) => sum + readRows, 0),
+    mutated: counters.reduce((sum, { mutatedRows }) => sum + mutatedRows, 0),
+  };
+}
+
+export function rowsSince(before: Rows, after: Rows): Rows {
+  return { read: after.read - before.read, mutated: after.mutated - before.mutated };
 }
 
 function inWords({ claim, message }: Violation): string {

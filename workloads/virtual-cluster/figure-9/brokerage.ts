@@ -9,7 +9,11 @@
  * more often here, so conflicts are more frequent than they would be.
  */
 import { createRandom, type Percolator } from '#engine';
-import { CustomerEmulator, type EmulatorResult } from '../../brokerage/driver/customer-emulator.ts';
+import {
+  CustomerEmulator,
+  type EmulatorResult,
+  type Load,
+} from '../../brokerage/driver/customer-emulator.ts';
 import { checkBrokerage } from '../../brokerage/check/index.ts';
 import type { Brokerage, Population } from '../../brokerage/model/index.ts';
 import { type Scale, TINY } from '../../brokerage/model/scale.ts';
@@ -27,6 +31,10 @@ export interface BrokeragePlan {
   /** Machines with customers, exchange and the client library. */
   readonly clients: number;
   readonly tradeResultsPerSecond: number;
+  /** Instead of that load: so many users of a client, each of which begins again at once. */
+  readonly users?: number | undefined;
+  /** Whether the clients are on the tablet servers' machines. Default false. */
+  readonly isOneMachine?: boolean | undefined;
   readonly customers: number;
   readonly warmUp: number;
   readonly seconds: number;
@@ -72,9 +80,11 @@ export function customersOf(load: number): number {
 }
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
-  const { calibration, seed, tabletServers, clients, customers } = plan;
+  const { calibration, seed, tabletServers, clients, customers, isOneMachine = false } = plan;
   const cluster = new Cluster({ calibration, seed, tabletServers });
-  const machines = Array.from({ length: clients }, () => cluster.addMachine('client'));
+  const machines = isOneMachine
+    ? cluster.tabletServers.slice(0, clients)
+    : Array.from({ length: clients }, () => cluster.addMachine('client'));
   const population = createPopulation(scaleOf(customers), seed);
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
@@ -139,14 +149,18 @@ class Run {
     beginMs: number,
     interval: { readonly fromMs: number; readonly toMs: number },
   ): Promise<readonly EmulatorResult[]> {
-    const { tradeResultsPerSecond, clients } = this.#plan;
+    const { tradeResultsPerSecond, clients, users } = this.#plan;
     const perSecond = (tradeResultsPerSecond * TRANSACTIONS_PER_TRADE) / clients;
+    const loadOf = (client: number): Load =>
+      users === undefined
+        ? { kind: 'paced', perSecond, phase: client / clients }
+        : { kind: 'unpaced', users };
     const { signal } = new AbortController();
     const emulators = this.#brokerages.map((_, client) => this.#emulator(client, beginMs));
     return Promise.all(
       emulators.map((emulator, client) =>
         emulator.run({
-          load: { kind: 'paced', perSecond, phase: client / clients },
+          load: loadOf(client),
           beginMs,
           hasMaintenance: false,
           signal,

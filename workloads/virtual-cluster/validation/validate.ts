@@ -1,0 +1,383 @@
+/**
+ * What the model predicts of this machine, beside what this machine did: figure 7 and figure 9 at the
+ * costs that bench:micro has measured, on one machine in virtual time.
+ *
+ * The engine, its observers or clients, and the embedded store share one thread of one process, so
+ * the machine has one core here. Its second one makes the load.
+ */
+import type { Measuring } from '#harness';
+import {
+  type FindingsParts,
+  type Point,
+  type ResultTable,
+  type Target,
+  UsageError,
+} from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { loadCalibration } from '../calibration/load.ts';
+import type { CrawlPlan, CrawlResult, Rows } from '../figure-7/crawl.ts';
+import type { BrokeragePlan, BrokerageResult } from '../figure-9/brokerage.ts';
+import { performInThread } from '../simulations.ts';
+import type { Usage } from '../usage.ts';
+import {
+  type MeasuredBrokerage,
+  measuredBrokerage,
+  type MeasuredCrawl,
+  measuredCrawl,
+  type PacedLoad,
+} from './measured.ts';
+import { COUNTED_DOCUMENTS, realRows, virtualRows } from './operations.ts';
+
+export interface ValidationPlan {
+  readonly seed: number;
+  /** Documents of a crawl rate, about. */
+  readonly documents: number;
+  /** Trade-Results of a load, about. */
+  readonly tradeResults: number;
+}
+
+/** A number that was measured, and what the model says. */
+interface Compared {
+  readonly workload: string;
+  readonly what: string;
+  readonly unit: string;
+  readonly measured: number;
+  readonly predicted: number;
+  /** The largest error that is wanted, in percent; null for what is shown only. */
+  readonly errorMax: number | null;
+}
+
+const THROUGHPUT_ERROR_MAX = 15;
+const LATENCY_ERROR_MAX = 30;
+/** Virtual time of a point: neither a moment nor hours. */
+const SECONDS = { min: 1, max: 60 };
+const WARM_UP = 0.2;
+/** How often a load that the model keeps up with is doubled, to find its capacity. */
+const DOUBLINGS_MAX = 4;
+const SCAN_REST_MS = 100;
+/** Documents in the history that is judged, about. */
+const JUDGED_DOCUMENTS = 2_000;
+const CUSTOMERS = 1_000;
+
+export async function simulateValidation(
+  plan: ValidationPlan,
+  { progress, signal, work, keep }: Measuring,
+): Promise<FindingsParts> {
+  const crawl = measuredCrawl();
+  const brokerage = measuredBrokerage();
+  if (crawl === null && brokerage === null) {
+    throw new UsageError(
+      'A validation needs a record of bench:crawl-rate or bench:brokerage on the embedded store, but there is none.',
+    );
+  }
+  const simulating = new Simulating(plan, oneCore(), signal);
+  progress.phase('counting the rows of a document', 0);
+  const counted = {
+    measured: await realRows(work),
+    predicted: await virtualRows(simulating.calibration),
+  };
+  const compared: Compared[] = [];
+  const tell = (some: readonly Compared[]): void => {
+    compared.push(...some);
+    for (const one of some) progress.note(inWords(one));
+    keep(findingsOf({ crawl, brokerage, compared, counted, wrong: simulating.wrong }));
+  };
+  if (crawl !== null) {
+    progress.phase('the clustering of figure 7', 0);
+    for (const point of crawl.points) tell(await simulating.crawlPoint(crawl, point));
+  }
+  if (brokerage !== null) {
+    progress.phase('the brokerage of figure 9', 0);
+    tell(await simulating.fullBrokerage(brokerage));
+    const half = nearest(brokerage.paced, brokerage.full.tradesPerSecond / 2);
+    if (half !== undefined) tell(await simulating.pacedBrokerage(half));
+  }
+  return findingsOf({ crawl, brokerage, compared, counted, wrong: simulating.wrong });
+}
+
+/** The calibration of this machine, with the core of the one thread. */
+function oneCore(): Calibration {
+  const { calibration } = loadCalibration('this-machine');
+  const cluster = { ...calibration.cluster, tabletServerCores: 1, workerCores: 1 };
+  return { ...calibration, cluster };
+}
+
+class Simulating {
+  readonly calibration: Calibration;
+  /** What the checks of the simulations found. */
+  readonly wrong: string[] = [];
+  readonly #plan: ValidationPlan;
+  readonly #signal: AbortSignal;
+
+  constructor(plan: ValidationPlan, calibration: Calibration, signal: AbortSignal) {
+    this.#plan = plan;
+    this.calibration = calibration;
+    this.#signal = signal;
+  }
+
+  async crawlPoint(crawl: MeasuredCrawl, point: Point): Promise<readonly Compared[]> {
+    const workload = `crawl-rate, ${point.ratePercentPerHour} %/hour`;
+    if (point.verdict === 'saturated') {
+      const predicted = await this.#crawlCapacity(crawl, point.documentsPerSecondOffered);
+      const measured = point.documentsPerSecondCompleted;
+      const what = 'saturation';
+      const errorMax = THROUGHPUT_ERROR_MAX;
+      return [{ workload, what, unit: 'documents/s', measured, predicted, errorMax }];
+    }
+    const { usage, latency, completedPerSecond } = await this.#crawl(
+      crawl,
+      point.documentsPerSecondOffered,
+    );
+    if (latency === null || point.latency === null) return [];
+    const isHalf = point === halfLoad(crawl);
+    return [
+      {
+        workload,
+        what: isHalf ? 'median latency at half load' : 'median latency',
+        unit: 'ms',
+        measured: point.latency.medianMs,
+        predicted: latency.medianMs,
+        errorMax: isHalf ? LATENCY_ERROR_MAX : null,
+      },
+      {
+        workload,
+        what: 'processor time of a document',
+        unit: 'µs',
+        measured: 1e6 * (point.cpuSecondsPerDocument ?? Number.NaN),
+        predicted: (1e6 * coresOf(usage)) / completedPerSecond,
+        errorMax: null,
+      },
+    ];
+  }
+
+  async fullBrokerage({ users, full }: MeasuredBrokerage): Promise<readonly Compared[]> {
+    const result = await this.#brokerage({ users, tradeResultsPerSecond: full.tradesPerSecond });
+    const workload = `brokerage, ${users} users`;
+    return [
+      {
+        workload,
+        what: 'saturation',
+        unit: 'TR/s',
+        measured: full.tradesPerSecond,
+        predicted: result.tradeResultsPerSecond,
+        errorMax: THROUGHPUT_ERROR_MAX,
+      },
+      ...cpuOfTrade(workload, full.cpuMs, result),
+    ];
+  }
+
+  async pacedBrokerage(load: PacedLoad): Promise<readonly Compared[]> {
+    const { tradesPerSecond, p90Ms } = load;
+    const result = await this.#brokerage({ tradeResultsPerSecond: tradesPerSecond });
+    const workload = `brokerage, ${tradesPerSecond.toFixed(0)} TR/s`;
+    const latency = {
+      workload,
+      what: 'latency of 90 % at half load',
+      unit: 'ms',
+      predicted: result.p90Ms,
+      errorMax: LATENCY_ERROR_MAX,
+    };
+    return [
+      ...(p90Ms === null ? [] : [{ ...latency, measured: p90Ms }]),
+      ...cpuOfTrade(workload, load.cpuMs, result),
+    ];
+  }
+
+  /** Offers more until the model does not keep up. */
+  async #crawlCapacity(crawl: MeasuredCrawl, offered: number): Promise<number> {
+    for (let times = 1; ; times *= 2) {
+      const { growth, completedPerSecond } = await this.#crawl(crawl, offered * times);
+      if (growth.isSaturated || times >= 2 ** DOUBLINGS_MAX) return completedPerSecond;
+    }
+  }
+
+  async #crawl(crawl: MeasuredCrawl, perSecond: number): Promise<CrawlResult> {
+    const { documents, seed } = this.#plan;
+    const { repository, documentBytes, concurrency } = crawl;
+    const seconds = virtualSeconds(documents / perSecond);
+    const warmUp = WARM_UP * seconds;
+    const plan: CrawlPlan = {
+      calibration: this.calibration,
+      tabletServers: 1,
+      scale: 1,
+      perSecond,
+      warmUp,
+      seconds,
+      concurrency,
+      scanRest: SCAN_REST_MS,
+      historyShare: Math.max(1, Math.round((perSecond * seconds) / JUDGED_DOCUMENTS)),
+      seed,
+      isOneMachine: true,
+    };
+    const result = await performInThread(
+      { kind: 'crawl', documents: { repository, documentBytes, seed }, plan },
+      this.#signal,
+    );
+    this.wrong.push(...result.wrong);
+    return result;
+  }
+
+  async #brokerage(
+    load: Pick<BrokeragePlan, 'tradeResultsPerSecond' | 'users'>,
+  ): Promise<BrokerageResult> {
+    const { tradeResults, seed } = this.#plan;
+    const seconds = virtualSeconds(tradeResults / load.tradeResultsPerSecond);
+    const plan: Omit<BrokeragePlan, 'disturb'> = {
+      calibration: this.calibration,
+      seed,
+      tabletServers: 1,
+      clients: 1,
+      customers: CUSTOMERS,
+      // Orders need some time before their Trade-Results come at the same rate.
+      warmUp: Math.max(5, WARM_UP * seconds),
+      seconds,
+      isChecked: true,
+      isOneMachine: true,
+      ...load,
+    };
+    const result = await performInThread({ kind: 'brokerage', plan }, this.#signal);
+    this.wrong.push(...result.wrong);
+    return result;
+  }
+}
+
+function virtualSeconds(wanted: number): number {
+  return Math.min(SECONDS.max, Math.max(SECONDS.min, wanted));
+}
+
+/** The rate nearest to half of what was completed at saturation, among those with a latency. */
+function halfLoad({ points }: MeasuredCrawl): Point | undefined {
+  const saturated = points.find(({ verdict }) => verdict === 'saturated');
+  const kept = points.filter(({ verdict, latency }) => verdict === 'sustained' && latency !== null);
+  if (saturated === undefined) return kept.at(-1);
+  const half = saturated.documentsPerSecondCompleted / 2;
+  return kept.toSorted(
+    (a, b) =>
+      Math.abs(a.documentsPerSecondCompleted - half) -
+      Math.abs(b.documentsPerSecondCompleted - half),
+  )[0];
+}
+
+/** Of a load that ran several times, the first one that can say a percentile. */
+function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undefined {
+  const distance = ({ tradesPerSecond }: PacedLoad): number => Math.abs(tradesPerSecond - wanted);
+  return loads
+    .filter(({ p90Ms }) => p90Ms !== null)
+    .toSorted((a, b) => distance(a) - distance(b))[0];
+}
+
+/** Cores that the engine and the store kept busy. */
+function coresOf({ kinds }: Usage): number {
+  return kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
+}
+
+function cpuOfTrade(
+  workload: string,
+  measured: number,
+  { usage, tradeResultsPerSecond }: BrokerageResult,
+): readonly Compared[] {
+  const predicted = (1000 * coresOf(usage)) / tradeResultsPerSecond;
+  const what = 'processor time of a Trade-Result';
+  return [{ workload, what, unit: 'ms', measured, predicted, errorMax: null }];
+}
+
+interface Validated {
+  readonly crawl: MeasuredCrawl | null;
+  readonly brokerage: MeasuredBrokerage | null;
+  readonly compared: readonly Compared[];
+  readonly counted: { readonly measured: Rows; readonly predicted: Rows };
+  readonly wrong: readonly string[];
+}
+
+function findingsOf(validated: Validated): FindingsParts {
+  const { compared, wrong, counted } = validated;
+  const { measured, predicted } = counted;
+  const areRowsEqual = measured.read === predicted.read && measured.mutated === predicted.mutated;
+  const judged = compared.filter(({ errorMax }) => errorMax !== null);
+  const within = judged.filter(isWithin);
+  return {
+    headline:
+      `${within.length} of ${judged.length} numbers that the model should predict are within their limits. ` +
+      `A document takes ${areRowsEqual ? 'exactly the rows' : 'other rows than those'} that the model says.`,
+    check: {
+      passed: wrong.length === 0,
+      detail:
+        wrong.length > 0
+          ? wrong.join('; ')
+          : 'clusters, histories and tables of the simulated runs are right, and calls, utilisation and queues keep their laws',
+    },
+    tables: [comparedTable(validated), rowsTable(counted)],
+    charts: [],
+    targets: [...judged.map(targetOf), rowsTarget(counted, areRowsEqual)],
+  };
+}
+
+function errorPercent({ measured, predicted }: Compared): number {
+  return 100 * (predicted / measured - 1);
+}
+
+function isWithin(one: Compared): boolean {
+  return one.errorMax !== null && Math.abs(errorPercent(one)) <= one.errorMax;
+}
+
+function inWords(one: Compared): string {
+  const { workload, what, unit, measured, predicted } = one;
+  return `${workload}: ${what} ${predicted.toPrecision(3)} ${unit}, measured ${measured.toPrecision(3)}`;
+}
+
+function targetOf(one: Compared): Target {
+  const { workload, what, unit, measured, predicted, errorMax } = one;
+  return {
+    name: `${workload}: ${what}`,
+    target: `predicted within ${errorMax} %`,
+    measured: `${rounded(predicted)} ${unit} predicted, ${rounded(measured)} measured: ${errorPercent(one).toFixed(0)} %`,
+    met: isWithin(one),
+  };
+}
+
+function rowsTarget({ measured, predicted }: Validated['counted'], met: boolean): Target {
+  const inWordsOf = ({ read, mutated }: Rows): string => `${read} read and ${mutated} mutated`;
+  return {
+    name: 'operations of a document',
+    target: `predicted exactly, for ${COUNTED_DOCUMENTS} documents`,
+    measured: `rows predicted: ${inWordsOf(predicted)}; counted: ${inWordsOf(measured)}`,
+    met,
+  };
+}
+
+function comparedTable({ crawl, brokerage, compared }: Validated): ResultTable {
+  const runs = [crawl, brokerage].flatMap((run) => (run === null ? [] : [run.runId]));
+  return {
+    name: 'validation',
+    title: 'What the model predicts of this machine, and what this machine did',
+    caption:
+      `Measured by the runs ${runs.join(' and ')}. The simulated brokerage has as many customers, but fewer old trades. ` +
+      'The simulated machine has one core, for the one thread of engine and store.',
+    columns: ['workload', 'what', 'unit', 'measured', 'predicted', 'error, %', 'wanted, %'],
+    rows: compared.map((one) => [
+      one.workload,
+      one.what,
+      one.unit,
+      rounded(one.measured),
+      rounded(one.predicted),
+      rounded(errorPercent(one)),
+      one.errorMax,
+    ]),
+  };
+}
+
+function rowsTable({ measured, predicted }: Validated['counted']): ResultTable {
+  const row = (what: string, { read, mutated }: Rows): readonly (string | number | null)[] => [
+    what,
+    rounded(read / COUNTED_DOCUMENTS),
+    rounded(mutated / COUNTED_DOCUMENTS),
+  ];
+  return {
+    name: 'rows',
+    title: 'Rows that a document takes',
+    caption: `Of ${COUNTED_DOCUMENTS} documents that arrive one after the other: the engine on the embedded store, and on one machine in virtual time.`,
+    columns: ['', 'rows read', 'rows mutated'],
+    rows: [row('counted', measured), row('predicted', predicted)],
+  };
+}

@@ -62,6 +62,15 @@ test('an oracle serves more with batches, and never more than its processor can'
   assert.ok((batched?.[1] ?? Infinity) < 2e6);
 });
 
+test('scanners clean fewer rows without locks than with them', async () => {
+  const words = ['--figure', 'scanners', '--profile', 'smoke'];
+  const { findings } = (await runScript(BENCH, words)).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  const [none, skip, jump] = findings.tables[0]?.rows.map((row) => Number(row[2])) ?? [];
+  assert.ok(none !== undefined && skip !== undefined && jump !== undefined);
+  assert.ok(skip > 1.2 * none && jump > 1.2 * none, `${none}, ${skip}, ${jump}`);
+});
+
 test('what the model predicts of this machine is compared with what was measured on it', async () => {
   const words = ['--figure', 'validation', '--profile', 'smoke'];
   const { findings, targets } = (await runScript(BENCH, words)).record();

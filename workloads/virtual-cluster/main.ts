@@ -31,6 +31,7 @@ import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
 import { type Figure9Plan, simulateFigure9 } from './figure-9/figure-9.ts';
 import { type Figure10Plan, simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
 import { type OraclePlan, simulateOracle } from './oracle/oracle.ts';
+import { MODES, type ScannersPlan, simulateScanners } from './scanners/scanners.ts';
 import { simulateValidation, type ValidationPlan } from './validation/validate.ts';
 
 /** Times are virtual. */
@@ -43,6 +44,7 @@ interface Size {
   readonly figure9: Pick<Figure9Plan, 'loads' | 'warmUp' | 'tradeResults'>;
   readonly figure10: Pick<Figure10Plan, 'load' | 'before' | 'after'>;
   readonly oracle: Pick<OraclePlan, 'callers' | 'seconds'>;
+  readonly scanning: Pick<ScannersPlan, 'scanners' | 'rows'>;
   readonly validation: Omit<ValidationPlan, 'seed'>;
   /** Whether the assumed numbers are varied. */
   readonly isVaried: boolean;
@@ -58,6 +60,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [5, 10, 20], warmUp: 3, tradeResults: 20 },
     figure10: { load: 4, before: 6, after: 24 },
     oracle: { callers: [1, 64], seconds: 0.05 },
+    scanning: { scanners: 20, rows: 2_000 },
     validation: { documents: 200, tradeResults: 20 },
     isVaried: false,
   },
@@ -70,6 +73,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 200], warmUp: 5, tradeResults: 200 },
     figure10: { load: 15, before: 20, after: 60 },
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
+    scanning: { scanners: 1_000, rows: 60_000 },
     validation: { documents: 10_000, tradeResults: 300 },
     isVaried: false,
   },
@@ -82,6 +86,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000], warmUp: 5, tradeResults: 1_000 },
     figure10: { load: 50, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
+    scanning: { scanners: 1_000, rows: 200_000 },
     validation: { documents: 40_000, tradeResults: 1_000 },
     isVaried: true,
   },
@@ -94,6 +99,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000, 3_000], warmUp: 5, tradeResults: 3_000 },
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
+    scanning: { scanners: 1_000, rows: 500_000 },
     validation: { documents: 100_000, tradeResults: 3_000 },
     isVaried: true,
   },
@@ -102,6 +108,8 @@ const SIZES: Sizes<Size> = {
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */
 const DOCUMENTS_PER_SECOND = 2_500;
 const OPERATIONS_PER_SECOND = 20_000;
+/** Dirty rows, loaded and cleaned. */
+const DIRTY_PER_SECOND = 2_000;
 /** Trade-Results, with all that comes with them. */
 const TRADES_PER_SECOND = 50;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
@@ -126,13 +134,13 @@ await runExperiment(
     sizes: SIZES,
     options: {
       figure: choice({
-        choices: ['7', '8', '9', '10', 'oracle', 'validation'],
+        choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation'],
         description:
-          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, or what the model predicts of this machine beside what was measured',
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet, or what the model predicts of this machine beside what was measured',
         default: '7',
       }),
       calibration: onlyWith(
-        { figure: ['7', '8', '9', '10', 'oracle'] },
+        { figure: ['7', '8', '9', '10', 'oracle', 'scanners'] },
         text({
           description: `what operations cost: ${calibrationNames().join(', ')}, or the path of a file`,
           default: 'paper-2010',
@@ -205,6 +213,7 @@ await runExperiment(
         9: `${counted(options.figure9.loads.length, 'loads')} of a brokerage in virtual time`,
         10: 'a third of the tablet servers of a brokerage killed in virtual time',
         oracle: `${counted(options.oracle.callers.length, 'numbers')} of callers of one oracle in virtual time`,
+        scanners: `${counted(options.scanning.scanners, 'scanners')} that meet, in virtual time`,
         validation: 'what the model predicts of this machine, beside what was measured on it',
       };
       const calibration = figure === 'validation' ? 'this-machine' : options.calibration;
@@ -233,6 +242,7 @@ await runExperiment(
       9: () => simulateFigure9({ ...options.figure9, loaded, seed, isVaried }, measuring),
       10: () => simulateFigure10({ ...options.figure10, loaded, seed, variants }, measuring),
       oracle: () => simulateOracle({ ...options.oracle, loaded, seed, workers }, measuring),
+      scanners: () => simulateScanners({ ...options.scanning, loaded, seed }, measuring),
       validation: () => simulateValidation({ ...options.validation, seed }, measuring),
     };
     return simulations[options.figure]();
@@ -248,6 +258,7 @@ function secondsOf(
   if (figure === '7') return figure7Seconds(options, jobs);
   if (figure === '8') return figure8Seconds(options);
   if (figure === 'oracle') return 2 + 4 * oracle.seconds * oracle.callers.length;
+  if (figure === 'scanners') return 5 + (MODES.length * options.scanning.rows) / DIRTY_PER_SECOND;
   if (figure === 'validation') return validationSeconds(options.validation);
   const { load, before, after } = figure10;
   const trades =

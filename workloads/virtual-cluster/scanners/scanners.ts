@@ -1,0 +1,230 @@
+/**
+ * Platooning in virtual time (section 2.4 of the paper): as many scanners as the paper has threads
+ * clean a table of dirty rows, without and with the cure.
+ *
+ *     none   a scanner knows nothing of the others; two on one row both run it, and one loses
+ *     skip   it locks the rows that it scans, and goes on after those of another scanner
+ *     jump   the paper's cure: when it meets another scanner, it goes on at a random place
+ *
+ * bench:scanners does the same with a few processes. A run mostly waits, so the rows per second are
+ * those of different rows in flight, and clumps of scanners show as a lower rate.
+ */
+import type { Observer, Percolator } from '#engine';
+import type { Measuring } from '#harness';
+import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import { Cluster, type Machine } from '../cluster.ts';
+
+export interface ScannersPlan {
+  readonly loaded: LoadedCalibration;
+  readonly seed: number;
+  /** Ten on each machine. */
+  readonly scanners: number;
+  /** Dirty rows at the beginning. */
+  readonly rows: number;
+}
+
+export const MODES = ['none', 'skip', 'jump'] as const;
+type Mode = (typeof MODES)[number];
+
+const MEANINGS: Readonly<Record<Mode, string>> = {
+  none: 'no locks',
+  skip: 'locks, skipping ahead',
+  jump: 'locks, jumping elsewhere',
+};
+
+interface ScannersPoint {
+  readonly mode: Mode;
+  /** Until 90 % of the rows were clean: the last ones are few, whatever scanners do. */
+  readonly seconds: number;
+  readonly rowsPerSecond: number;
+  /** Of the rate if all scanners always ran different rows. */
+  readonly ofMost: number;
+  readonly runsPerRow: number;
+  readonly meetings: number;
+  readonly wrong: readonly string[];
+}
+
+const TABLE = 'pages';
+const COLUMN = 'contents';
+const SCANNERS_PER_MACHINE = 10;
+/** A scanner begins in a random tablet, so with few of them many would begin together. */
+const TABLETS_PER_SCANNER = 4;
+const ROWS_PER_TRANSACTION = 100;
+/** Time of a run besides its reads and writes. */
+const THINK_MS = 100;
+/** The same for all modes; otherwise one of them would read more at a time. */
+const SCAN_ROWS = 32;
+const MEASURED_SHARE = 0.9;
+const LOOK_MS = 5;
+/** Virtual time after which a mode is given up. */
+const LIMIT_SECONDS = 600;
+
+export async function simulateScanners(
+  plan: ScannersPlan,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const points: ScannersPoint[] = [];
+  progress.phase('simulating', MODES.length, 'modes');
+  for (const mode of MODES) {
+    signal.throwIfAborted();
+    points.push(await simulateMode(plan, mode));
+    progress.update(points.length);
+    keep(scannersFindings(plan, points));
+  }
+  return scannersFindings(plan, points);
+}
+
+async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoint> {
+  const { loaded, seed, scanners, rows } = plan;
+  const count = Math.ceil(scanners / SCANNERS_PER_MACHINE);
+  const { calibration } = loaded;
+  const cluster = new Cluster({ calibration, seed, tabletServers: count });
+  const machines = Array.from({ length: count }, () => cluster.addMachine('worker'));
+  return cluster.run(async () => {
+    const percolators: Percolator[] = [];
+    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
+    await loadDirty(percolators[0] as Percolator, rows, TABLETS_PER_SCANNER * scanners);
+    const runs = { begun: 0, committed: new Map<string, number>() };
+    const beganMs = cluster.clock.monotonicMs();
+    const workers = Array.from({ length: scanners }, (_, i) => {
+      const machine = machines[i % count] as Machine;
+      return (percolators[i % count] as Percolator).startWorker([observerOn(machine, runs)], {
+        concurrency: 1,
+        scanRows: SCAN_ROWS,
+        onCommitted: ({ cell }) => {
+          runs.committed.set(cell.row, (runs.committed.get(cell.row) ?? 0) + 1);
+        },
+        ...(mode === 'none' ? {} : { rangeLocks: cluster.rangeLocks(machine), onMeeting: mode }),
+      });
+    });
+    const until = async (wanted: number): Promise<number> => {
+      const endMs = beganMs + 1000 * LIMIT_SECONDS;
+      while (runs.committed.size < wanted && cluster.clock.monotonicMs() < endMs) {
+        await cluster.clock.sleep(LOOK_MS);
+      }
+      return (cluster.clock.monotonicMs() - beganMs) / 1000;
+    };
+    const measured = Math.ceil(MEASURED_SHARE * rows);
+    const seconds = await until(measured);
+    const meetings = workers.reduce((sum, { counters }) => sum + counters.meetings, 0);
+    const runsPerRow = runs.begun / measured;
+    await until(rows);
+    for (const worker of workers) await worker.stop();
+    for (const percolator of percolators) await percolator.close();
+    cluster.window().end();
+    const rowsPerSecond = measured / seconds;
+    const ofMost = rowsPerSecond / ((1000 * scanners) / THINK_MS);
+    return {
+      mode,
+      seconds,
+      rowsPerSecond,
+      ofMost,
+      runsPerRow,
+      meetings,
+      wrong: wrongIn(runs, rows),
+    };
+  });
+}
+
+async function loadDirty(percolator: Percolator, rows: number, tablets: number): Promise<void> {
+  const splits = Array.from({ length: tablets - 1 }, (_, i) =>
+    keyOf(Math.round(((i + 1) * rows) / tablets)),
+  );
+  await percolator.createTable(TABLE, { observedColumns: [COLUMN], splits });
+  for (let from = 0; from < rows; from += ROWS_PER_TRANSACTION) {
+    await percolator.transact(async (transaction) => {
+      for (let i = from; i < Math.min(rows, from + ROWS_PER_TRANSACTION); i++) {
+        transaction.set({ table: TABLE, row: keyOf(i), column: COLUMN }, Buffer.from(keyOf(i)));
+      }
+    });
+  }
+}
+
+function keyOf(index: number): string {
+  return `page${String(index).padStart(8, '0')}`;
+}
+
+/** Takes the time of a document without its processor time: it reads, waits and writes. */
+function observerOn({ clock }: Machine, runs: { begun: number }): Observer {
+  return {
+    name: 'reader',
+    table: TABLE,
+    column: COLUMN,
+    run: async (transaction, { row }) => {
+      runs.begun++;
+      const contents = await transaction.get({ table: TABLE, row, column: COLUMN });
+      await clock.sleep(THINK_MS);
+      transaction.set({ table: TABLE, row, column: 'read' }, contents ?? Buffer.alloc(0));
+    },
+  };
+}
+
+function wrongIn(
+  { committed }: { readonly committed: ReadonlyMap<string, number> },
+  rows: number,
+): readonly string[] {
+  const twice = committed
+    .values()
+    .filter((times) => times > 1)
+    .toArray().length;
+  return [
+    ...(committed.size < rows ? [`${rows - committed.size} rows were never cleaned`] : []),
+    ...(twice > 0 ? [`${twice} rows have more than one committed run`] : []),
+  ];
+}
+
+function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]): FindingsParts {
+  const wrong = points.flatMap(({ mode, wrong: all }) =>
+    all.map((one) => `${MEANINGS[mode]}: ${one}`),
+  );
+  const none = points.find(({ mode }) => mode === 'none');
+  if (wrong.length > 0 || none === undefined) {
+    const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
+    const check = { passed: false, detail };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+  }
+  const rates = points.map(
+    ({ mode, ofMost }) => `${(100 * ofMost).toFixed(0)} % with ${MEANINGS[mode]}`,
+  );
+  return {
+    headline: `${formatCount(plan.scanners)} scanners reach of the rate that they would have if they never met: ${rates.join(', ')}.`,
+    check: {
+      passed: true,
+      detail:
+        'every row has exactly one committed run, and calls, utilisation and queues keep their laws',
+    },
+    tables: [tableOf(plan, points)],
+    charts: [],
+    targets: [],
+  };
+}
+
+function tableOf({ scanners, rows }: ScannersPlan, points: readonly ScannersPoint[]): ResultTable {
+  const percent = 100 * MEASURED_SHARE;
+  return {
+    name: 'scanners',
+    title: 'Rows cleaned per second, without and with the cure for platooning',
+    caption:
+      `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows; ` +
+      `until ${percent} % of them are clean.`,
+    columns: [
+      'mode',
+      'seconds',
+      'rows per second',
+      'of the most',
+      'runs begun per row',
+      'meetings',
+    ],
+    rows: points.map(({ mode, seconds, rowsPerSecond, ofMost, runsPerRow, meetings }) => [
+      MEANINGS[mode],
+      rounded(seconds, 3),
+      rounded(rowsPerSecond, 3),
+      rounded(ofMost, 3),
+      rounded(runsPerRow, 3),
+      meetings,
+    ]),
+    metrics: { rowNames: 1, columns: [higherIsBetter('rows per second', 'rows/s')] },
+  };
+}

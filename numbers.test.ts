@@ -12,16 +12,19 @@ const ROOT = import.meta.dirname;
 const figure7 = readRunRecord(path.join(ROOT, 'results/reference/figure-7'));
 const figure8 = readRunRecord(path.join(ROOT, 'results/reference/figure-8'));
 const figure9 = readRunRecord(path.join(ROOT, 'results/reference/figure-9'));
+const figure10 = ifMeasured('results/reference/figure-10');
 const webIndex = ifMeasured('results/reference/web-index');
 
 describe('README.md says what was measured:', () => {
-  const there = [figure7, figure8, figure9, ...(webIndex === null ? [] : [webIndex])];
-  const records = new Map(there.map((record) => [record.experiment, record]));
+  const there = [figure7, figure8, figure9, figure10, webIndex];
+  const records = new Map(
+    there.flatMap((record) => (record === null ? [] : [[record.experiment, record] as const])),
+  );
   for (const { says, paper, script, finding } of claimsOf(records)) {
     test(says, () => {
       const { measured, verdict } = finding ?? { measured: 'not measured yet', verdict: 'open' };
-      const command = script === null ? '' : `\`./run.sh ${script}\` `;
-      contains('README.md', `| ${says} | ${paper} | ${measured} | ${verdict} | ${command}|`);
+      const cells = [says, paper, measured, verdict, `\`./run.sh ${script}\``];
+      contains('README.md', `| ${cells.join(' | ')} |`);
     });
   }
 });
@@ -56,10 +59,14 @@ describe('docs/figure-9.md says what was measured:', () => {
   }
 });
 
-test('docs/web-index.md says what was measured', () => {
-  const said = webIndex?.findings?.headline ?? 'There is no reference run yet.';
-  contains('docs/web-index.md', said);
-});
+for (const [file, record] of [
+  ['docs/figure-10.md', figure10],
+  ['docs/web-index.md', webIndex],
+] as const) {
+  test(`${file} says what was measured`, () => {
+    contains(file, record?.findings?.headline ?? 'There is no reference run yet.');
+  });
+}
 
 describe('docs/batch-engines.md says what was measured:', () => {
   const record = readRunRecord(path.join(ROOT, 'results/reference/batch-engines'));

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createRandom, systemClock } from '../base/index.ts';
+import { createRandom, type Random, systemClock } from '../base/index.ts';
 import { type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
 import { cell, type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
 import { NOTIFY, notifyTable } from '../transaction/index.ts';
@@ -43,6 +43,22 @@ test('P49: two scanners on one row do no harm: every row is run once, also witho
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);
   assert.deepEqual(await database.marks(), []);
+});
+
+test('each worker of a process has random places of its own, also after another one has stopped', async () => {
+  const { context } = clientOf((await openDirty()).database, 'A');
+  const names: string[] = [];
+  const fork = (name: string): Random => {
+    names.push(name);
+    return context.random.fork(name);
+  };
+  const client = { context: { ...context, random: { ...context.random, fork } } };
+  const start = (): Worker => startWorker(client, [slowly({ runs: 0 })], {});
+  const [first, second] = [start(), start()];
+  await first.stop();
+  const third = start();
+  await settle([second, third]);
+  assert.equal(new Set(names).size, 3, names.join(', '));
 });
 
 test('a scanner that meets another one leaves its rows alone, jumps, and finds dirty cells elsewhere', async () => {
@@ -245,7 +261,7 @@ const clientOf = (database: TestDatabase, name: string): Client =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
 function startWorker(
-  client: Client,
+  client: Pick<Client, 'context'>,
   observers: readonly Observer[],
   options: WorkerOptions,
 ): Worker {

@@ -128,7 +128,7 @@ export class Worker implements AsyncDisposable {
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
     this.#rest = new Rest(context.clock, context.store, this.#options);
     // Each worker of this process has a stream of its own, or all would jump to the same places.
-    const random = context.random.fork(`scanner ${context.notified.size}`);
+    const random = context.random.fork(`scanner ${context.workersStarted++}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
     const jumps = rangeLocks !== undefined;
     this.#scanners = tables.map(

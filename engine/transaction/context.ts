@@ -72,6 +72,8 @@ export interface Context {
   /** Called with cells whose notifications were committed here,
    * which saves this process's workers a scan. */
   readonly notified: Set<(notification: CommittedNotification) => void>;
+  /** How many workers this process has started. Only grows. */
+  workersStarted: number;
 }
 
 export interface Services {
@@ -127,6 +129,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     committing: new Map(),
     background: new Set(),
     notified: new Set(),
+    workersStarted: 0,
   };
 }
 

@@ -14,7 +14,9 @@ export interface MeasuredCrawl {
   readonly repository: number;
   readonly documentBytes: number;
   readonly concurrency: number;
+  /** Of Percolator, and of the batch. */
   readonly points: readonly Point[];
+  readonly batch: readonly Point[];
 }
 
 /** Of `./run.sh bench:brokerage`, on the embedded store. */
@@ -50,6 +52,7 @@ export function measuredCrawl(): MeasuredCrawl | null {
     documentBytes: Number(parameters['documentBytes']),
     concurrency: Number(parameters['concurrency']),
     points: record.points.filter(({ system }) => system === 'percolator'),
+    batch: record.points.filter(({ system }) => system === 'mapreduce'),
   };
 }
 

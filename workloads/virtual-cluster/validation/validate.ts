@@ -14,6 +14,7 @@ import {
   UsageError,
 } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
+import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
 import type { CrawlPlan, CrawlResult, Rows } from '../figure-7/crawl.ts';
@@ -86,6 +87,7 @@ export async function simulateValidation(
   if (crawl !== null) {
     progress.phase('the clustering of figure 7', 0);
     for (const point of crawl.points) tell(await simulating.crawlPoint(crawl, point));
+    for (const point of crawl.batch) tell(batchPoint(crawl, point, plan.seed));
   }
   if (brokerage !== null) {
     progress.phase('the brokerage of figure 9', 0);
@@ -94,6 +96,28 @@ export async function simulateValidation(
     if (half !== undefined) tell(await simulating.pacedBrokerage(half));
   }
   return findingsOf({ crawl, brokerage, compared, counted, wrong: simulating.wrong });
+}
+
+/** On all cores of the machine: the batch has a process for each. */
+function batchPoint(
+  { repository, documentBytes }: MeasuredCrawl,
+  { latency, ratePercentPerHour: rate }: Point,
+  seed: number,
+): readonly Compared[] {
+  const { calibration } = loadCalibration('this-machine');
+  const given = { calibration, repository, documentBytes, seed };
+  const batch = simulateBatch(rate, { ...given, contents: 'once', backupTasks: false });
+  if (latency === null || batch.medianSeconds === null) return [];
+  return [
+    {
+      workload: `batch, ${rate} %/hour`,
+      what: 'median latency',
+      unit: 'ms',
+      measured: latency.medianMs,
+      predicted: 1000 * batch.medianSeconds,
+      errorMax: null,
+    },
+  ];
 }
 
 /** The calibration of this machine, with the core of the one thread. */

@@ -35,6 +35,7 @@
  */
 import {
   assert,
+  type Bigtable,
   type Clock,
   createRandom,
   openPercolator,
@@ -85,6 +86,8 @@ export class Cluster {
   readonly random: Random;
   /** Called with each timestamp that is handed out, and when it was asked for, if set. */
   watchTimestamp: ((timestamp: number, askedUs: number) => void) | undefined;
+  /** Called with the store of each process, if set; the process uses what it returns. */
+  wrapStore: ((store: Bigtable) => Bigtable) | undefined;
   /** Processor time that was asked of machines by `work`. */
   otherWorkUs = 0;
   readonly #machines: Machine[] = [];
@@ -144,9 +147,10 @@ export class Cluster {
   openDatabase(machine: Machine, options: DatabaseOptions = {}): Promise<Percolator> {
     const caller = { machine, life: machine.life };
     const self = tokenOf(machine);
+    const store = new ClientStore(this.storage, caller);
     return openPercolator({
       ...options,
-      store: new ClientStore(this.storage, caller),
+      store: this.wrapStore?.(store) ?? store,
       oracle: this.#watched(this.oracle.clientOf(caller)),
       clock: machine.clock,
       random: this.random.fork(self),

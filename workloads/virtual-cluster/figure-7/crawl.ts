@@ -49,12 +49,6 @@ export interface CrawlPlan {
   readonly isOneMachine?: boolean | undefined;
 }
 
-/** Rows that the engine has read and mutated. */
-export interface Rows {
-  readonly read: number;
-  readonly mutated: number;
-}
-
 /** Survives a message between threads. */
 export interface CrawlResult {
   readonly perSecond: number;
@@ -71,8 +65,6 @@ export interface CrawlResult {
   /** Observer runs in flight on all workers, on average, in the measured interval. */
   readonly runsInFlight: number;
   readonly usage: Usage;
-  /** From the first document to the end. */
-  readonly rows: Rows;
   readonly conflicts: number;
   readonly meetings: number;
   /** What is wrong with the clusters, the counts or the laws of queues; empty if nothing is. */
@@ -100,9 +92,15 @@ const ENTRY_BYTES = 100;
 /** How long the last documents may take. */
 const DRAIN_SECONDS = 60;
 
-export async function measureCrawl(plan: CrawlPlan, repository: Repository): Promise<CrawlResult> {
+/** @param wrapStore makes what processes use of their stores */
+export async function measureCrawl(
+  plan: CrawlPlan,
+  repository: Repository,
+  wrapStore?: Cluster['wrapStore'],
+): Promise<CrawlResult> {
   const { calibration, seed, tabletServers, scale } = plan;
   const cluster = new Cluster({ calibration, seed, tabletServers, scale });
+  cluster.wrapStore = wrapStore;
   return cluster.run(() => new Crawl(plan, cluster, repository).measure());
 }
 
@@ -142,8 +140,6 @@ class Crawl {
     this.#loaders = await this.#openLoaders();
     const databases = await this.#openWorkers();
     const workers = databases.map(({ worker }) => worker);
-    const percolators = new Set([...this.#loaders, ...databases.map((one) => one.percolator)]);
-    const rowsBefore = rowsOf(percolators);
     this.#firstMs = cluster.clock.monotonicMs();
     this.#changedMs = this.#firstMs;
     const arriving = this.#arrive();
@@ -178,7 +174,6 @@ class Crawl {
       completedPerSecond: ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds,
       runsInFlight,
       usage,
-      rows: rowsSince(rowsBefore, rowsOf(percolators)),
       conflicts: databases.reduce((sum, one) => sum + one.percolator.counters.conflicts, 0),
       meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
       wrong,
@@ -361,19 +356,6 @@ class Crawl {
     }
     return wrong;
   }
-}
-
-/** In all these processes. */
-export function rowsOf(percolators: Iterable<Percolator>): Rows {
-  const counters = [...percolators].map((percolator) => percolator.counters);
-  return {
-    read: counters.reduce((sum, { readRows }) => sum + readRows, 0),
-    mutated: counters.reduce((sum, { mutatedRows }) => sum + mutatedRows, 0),
-  };
-}
-
-export function rowsSince(before: Rows, after: Rows): Rows {
-  return { read: after.read - before.read, mutated: after.mutated - before.mutated };
 }
 
 function inWords({ claim, message }: Violation): string {

@@ -17,7 +17,7 @@ import { rounded } from '../../harness/statistics/rounded.ts';
 import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
-import type { CrawlPlan, CrawlResult, Rows } from '../figure-7/crawl.ts';
+import type { CrawlPlan, CrawlResult } from '../figure-7/crawl.ts';
 import type { BrokeragePlan, BrokerageResult } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 import type { Usage } from '../usage.ts';
@@ -28,7 +28,12 @@ import {
   measuredCrawl,
   type PacedLoad,
 } from './measured.ts';
-import { COUNTED_DOCUMENTS, realRows, virtualRows } from './operations.ts';
+import {
+  COUNTED_DOCUMENTS,
+  type Operations,
+  realOperations,
+  virtualOperations,
+} from './operations.ts';
 
 export interface ValidationPlan {
   readonly seed: number;
@@ -49,6 +54,12 @@ interface Compared {
   readonly errorMax: number | null;
 }
 
+const KINDS = ['read', 'mutate', 'conditionalMutate'] as const;
+const KIND_NAMES = {
+  read: 'reads',
+  mutate: 'mutations',
+  conditionalMutate: 'conditional mutations',
+} as const;
 const THROUGHPUT_ERROR_MAX = 15;
 const LATENCY_ERROR_MAX = 30;
 /** Virtual time of a point: neither a moment nor hours. */
@@ -73,10 +84,10 @@ export async function simulateValidation(
     );
   }
   const simulating = new Simulating(plan, oneCore(), signal);
-  progress.phase('counting the rows of a document', 0);
+  progress.phase('counting the operations of a document', 0);
   const counted = {
-    measured: await realRows(work),
-    predicted: await virtualRows(simulating.calibration),
+    measured: await realOperations(work),
+    predicted: await virtualOperations(simulating.calibration),
   };
   const compared: Compared[] = [];
   const tell = (some: readonly Compared[]): void => {
@@ -310,20 +321,20 @@ interface Validated {
   readonly crawl: MeasuredCrawl | null;
   readonly brokerage: MeasuredBrokerage | null;
   readonly compared: readonly Compared[];
-  readonly counted: { readonly measured: Rows; readonly predicted: Rows };
+  readonly counted: { readonly measured: Operations; readonly predicted: Operations };
   readonly wrong: readonly string[];
 }
 
 function findingsOf(validated: Validated): FindingsParts {
   const { compared, wrong, counted } = validated;
   const { measured, predicted } = counted;
-  const areRowsEqual = measured.read === predicted.read && measured.mutated === predicted.mutated;
+  const areEqual = KINDS.every((kind) => measured[kind] === predicted[kind]);
   const judged = compared.filter(({ errorMax }) => errorMax !== null);
   const within = judged.filter(isWithin);
   return {
     headline:
       `${within.length} of ${judged.length} numbers that the model should predict are within their limits. ` +
-      `A document takes ${areRowsEqual ? 'exactly the rows' : 'other rows than those'} that the model says.`,
+      `A document takes ${areEqual ? 'exactly the operations' : 'other operations than those'} that the model says.`,
     check: {
       passed: wrong.length === 0,
       detail:
@@ -331,9 +342,9 @@ function findingsOf(validated: Validated): FindingsParts {
           ? wrong.join('; ')
           : 'clusters, histories and tables of the simulated runs are right, and calls, utilisation and queues keep their laws',
     },
-    tables: [comparedTable(validated), rowsTable(counted)],
+    tables: [comparedTable(validated), operationsTable(counted)],
     charts: [],
-    targets: [...judged.map(targetOf), rowsTarget(counted, areRowsEqual)],
+    targets: [...judged.map(targetOf), operationsTarget(counted, areEqual)],
   };
 }
 
@@ -360,12 +371,13 @@ function targetOf(one: Compared): Target {
   };
 }
 
-function rowsTarget({ measured, predicted }: Validated['counted'], met: boolean): Target {
-  const inWordsOf = ({ read, mutated }: Rows): string => `${read} read and ${mutated} mutated`;
+function operationsTarget({ measured, predicted }: Validated['counted'], met: boolean): Target {
+  const inWordsOf = (operations: Operations): string =>
+    KINDS.map((kind) => `${operations[kind]} ${KIND_NAMES[kind]}`).join(', ');
   return {
     name: 'operations of a document',
     target: `predicted exactly, for ${COUNTED_DOCUMENTS} documents`,
-    measured: `rows predicted: ${inWordsOf(predicted)}; counted: ${inWordsOf(measured)}`,
+    measured: `predicted: ${inWordsOf(predicted)}; counted: ${inWordsOf(measured)}`,
     met,
   };
 }
@@ -391,17 +403,18 @@ function comparedTable({ crawl, brokerage, compared }: Validated): ResultTable {
   };
 }
 
-function rowsTable({ measured, predicted }: Validated['counted']): ResultTable {
-  const row = (what: string, { read, mutated }: Rows): readonly (string | number | null)[] => [
+function operationsTable({ measured, predicted }: Validated['counted']): ResultTable {
+  const row = (what: string, operations: Operations): readonly (string | number | null)[] => [
     what,
-    rounded(read / COUNTED_DOCUMENTS),
-    rounded(mutated / COUNTED_DOCUMENTS),
+    ...KINDS.map((kind) => rounded(operations[kind] / COUNTED_DOCUMENTS)),
   ];
   return {
-    name: 'rows',
-    title: 'Rows that a document takes',
-    caption: `Of ${COUNTED_DOCUMENTS} documents that arrive one after the other: the engine on the embedded store, and on one machine in virtual time.`,
-    columns: ['', 'rows read', 'rows mutated'],
+    name: 'operations',
+    title: 'Operations that a document takes',
+    caption:
+      `Rows of the crawl's tables, of ${COUNTED_DOCUMENTS} documents that arrive one after the other: the engine on the ` +
+      'embedded store, and on one machine in virtual time.',
+    columns: ['', ...KINDS.map((kind) => KIND_NAMES[kind])],
     rows: [row('counted', measured), row('predicted', predicted)],
   };
 }

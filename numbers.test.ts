@@ -40,6 +40,11 @@ describe('docs/figure-7.md says what was measured:', () => {
   }
 });
 
+test('docs/hbase.md says what transactions cost on HBase', () => {
+  const record = readRunRecord(path.join(ROOT, 'results/reference/micro-hbase'));
+  contains('docs/hbase.md', record.findings?.headline ?? 'no headline');
+});
+
 test('docs/figure-7.md says what a document costs by the size of the repository', () => {
   const sweep = readRunRecord(path.join(ROOT, 'results/reference/crawl-rate-repository'));
   contains('docs/figure-7.md', sweep.findings?.headline ?? 'no headline');

@@ -40,10 +40,15 @@ describe('docs/figure-7.md says what was measured:', () => {
   }
 });
 
-test('docs/hbase.md says what transactions cost on HBase', () => {
-  const record = readRunRecord(path.join(ROOT, 'results/reference/micro-hbase'));
-  contains('docs/hbase.md', record.findings?.headline ?? 'no headline');
-});
+for (const [file, folder] of [
+  ['docs/hbase.md', 'micro-hbase'],
+  ['docs/virtual-cluster.md', 'cluster-validation'],
+] as const) {
+  test(`${file} says what was found`, () => {
+    const record = readRunRecord(path.join(ROOT, 'results/reference', folder));
+    contains(file, record.findings?.headline ?? 'no headline');
+  });
+}
 
 test('docs/figure-7.md says what a document costs by the size of the repository', () => {
   const sweep = readRunRecord(path.join(ROOT, 'results/reference/crawl-rate-repository'));

@@ -136,7 +136,7 @@ await runExperiment(
       figure: choice({
         choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation'],
         description:
-          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet, or what the model predicts of this machine beside what was measured',
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet, or what the model predicts of this machine next to what was measured',
         default: '7',
       }),
       calibration: onlyWith(
@@ -214,7 +214,7 @@ await runExperiment(
         10: 'a third of the tablet servers of a brokerage killed in virtual time',
         oracle: `${counted(options.oracle.callers.length, 'numbers')} of callers of one oracle in virtual time`,
         scanners: `${counted(options.scanning.scanners, 'scanners')} that meet, in virtual time`,
-        validation: 'what the model predicts of this machine, beside what was measured on it',
+        validation: 'what the model predicts of this machine, next to what was measured on it',
       };
       const calibration = figure === 'validation' ? 'this-machine' : options.calibration;
       const { figure: _, ...others } = parametersOf({ ...options, rates: [...rates] });

@@ -1,5 +1,5 @@
 /**
- * What the model predicts of this machine, beside what this machine did: figure 7 and figure 9 at the
+ * What the model predicts of this machine, next to what this machine did: figure 7 and figure 9 at the
  * costs that bench:micro has measured, on one machine in virtual time.
  *
  * The engine, its observers or clients, and the embedded store share one thread of one process, so

@@ -73,7 +73,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 200], warmUp: 5, tradeResults: 200 },
     figure10: { load: 15, before: 20, after: 60 },
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
-    scanning: { scanners: 1_000, rows: 60_000 },
+    scanning: { scanners: 200, rows: 12_000 },
     validation: { documents: 10_000, tradeResults: 300 },
     isVaried: false,
   },
@@ -86,7 +86,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000], warmUp: 5, tradeResults: 1_000 },
     figure10: { load: 50, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
-    scanning: { scanners: 1_000, rows: 200_000 },
+    scanning: { scanners: 1_000, rows: 60_000 },
     validation: { documents: 40_000, tradeResults: 1_000 },
     isVaried: true,
   },
@@ -99,7 +99,7 @@ const SIZES: Sizes<Size> = {
     figure9: { loads: [10, 30, 100, 300, 1_000, 3_000], warmUp: 5, tradeResults: 3_000 },
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
-    scanning: { scanners: 1_000, rows: 500_000 },
+    scanning: { scanners: 1_000, rows: 200_000 },
     validation: { documents: 100_000, tradeResults: 3_000 },
     isVaried: true,
   },
@@ -109,7 +109,7 @@ const SIZES: Sizes<Size> = {
 const DOCUMENTS_PER_SECOND = 2_500;
 const OPERATIONS_PER_SECOND = 20_000;
 /** Dirty rows, loaded and cleaned. */
-const DIRTY_PER_SECOND = 2_000;
+const DIRTY_PER_SECOND = 300;
 /** Trade-Results, with all that comes with them. */
 const TRADES_PER_SECOND = 50;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */

@@ -27,7 +27,7 @@ export const SLOW: readonly string[] = [
   'workloads/microbench/clients.test.ts',
   'workloads/web-index/{whole-crawl,percolator/random-crawls,chaos/chaos}.test.ts',
   // A browser, and charts drawn to files.
-  'results/report/{page,report,run-record}.test.ts',
+  'results/report/{all/all-page,page,report,run-record}.test.ts',
   'workloads/web-index/{search-page/search-page,serving/serving-index}.test.ts',
   // Histories from many seeds, mutants and models.
   'engine/audit/live.test.ts',
@@ -36,5 +36,8 @@ export const SLOW: readonly string[] = [
   'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation,simulation/hbase/*}.test.ts',
   'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
   'workloads/verification/model/model.test.ts',
+  'workloads/verification/machine-mutants/verdict.test.ts',
+  'workloads/virtual-cluster/figure-7/{crawl,sensitivity}.test.ts',
+  'workloads/failover/unknown.test.ts',
   'workloads/verification/mutants/mutants.test.ts',
 ];

@@ -9,7 +9,7 @@
  * bench:scanners does the same with a few processes. A run mostly waits, so the rows per second are
  * those of different rows in flight, and clumps of scanners show as a lower rate.
  */
-import type { Observer, Percolator } from '#engine';
+import type { Observer, Percolator, Worker } from '#engine';
 import type { Measuring } from '#harness';
 import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
@@ -77,55 +77,81 @@ export async function simulateScanners(
 }
 
 async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoint> {
-  const { loaded, seed, scanners, rows } = plan;
+  const { loaded, seed, scanners } = plan;
   const count = Math.ceil(scanners / SCANNERS_PER_MACHINE);
-  const { calibration } = loaded;
-  const cluster = new Cluster({ calibration, seed, tabletServers: count });
+  const cluster = new Cluster({ calibration: loaded.calibration, seed, tabletServers: count });
   const machines = Array.from({ length: count }, () => cluster.addMachine('worker'));
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
     for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
-    await loadDirty(percolators[0] as Percolator, rows, TABLETS_PER_SCANNER * scanners);
-    const runs = { begun: 0, committed: new Map<string, number>() };
-    const beganMs = cluster.clock.monotonicMs();
-    const workers = Array.from({ length: scanners }, (_, i) => {
-      const machine = machines[i % count] as Machine;
-      return (percolators[i % count] as Percolator).startWorker([observerOn(machine, runs)], {
-        concurrency: 1,
-        scanRows: SCAN_ROWS,
-        onCommitted: ({ cell }) => {
-          runs.committed.set(cell.row, (runs.committed.get(cell.row) ?? 0) + 1);
-        },
-        ...(mode === 'none' ? {} : { rangeLocks: cluster.rangeLocks(machine), onMeeting: mode }),
-      });
-    });
-    const until = async (wanted: number): Promise<number> => {
-      const endMs = beganMs + 1000 * LIMIT_SECONDS;
-      while (runs.committed.size < wanted && cluster.clock.monotonicMs() < endMs) {
-        await cluster.clock.sleep(LOOK_MS);
-      }
-      return (cluster.clock.monotonicMs() - beganMs) / 1000;
-    };
-    const measured = Math.ceil(MEASURED_SHARE * rows);
-    const seconds = await until(measured);
-    const meetings = workers.reduce((sum, { counters }) => sum + counters.meetings, 0);
-    const runsPerRow = runs.begun / measured;
-    await until(rows);
-    for (const worker of workers) await worker.stop();
+    const point = await new Scanning(plan, mode, { cluster, machines, percolators }).measure();
     for (const percolator of percolators) await percolator.close();
     cluster.window().end();
+    return point;
+  });
+}
+
+interface Parts {
+  readonly cluster: Cluster;
+  readonly machines: readonly Machine[];
+  /** One on each machine. */
+  readonly percolators: readonly Percolator[];
+}
+
+/** All scanners of one mode, from the first dirty row to the last. */
+class Scanning {
+  readonly #plan: ScannersPlan;
+  readonly #mode: Mode;
+  readonly #parts: Parts;
+  readonly #runs = { begun: 0 };
+  /** Committed runs of each row. */
+  readonly #committed = new Map<string, number>();
+
+  constructor(plan: ScannersPlan, mode: Mode, parts: Parts) {
+    this.#plan = plan;
+    this.#mode = mode;
+    this.#parts = parts;
+  }
+
+  async measure(): Promise<ScannersPoint> {
+    const { scanners, rows } = this.#plan;
+    const { clock } = this.#parts.cluster;
+    await loadDirty(this.#parts.percolators[0] as Percolator, rows, TABLETS_PER_SCANNER * scanners);
+    const beganMs = clock.monotonicMs();
+    const endMs = beganMs + 1000 * LIMIT_SECONDS;
+    const workers = Array.from({ length: scanners }, (_, i) => this.#start(i));
+    const measured = Math.ceil(MEASURED_SHARE * rows);
+    await this.#untilClean(measured, endMs);
+    const seconds = (clock.monotonicMs() - beganMs) / 1000;
+    const meetings = workers.reduce((sum, { counters }) => sum + counters.meetings, 0);
+    const runsPerRow = this.#runs.begun / measured;
+    await this.#untilClean(rows, endMs);
+    for (const worker of workers) await worker.stop();
     const rowsPerSecond = measured / seconds;
     const ofMost = rowsPerSecond / ((1000 * scanners) / THINK_MS);
-    return {
-      mode,
-      seconds,
-      rowsPerSecond,
-      ofMost,
-      runsPerRow,
-      meetings,
-      wrong: wrongIn(runs, rows),
-    };
-  });
+    const wrong = wrongIn(this.#committed, rows);
+    return { mode: this.#mode, seconds, rowsPerSecond, ofMost, runsPerRow, meetings, wrong };
+  }
+
+  #start(number: number): Worker {
+    const { cluster, machines, percolators } = this.#parts;
+    const machine = machines[number % machines.length] as Machine;
+    const percolator = percolators[number % machines.length] as Percolator;
+    const mode = this.#mode;
+    return percolator.startWorker([observerOn(machine, this.#runs)], {
+      concurrency: 1,
+      scanRows: SCAN_ROWS,
+      onCommitted: ({ cell: { row } }) => {
+        this.#committed.set(row, (this.#committed.get(row) ?? 0) + 1);
+      },
+      ...(mode === 'none' ? {} : { rangeLocks: cluster.rangeLocks(machine), onMeeting: mode }),
+    });
+  }
+
+  async #untilClean(rows: number, endMs: number): Promise<void> {
+    const { clock } = this.#parts.cluster;
+    while (this.#committed.size < rows && clock.monotonicMs() < endMs) await clock.sleep(LOOK_MS);
+  }
 }
 
 async function loadDirty(percolator: Percolator, rows: number, tablets: number): Promise<void> {
@@ -161,10 +187,7 @@ function observerOn({ clock }: Machine, runs: { begun: number }): Observer {
   };
 }
 
-function wrongIn(
-  { committed }: { readonly committed: ReadonlyMap<string, number> },
-  rows: number,
-): readonly string[] {
+function wrongIn(committed: ReadonlyMap<string, number>, rows: number): readonly string[] {
   const twice = committed
     .values()
     .filter((times) => times > 1)

@@ -60,7 +60,7 @@ export async function realOperations(folder: string): Promise<Operations> {
     await percolator.transact(async (transaction) => {
       transaction.set(documentCell(documentId(number)), value);
     });
-    await promise;
+    await Promise.race([promise, worker.ended]); // Which rejects if the worker cannot go on.
   }
   await percolator.settled();
   const after = { ...counts };

@@ -54,7 +54,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   const first = await nextMoment(percolator);
   const second = await nextMoment(percolator);
   assert(second.startTimestamp > first.commitTimestamp, 'the second moment sees the first');
-  const catalog = new StoredCatalog(percolator.store);
+  const catalog = new StoredCatalog(percolator.store, { drops: 0 }); // Asked for names only.
   const tables = new Map<string, Incarnation>();
   let batch: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();

@@ -75,14 +75,15 @@ async function openContext(
   existing: ReadonlySet<string>,
   { clock = systemClock, liveness, repair: repairs }: FsckOptions,
 ): Promise<Context> {
+  const oracle = await openOracle(store, existing, repairs === true);
   return createContext({
     store,
-    oracle: await openOracle(store, existing, repairs === true),
+    oracle,
     clock,
     random: createRandom(entropySeed()),
     liveness: liveness ?? localProcesses(String(entropySeed())),
     isObserved: async () => false, // No transaction runs here.
-    catalog: existing.has(TABLES_TABLE) ? new StoredCatalog(store) : undefined,
+    catalog: existing.has(TABLES_TABLE) ? new StoredCatalog(store, oracle) : undefined,
   });
 }
 
@@ -100,6 +101,8 @@ async function openOracle(
     horizon: 0,
     readHorizon: async () => 0,
     raiseHorizon: async () => 0,
+    drops: 0,
+    announceDrop: async () => 0,
   };
 }
 

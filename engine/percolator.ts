@@ -213,12 +213,12 @@ async function openFolder(options: PercolatorOptions): Promise<Bigtable> {
 async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Percolator> {
   const random = options.random ?? createRandom(entropySeed());
   await createTablesTable(store);
-  const catalog = new StoredCatalog(store);
   const clock = options.clock ?? systemClock;
   const { batching = 'off' } = options;
   const withMarks = batching === 'off' ? batching : { ...batching, isUrgent: isMark };
   const batched = batchBigtable(store, clock, withMarks);
   const oracle = options.oracle ?? batchTimestamps(await openAllocator(store));
+  const catalog = new StoredCatalog(store, oracle);
   const services = {
     store: batched.store,
     direct: store,

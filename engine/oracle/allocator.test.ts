@@ -130,7 +130,7 @@ test('a store that refuses rejects the call, and the next one works', async () =
 test('P31: every timestamp comes with a horizon that was read after it was asked for', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 10);
-  assert.deepEqual(await a.allocate(1), { first: 1, horizon: 0 });
+  assert.deepEqual(await a.allocate(1), { first: 1, horizon: 0, drops: 0 });
   await b.raiseHorizon(1);
   assert.equal((await a.allocate(1)).horizon, 1, 'although a hands out of its memory');
 });
@@ -166,6 +166,44 @@ test('P31: a late copy of an old mutation does not move the horizon back', async
   await source.raiseHorizon(30);
   await client.deliverDuplicates();
   assert.equal(await source.readHorizon(), 30);
+});
+
+test('P54: an announced drop is heard of by every allocator with its next timestamp', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 10);
+  assert.equal((await a.allocate(1)).drops, 0);
+  assert.equal(await b.announceDrop(), 1);
+  assert.equal((await a.allocate(1)).drops, 1, 'although a hands out of its memory');
+  assert.equal(await a.announceDrop(), 2);
+  assert.equal((await (await openAllocator(store)).allocate(1)).drops, 2);
+});
+
+test('P54: of two announcements at the same time, each is above what was there when it was asked for', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 10);
+  await a.announceDrop();
+  const announced = await Promise.all([a.announceDrop(), b.announceDrop()]);
+  for (const drops of announced) assert.ok(drops >= 2);
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`P54: an announcement in doubt (${lost}) is looked up, and made again`, async () => {
+    const client = new FaultyBigtable(createMemoryBigtable());
+    const source = await openAllocator(client);
+    client[lost](once(() => true));
+    assert.equal(await source.announceDrop(), 1);
+    assert.equal((await source.allocate(1)).drops, 1);
+  });
+}
+
+test('P54: a late copy of an old announcement does not move the count back', async () => {
+  const client = new FaultyBigtable(createMemoryBigtable());
+  const source = await openAllocator(client);
+  client.duplicate(once(() => true));
+  await source.announceDrop();
+  await source.announceDrop();
+  await client.deliverDuplicates();
+  assert.equal((await source.allocate(1)).drops, 2);
 });
 
 test('a range size below 1 is refused', async () => {

@@ -18,9 +18,9 @@
  * a process that takes over later also answers later, so order is kept even if this process is
  * paused between the read and the answer. On the embedded store the read costs microseconds.
  *
- * The same read returns the horizon of the garbage collection, stored next to the range. A
- * conditional mutation moves it, "unless a horizon there or above exists", so a late copy of the
- * mutation cannot move it back.
+ * The same read returns the horizon of the garbage collection and the count of drops, stored next
+ * to the range. A conditional mutation moves either, "unless it is there or above", so a late copy
+ * of the mutation cannot move it back.
  *
  * An oracle service that holds a lease on the row (leased-allocator.ts) does not read the row, so
  * no other process may allocate meanwhile. An allocator that meets a lease waits once for its whole
@@ -34,6 +34,7 @@ import { type Clock, entropySeed, PercolatorError, systemClock } from '../base/i
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
   createOracleTable,
+  dropsFrom,
   horizonFrom,
   LEASED,
   leaseMovedSince,
@@ -43,6 +44,7 @@ import {
   type Range,
   readOracleRow,
   type RowLease,
+  setDrops,
   setFreed,
   setHorizon,
   setLimit,
@@ -107,16 +109,16 @@ class Allocator implements TimestampSource {
 
   async allocate(count: number): Promise<Allocation> {
     for (;;) {
-      const { range, horizon } = await this.#readRow();
+      const { range, horizon, drops } = await this.#readRow();
       if (range.owner === this.#owner) {
         this.#next = Math.max(this.#next, range.start);
         if (this.#next + count <= range.limit) {
           this.#next += count;
-          return { first: this.#next - count, horizon };
+          return { first: this.#next - count, horizon, drops };
         }
       }
       const first = await this.#takeRange(range, count);
-      if (first !== undefined) return { first, horizon };
+      if (first !== undefined) return { first, horizon, drops };
     }
   }
 
@@ -129,6 +131,15 @@ class Allocator implements TimestampSource {
       const horizon = await this.readHorizon();
       if (horizon >= wanted) return horizon;
       await this.#mutate([horizonFrom(wanted)], setHorizon(wanted));
+    }
+  }
+
+  async announceDrop(): Promise<number> {
+    const wanted = (await this.#readRow()).drops + 1;
+    for (;;) {
+      await this.#mutate([dropsFrom(wanted)], setDrops(wanted));
+      const { drops } = await this.#readRow();
+      if (drops >= wanted) return drops;
     }
   }
 

@@ -7,23 +7,28 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Allocation, batchTimestamps, type TimestampSource } from './index.ts';
 
-const withoutHorizon = { readHorizon: async () => 0, raiseHorizon: async () => 0 };
+const timestampsOnly = {
+  readHorizon: async () => 0,
+  raiseHorizon: async () => 0,
+  announceDrop: async () => 0,
+};
 
 /** A source whose requests are answered by hand. */
 function handHeld(): {
   requests: {
     count: number;
-    answer: (first: number, horizon?: number) => void;
+    answer: (first: number, came?: { horizon?: number; drops?: number }) => void;
     fail: () => void;
   }[];
   source: TimestampSource;
 } {
   const requests: ReturnType<typeof handHeld>['requests'] = [];
   const source = {
-    ...withoutHorizon,
+    ...timestampsOnly,
     allocate: (count: number) =>
       new Promise<Allocation>((resolve, reject) => {
-        const answer = (first: number, horizon = 0): void => resolve({ first, horizon });
+        const answer = (first: number, came = {}): void =>
+          resolve({ first, horizon: 0, drops: 0, ...came });
         const fail = (): void => reject(new Error('no oracle'));
         requests.push({ count, answer, fail });
       }),
@@ -111,8 +116,8 @@ test('a failure reaches every caller of the batch, and the next request works', 
 test('a source that goes back is caught before any caller receives its answer', async () => {
   let first = 100;
   const oracle = batchTimestamps({
-    ...withoutHorizon,
-    allocate: async () => ({ first, horizon: 0 }),
+    ...timestampsOnly,
+    allocate: async () => ({ first, horizon: 0, drops: 0 }),
   });
   await oracle.next();
   first = 50;
@@ -121,16 +126,21 @@ test('a source that goes back is caught before any caller receives its answer', 
   assert.equal(await oracle.next(), 200);
 });
 
-test('P31: a caller that receives a timestamp sees the horizon that came with it, which never goes back', async () => {
-  const { requests, source } = handHeld();
-  const oracle = batchTimestamps(source);
-  const heard = oracle.next().then(() => oracle.horizon);
-  await settle();
-  requests[0]?.answer(10, 7);
-  assert.equal(await heard, 7);
-  const later = oracle.next();
-  await settle();
-  requests[1]?.answer(11, 5);
-  await later;
-  assert.equal(oracle.horizon, 7);
-});
+for (const [rule, what] of [
+  ['P31', 'horizon'],
+  ['P54', 'drops'],
+] as const) {
+  test(`${rule}: a caller that receives a timestamp sees the ${what} that came with it, which never goes back`, async () => {
+    const { requests, source } = handHeld();
+    const oracle = batchTimestamps(source);
+    const heard = oracle.next().then(() => oracle[what]);
+    await settle();
+    requests[0]?.answer(10, { [what]: 7 });
+    assert.equal(await heard, 7);
+    const later = oracle.next();
+    await settle();
+    requests[1]?.answer(11, { [what]: 5 });
+    await later;
+    assert.equal(oracle[what], 7);
+  });
+}

@@ -21,6 +21,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
   let asking = false;
   let largest: Timestamp = 0;
   let horizon: Timestamp = 0;
+  let drops = 0;
 
   async function askForAll(): Promise<void> {
     // Callers of the same turn of the event loop share the first request.
@@ -40,6 +41,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
       assert(first > largest, 'the oracle only moves forward');
       largest = first + callers.length - 1;
       noteHorizon(allocation.horizon); // Before the callers receive their timestamps.
+      noteDrops(allocation.drops);
       callers.forEach(({ resolve }, i) => {
         resolve(first + i);
       });
@@ -48,10 +50,15 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
     }
   }
 
-  /** Answers may overtake one another; the horizon only moves forward. */
+  /** Answers may overtake one another; the horizon and the count only move forward. */
   function noteHorizon(heard: Timestamp): Timestamp {
     horizon = Math.max(horizon, heard);
     return horizon;
+  }
+
+  function noteDrops(heard: number): number {
+    drops = Math.max(drops, heard);
+    return drops;
   }
 
   return {
@@ -60,6 +67,10 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
     },
     readHorizon: async () => noteHorizon(await source.readHorizon()),
     raiseHorizon: async (wanted) => noteHorizon(await source.raiseHorizon(wanted)),
+    get drops() {
+      return drops;
+    },
+    announceDrop: async () => noteDrops(await source.announceDrop()),
     next: () =>
       new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });

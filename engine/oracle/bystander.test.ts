@@ -34,6 +34,17 @@ test('a bystander moves no horizon', async () => {
   assert.equal(await source.readHorizon(), 0);
 });
 
+test('a bystander hears of drops, and announces none', async () => {
+  const store = createMemoryBigtable();
+  const source = await openAllocator(store);
+  const bystander = watchTimestamps(store);
+  await source.announceDrop();
+  await bystander.next();
+  assert.equal(bystander.drops, 1);
+  await assert.rejects(bystander.announceDrop(), { code: 'READ_ONLY' });
+  assert.equal((await source.allocate(1)).drops, 1);
+});
+
 test('a bystander of a store without an oracle says so at its first question', async () => {
   const bystander = watchTimestamps(createMemoryBigtable());
   await assert.rejects(bystander.next(), { code: 'TABLE_NOT_FOUND' });

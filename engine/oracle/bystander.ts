@@ -13,10 +13,12 @@ import type { TimestampOracle } from './oracle.ts';
 /** @throws TABLE_NOT_FOUND at the first question, if the store has no oracle */
 export function watchTimestamps(store: Bigtable): TimestampOracle {
   let horizon: Timestamp = 0;
+  let drops = 0;
 
   async function look(): Promise<Timestamp> {
     const row = await readOracleRow(store);
     horizon = Math.max(horizon, row.horizon);
+    drops = Math.max(drops, row.drops);
     return row.range.limit;
   }
 
@@ -31,6 +33,12 @@ export function watchTimestamps(store: Bigtable): TimestampOracle {
     },
     raiseHorizon: async () => {
       throw new PercolatorError('READ_ONLY', 'a bystander does not move the horizon');
+    },
+    get drops() {
+      return drops;
+    },
+    announceDrop: async () => {
+      throw new PercolatorError('READ_ONLY', 'a bystander drops no table');
     },
   };
 }

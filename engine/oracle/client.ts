@@ -20,7 +20,12 @@ import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
 import { batchTimestamps } from './batching.ts';
 import type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
-import { type AllocateResponse, type HorizonResponse, oracleService } from './service.ts';
+import {
+  type AllocateResponse,
+  type DropsResponse,
+  type HorizonResponse,
+  oracleService,
+} from './service.ts';
 
 export interface OracleClientOptions {
   /** Hosts and ports of all oracles of the database; any of them may answer. */
@@ -60,6 +65,10 @@ export function connectOracle(options: OracleClientOptions): OracleClient {
     },
     readHorizon: () => oracle.readHorizon(),
     raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+    get drops() {
+      return oracle.drops;
+    },
+    announceDrop: () => oracle.announceDrop(),
     close: async () => source.close(),
     [Symbol.asyncDispose]: async () => source.close(),
   };
@@ -91,13 +100,13 @@ class RemoteSource implements TimestampSource {
   }
 
   async allocate(count: number): Promise<Allocation> {
-    const { first, horizon } = await this.#ask<AllocateResponse>(
+    const { first, horizon, drops } = await this.#ask<AllocateResponse>(
       'Allocate',
       { count },
       (answer) => answer.first > this.#largest,
     );
     this.#largest = first + count - 1;
-    return { first, horizon };
+    return { first, horizon, drops };
   }
 
   async readHorizon(): Promise<Timestamp> {
@@ -106,6 +115,10 @@ class RemoteSource implements TimestampSource {
 
   async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
     return (await this.#ask<HorizonResponse>('RaiseHorizon', { horizon })).horizon;
+  }
+
+  async announceDrop(): Promise<number> {
+    return (await this.#ask<DropsResponse>('AnnounceDrop', {})).drops;
   }
 
   close(): void {

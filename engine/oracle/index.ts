@@ -10,4 +10,5 @@ export {
 } from './leased-allocator.ts';
 export { ORACLE_TABLE } from './oracle-row.ts';
 export type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
+export { withNext } from './with-next.ts';
 export { serveOracle, type ServeOracleOptions } from './server.ts';

@@ -17,7 +17,7 @@ import {
   openLeasedAllocator,
   type TimestampSource,
 } from './index.ts';
-import { mutateOracleRow, setHorizon } from './oracle-row.ts';
+import { mutateOracleRow, setDrops, setHorizon } from './oracle-row.ts';
 
 const TTL_MS = 1_200;
 const options = { leaseTimeToLiveMs: TTL_MS, rangeSize: 100 };
@@ -124,16 +124,21 @@ test('an oracle whose store refuses can be closed, and its lease expires', async
   assert.equal(next.isLeased, true);
 });
 
-test('P31: a renewal that crosses the smallest move of the horizon reads it before anything is handed out', async () => {
-  const { clock, store, client, source } = await openFaulty();
-  client.beforeCall = async ({ kind }) => {
-    if (kind !== 'mutation') return;
-    client.beforeCall = undefined;
-    await mutateOracleRow(store, [], setHorizon(1));
-  };
-  await clock.advance(TTL_MS / 2);
-  assert.equal((await source.allocate(1)).horizon, 1);
-});
+for (const [rule, what, change] of [
+  ['P31', 'horizon', setHorizon(1)],
+  ['P54', 'drops', setDrops(1)],
+] as const) {
+  test(`${rule}: a renewal that crosses the smallest move of the ${what} reads it before anything is handed out`, async () => {
+    const { clock, store, client, source } = await openFaulty();
+    client.beforeCall = async ({ kind }) => {
+      if (kind !== 'mutation') return;
+      client.beforeCall = undefined;
+      await mutateOracleRow(store, [], change);
+    };
+    await clock.advance(TTL_MS / 2);
+    assert.equal((await source.allocate(1))[what], 1);
+  });
+}
 
 test('the lease is renewed for as long as the oracle lives, and no other takes it over', async () => {
   const { clock, store, source } = await openFaulty();
@@ -248,6 +253,23 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`P54: an announcement in doubt (${lost}) comes with every timestamp once it is there`, async () => {
+    const { client, source, store } = await openFaulty();
+    client[lost](once(() => true));
+    const asked: Promise<Allocation>[] = [];
+    client.afterCall = ({ kind }) => {
+      // The count has moved, but the answer has not arrived yet.
+      if (kind === 'mutation' && asked.length === 0) asked.push(source.allocate(1));
+    };
+    assert.equal(await source.announceDrop(), 1);
+    for (const allocation of asked) assert.equal((await allocation).drops, 1);
+    assert.ok(asked.length > 0);
+    await source.close();
+    assert.equal((await (await openAllocator(store)).allocate(1)).drops, 1);
+  });
+}
+
 test('P56: an oracle whose store was closed answers every caller with the reason', async () => {
   const { clock, client, source } = await openFaulty();
   await one(source);
@@ -300,6 +322,19 @@ test('P31: a horizon that arrives after the takeover is refused', async () => {
   await client.deliverDuplicates();
   assert.equal((await standby.allocate(1)).horizon, 0);
   assert.equal(await standby.raiseHorizon(5), 5, 'and the refused one had no effect');
+});
+
+test('P54: an old oracle can no longer announce a drop, and the new oracle knows of all before', async () => {
+  const { clock, store } = scene();
+  const paused = new PausableClock(clock);
+  const old = await openLeasedAllocator(store, paused, options);
+  assert.equal(await old.announceDrop(), 1);
+  paused.isPaused = true;
+  const standby = await openLeasedAllocator(store, clock, options);
+  await clock.advance(2 * TTL_MS);
+  assert.equal((await standby.allocate(1)).drops, 1);
+  await assert.rejects(old.announceDrop(), { code: 'STORE_UNAVAILABLE' });
+  assert.equal((await standby.allocate(1)).drops, 1);
 });
 
 test('P35: processes that allocate from the row themselves do not allocate while the lease lasts', async () => {
@@ -359,7 +394,7 @@ test('P38: it stops before timestamps lose digits', async () => {
 test('any succession of oracles that are paused, killed, stopped and slow gives unique timestamps in real-time order', async () => {
   const step = fc.record({
     who: fc.nat(2),
-    what: fc.constantFrom('ask', 'ask', 'ask', 'pause', 'resume', 'kill', 'close', 'raise'),
+    what: fc.constantFrom('ask', 'ask', 'ask', 'pause', 'resume', 'kill', 'close', 'raise', 'drop'),
     count: fc.integer({ min: 1, max: 60 }),
     thenMs: fc.integer({ min: 0, max: TTL_MS }),
   });
@@ -373,7 +408,7 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
         const { clock, store } = scene();
         const random = createRandom(seed);
         const oracles = await Promise.all([0, 1, 2].map(() => openOracle(store, clock, random)));
-        const heard = { taken: new Set<number>(), largest: 0, horizon: 0 };
+        const heard = { taken: new Set<number>(), largest: 0, horizon: 0, drops: 0 };
         const failures: unknown[] = [];
         const inBackground = (call: Promise<unknown>): void => {
           call.catch((error: unknown) => failures.push(error)); // Killed oracles never answer.
@@ -383,6 +418,7 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
           assert.ok(oracle !== undefined);
           if (what === 'ask') inBackground(ask(oracle.source, count, heard));
           else if (what === 'raise') inBackground(raise(oracle.source, heard));
+          else if (what === 'drop') inBackground(announce(oracle.source, heard));
           else if (what === 'close') inBackground(oracle.source.close());
           else if (what === 'kill') oracles[who] = await openOracle(store, clock, random);
           else oracle.clock.isPaused = what === 'pause';
@@ -407,14 +443,16 @@ interface Heard {
   readonly taken: Set<number>;
   largest: number;
   horizon: number;
+  drops: number;
 }
 
 async function ask(source: TimestampSource, count: number, heard: Heard): Promise<void> {
-  const { largest, horizon } = heard;
+  const { largest, horizon, drops } = heard;
   const answer = await source.allocate(count).catch(() => undefined);
   if (answer === undefined) return;
   assert.ok(answer.first > largest, 'larger than all answered before the call');
   assert.ok(answer.horizon >= horizon, 'with a horizon not below any known before the call');
+  assert.ok(answer.drops >= drops, 'with all drops that were announced before the call');
   for (let i = 0; i < count; i++) {
     assert.ok(!heard.taken.has(answer.first + i), 'handed out once');
     heard.taken.add(answer.first + i);
@@ -425,6 +463,14 @@ async function ask(source: TimestampSource, count: number, heard: Heard): Promis
 async function raise(source: TimestampSource, heard: Heard): Promise<void> {
   const raised = await source.raiseHorizon(heard.horizon + 1).catch(() => 0);
   heard.horizon = Math.max(heard.horizon, raised);
+}
+
+async function announce(source: TimestampSource, heard: Heard): Promise<void> {
+  const before = heard.drops;
+  const drops = await source.announceDrop().catch(() => undefined);
+  if (drops === undefined) return;
+  assert.ok(drops > before, 'more than was known before the call');
+  heard.drops = Math.max(heard.drops, drops);
 }
 
 /** An oracle on the shared store, with a clock that may stop, and calls that take time. */

@@ -37,10 +37,10 @@
  * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
  * epochs below the largest it has seen (client.ts).
  *
- * The horizon (P31) is kept in memory, too, because only the holder of the lease moves it: its
- * mutation is refused when the counter has moved, and the next holder reads the horizon in step 1.
- * While it moves, no timestamp is handed out: each must come with the horizon that was persisted
- * when it was asked for.
+ * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder of
+ * the lease moves them: its mutation is refused when the counter has moved, and the next holder
+ * reads both in step 1. While one moves, no timestamp is handed out: each must come with what was
+ * persisted when it was asked for.
  *
  * What if the process dies here? Before 2: nothing happened. After it: no timestamp is handed out
  * for one time to live, and the rest of the range never is. If a mutation has no answer, the
@@ -57,10 +57,11 @@ import {
   momentOf,
   PercolatorError,
 } from '../base/index.ts';
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import { checkedRangeSize } from './allocator.ts';
 import {
   createOracleTable,
+  dropsFrom,
   horizonFrom,
   leaseMovedSince,
   limitAbove,
@@ -69,6 +70,7 @@ import {
   type Range,
   readOracleRow,
   type RowLease,
+  setDrops,
   setFreed,
   setHorizon,
   setLease,
@@ -155,6 +157,7 @@ class Allocator implements LeasedAllocator {
   #limit: Timestamp = 0;
   /** As persisted, while the lease is valid. */
   #horizon: Timestamp = 0;
+  #drops = 0;
   /** Another oracle's lease, and since when we have seen its counter unchanged. */
   #watched = { counter: -1, sinceMs: 0 };
   #isExtending = false;
@@ -202,8 +205,25 @@ class Allocator implements LeasedAllocator {
     return this.#inTurn(async () => {
       for (;;) {
         await this.#ensure(0);
-        if (this.#horizon >= wanted || (await this.#moveHorizon(wanted))) return this.#horizon;
+        if (this.#horizon >= wanted) return this.#horizon;
+        await this.#move(horizonFrom(wanted), setHorizon(wanted), () => {
+          this.#horizon = wanted;
+        });
       }
+    });
+  }
+
+  announceDrop(): Promise<number> {
+    return this.#inTurn(async () => {
+      await this.#ensure(0);
+      const wanted = this.#drops + 1;
+      while (this.#drops < wanted) {
+        await this.#ensure(0);
+        await this.#move(dropsFrom(wanted), setDrops(wanted), () => {
+          this.#drops = wanted;
+        });
+      }
+      return this.#drops;
     });
   }
 
@@ -233,7 +253,7 @@ class Allocator implements LeasedAllocator {
     if (this.#next + count > this.#limit) return undefined;
     this.#next += count;
     if (this.#isRunningShort(0)) void this.#extend();
-    return { first: this.#next - count, horizon: this.#horizon };
+    return { first: this.#next - count, horizon: this.#horizon, drops: this.#drops };
   }
 
   #isRunningShort(count: number): boolean {
@@ -288,6 +308,7 @@ class Allocator implements LeasedAllocator {
         ...leaseMovedSince(row.lease),
         limitAbove(row.range.limit),
         horizonFrom(row.horizon + 1),
+        dropsFrom(row.drops + 1),
       ];
       const extension = range === row.range ? [] : setLimit(range);
       const sentAt = momentOf(this.#clock);
@@ -299,6 +320,7 @@ class Allocator implements LeasedAllocator {
       this.#limit = range.limit;
       this.#next = Math.max(this.#next, range.start);
       this.#horizon = row.horizon;
+      this.#drops = row.drops;
       this.#renewedAt = this.#closed.signal.aborted ? undefined : sentAt;
       return;
     }
@@ -330,18 +352,21 @@ class Allocator implements LeasedAllocator {
   }
 
   /**
-   * Hands out nothing meanwhile. True if the horizon certainly moved; otherwise the row must be
-   * read.
+   * Changes the row unless `unless` is there, and hands out nothing meanwhile. If the change was
+   * refused, or its answer was lost, the row must be read (`#ensure`) before anything else.
    */
-  async #moveHorizon(wanted: Timestamp): Promise<boolean> {
-    assert(this.#lease !== undefined, 'the oracle that moves the horizon holds the lease');
+  async #move(
+    unless: CellFilter,
+    change: readonly Mutation[],
+    remember: () => void,
+  ): Promise<void> {
+    assert(this.#lease !== undefined, 'the oracle that changes its row holds the lease');
     const renewedAt = this.#renewedAt;
     this.#renewedAt = undefined;
-    const conditions = [...leaseMovedSince(this.#lease), horizonFrom(wanted)];
-    if (!(await mutateOracleRow(this.#store, conditions, setHorizon(wanted)))) return false;
-    this.#horizon = wanted;
+    const conditions = [...leaseMovedSince(this.#lease), unless];
+    if (!(await mutateOracleRow(this.#store, conditions, change))) return;
+    remember(); // Before anything is handed out again.
     if (!this.#closed.signal.aborted) this.#renewedAt = renewedAt;
-    return true;
   }
 }
 

@@ -4,6 +4,7 @@
  *     oracle:limit @ 2,000,001    {owner, start}         all below 2,000,001 is given away: from
  *                                                        `start` on to `owner`, the rest earlier
  *     oracle:horizon @ 1,700,000                         snapshots below may have lost versions
+ *     oracle:drops @ 3                                   drops of tables that were announced
  *     oracle:lease @ 17           {owner, epoch, ttlMs}  `owner` hands out of its memory; while
  *                                                        this cell exists, no other may
  *     oracle:freed @ 12                                  the lease was given up, or struck off
@@ -27,6 +28,7 @@ import {
 export interface OracleRow {
   readonly range: Range;
   readonly horizon: Timestamp;
+  readonly drops: number;
   readonly lease: RowLease;
 }
 
@@ -53,6 +55,7 @@ const ROW = 'range';
 const FAMILY = 'oracle';
 const LIMIT = { family: FAMILY, qualifier: 'limit' } as const;
 const HORIZON = { family: FAMILY, qualifier: 'horizon' } as const;
+const DROPS = { family: FAMILY, qualifier: 'drops' } as const;
 const LEASE = { family: FAMILY, qualifier: 'lease' } as const;
 const FREED = { family: FAMILY, qualifier: 'freed' } as const;
 /** "An oracle holds the lease", as a condition. */
@@ -60,6 +63,7 @@ export const LEASED: CellFilter = LEASE;
 const COLUMNS: readonly CellFilter[] = [
   { ...LIMIT, versions: 1 },
   { ...HORIZON, versions: 1 },
+  { ...DROPS, versions: 1 },
   { ...LEASE, versions: 1 },
   { ...FREED, versions: 1 },
 ];
@@ -72,7 +76,7 @@ export async function createOracleTable(store: Bigtable): Promise<void> {
 }
 
 /**
- * The newest range, the horizon and the lease, in one read, as soon as the lease is free.
+ * The whole row, in one read, as soon as the lease is free.
  * @param whileLeased waits until the lease may be free, or throws
  */
 export async function readOracleRow(
@@ -97,6 +101,7 @@ function decodeRow(row: Row | undefined): OracleRow {
         ? NOTHING_ALLOCATED
         : { ...(decode(limit.value) as Omit<Range, 'limit'>), limit: limit.timestamp },
     horizon: find(HORIZON)?.timestamp ?? 0,
+    drops: find(DROPS)?.timestamp ?? 0,
     lease:
       lease === undefined
         ? { counter: find(FREED)?.timestamp ?? 0, owner: '', epoch: 0, ttlMs: 0 }
@@ -131,6 +136,10 @@ export function setHorizon(horizon: Timestamp): readonly Mutation[] {
   return replace(HORIZON, horizon, new Uint8Array());
 }
 
+export function setDrops(drops: number): readonly Mutation[] {
+  return replace(DROPS, drops, new Uint8Array());
+}
+
 export function setLease({ counter, owner, epoch, ttlMs }: RowLease): readonly Mutation[] {
   return replace(LEASE, counter, encode({ owner, epoch, ttlMs }));
 }
@@ -148,6 +157,10 @@ export function limitAbove(limit: Timestamp): CellFilter {
 
 export function horizonFrom(horizon: Timestamp): CellFilter {
   return { ...HORIZON, from: horizon };
+}
+
+export function dropsFrom(drops: number): CellFilter {
+  return { ...DROPS, from: drops };
 }
 
 /**

@@ -11,9 +11,10 @@
  *    reader with a larger start timestamp is then certain to meet the lock or the write (P10).
  *
  * The oracle also keeps the horizon of the garbage collection (P31): a snapshot below it may have
- * lost versions. The horizon is persisted and only moves forward. Every timestamp comes with a
- * horizon that was read after the request was made, so each caller learns how far collection had
- * advanced by then.
+ * lost versions. And it counts the drops of tables (P54): what a process knows of the tables may be
+ * out of date once the count has moved. Both are persisted and only move forward. Every timestamp
+ * comes with a horizon and a count that were read after the request was made, so each caller learns
+ * how far collection had advanced, and whether a table is being dropped, by then.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 
@@ -29,6 +30,13 @@ export interface TimestampOracle {
   readHorizon(): Promise<Timestamp>;
   /** Persists the horizon, unless it is already there or above; resolves with its current value. */
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
+  /**
+   * How many drops have been announced, as far as this process has heard; only grows. After `next`
+   * has resolved, it is at least the count that was persisted when `next` was called.
+   */
+  readonly drops: number;
+  /** Persists a count above the one that is persisted now; resolves with it. */
+  announceDrop(): Promise<number>;
 }
 
 /** Where a batch of timestamps comes from: the store's row, or a server. */
@@ -37,6 +45,7 @@ export interface TimestampSource {
   allocate(count: number): Promise<Allocation>;
   readHorizon(): Promise<Timestamp>;
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
+  announceDrop(): Promise<number>;
   /**
    * Of two successive oracles, the later one has the larger epoch. A client that has seen it
    * rejects answers of the earlier one. Default 0, for a source that asks the store before each
@@ -48,6 +57,7 @@ export interface TimestampSource {
 export interface Allocation {
   /** The first of the timestamps. */
   readonly first: Timestamp;
-  /** The horizon, read after the request was made. */
+  /** The horizon and the count of drops, read after the request was made. */
   readonly horizon: Timestamp;
+  readonly drops: number;
 }

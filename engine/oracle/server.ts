@@ -13,6 +13,7 @@ import type { TimestampSource } from './oracle.ts';
 import {
   type AllocateRequest,
   type AllocateResponse,
+  type DropsResponse,
   type HorizonResponse,
   oracleService,
   type RaiseHorizonRequest,
@@ -32,9 +33,9 @@ export function serveOracle(
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
   /** Reads the epoch first: if it moves meanwhile, the answer counts as the earlier oracle's. */
-  const withEpoch = async (ask: () => Promise<number>): Promise<HorizonResponse> => {
+  const withEpoch = async <T>(ask: () => Promise<T>): Promise<T & { readonly epoch: number }> => {
     const epoch = source.epoch ?? 0;
-    return { horizon: await ask(), epoch };
+    return { ...(await ask()), epoch };
   };
   const implementation = {
     allocate: unary(async ({ count }: AllocateRequest): Promise<AllocateResponse> => {
@@ -42,13 +43,16 @@ export function serveOracle(
         const message = `count must be a number from 1 to ${COUNT_MAX}, not ${count}`;
         throw new PercolatorError('INVALID_ARGUMENT', message);
       }
-      const epoch = source.epoch ?? 0;
-      const { first, horizon } = await source.allocate(count);
-      return { first, horizon, epoch };
+      return withEpoch(() => source.allocate(count));
     }),
-    readHorizon: unary(() => withEpoch(() => source.readHorizon())),
-    raiseHorizon: unary(({ horizon }: RaiseHorizonRequest) =>
-      withEpoch(() => source.raiseHorizon(horizon)),
+    readHorizon: unary((): Promise<HorizonResponse> =>
+      withEpoch(async () => ({ horizon: await source.readHorizon() })),
+    ),
+    raiseHorizon: unary(({ horizon }: RaiseHorizonRequest): Promise<HorizonResponse> =>
+      withEpoch(async () => ({ horizon: await source.raiseHorizon(horizon) })),
+    ),
+    announceDrop: unary((): Promise<DropsResponse> =>
+      withEpoch(async () => ({ drops: await source.announceDrop() })),
     ),
   };
   return startServer(oracleService(), implementation, options.address);

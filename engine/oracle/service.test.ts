@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
 import { createMemoryBigtable } from '../testing/index.ts';
 import {
+  type Allocation,
   connectOracle,
   openAllocator,
   type OracleClient,
@@ -66,6 +67,18 @@ test('the horizon comes with timestamps, is read, and is raised', async (t) => {
   const other = connectTo(t, [await serve(t, source)]);
   await other.next();
   assert.equal(other.horizon, 7);
+});
+
+test('P54: the count of drops comes with timestamps, and each announcement raises it', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const client = connectTo(t, [await serve(t, source)]);
+  assert.equal(await client.announceDrop(), 1);
+  assert.equal(client.drops, 1);
+  const other = connectTo(t, [await serve(t, source)]);
+  assert.equal(await other.announceDrop(), 2);
+  assert.equal(client.drops, 1, 'it has not asked since');
+  await client.next();
+  assert.equal(client.drops, 2);
 });
 
 test('a request whose answer does not come is repeated, and the lost timestamps are never used', async (t) => {
@@ -197,11 +210,11 @@ class ScriptedSource implements TimestampSource {
   epoch = 0;
   horizon = 0;
   readonly counts: number[] = [];
-  readonly #waiting: PromiseWithResolvers<{ first: number; horizon: number }>[] = [];
+  readonly #waiting: PromiseWithResolvers<Allocation>[] = [];
 
-  allocate(count: number): Promise<{ first: number; horizon: number }> {
+  allocate(count: number): Promise<Allocation> {
     this.counts.push(count);
-    const waiting = Promise.withResolvers<{ first: number; horizon: number }>();
+    const waiting = Promise.withResolvers<Allocation>();
     this.#waiting.push(waiting);
     return waiting.promise;
   }
@@ -214,13 +227,17 @@ class ScriptedSource implements TimestampSource {
     return this.horizon;
   }
 
+  async announceDrop(): Promise<number> {
+    return 1;
+  }
+
   async untilAsked(times: number): Promise<void> {
     while (this.counts.length < times) await systemClock.sleep(1);
   }
 
   /** Answers the oldest waiting request. */
   answer({ first }: { readonly first: number }): void {
-    this.#waiting.shift()?.resolve({ first, horizon: this.horizon });
+    this.#waiting.shift()?.resolve({ first, horizon: this.horizon, drops: 0 });
   }
 }
 

@@ -10,6 +10,7 @@ export interface AllocateResponse {
   readonly first: number;
   readonly horizon: number;
   readonly epoch: number;
+  readonly drops: number;
 }
 
 export interface RaiseHorizonRequest {
@@ -18,6 +19,11 @@ export interface RaiseHorizonRequest {
 
 export interface HorizonResponse {
   readonly horizon: number;
+  readonly epoch: number;
+}
+
+export interface DropsResponse {
+  readonly drops: number;
   readonly epoch: number;
 }
 

@@ -8,6 +8,11 @@
  * What is remembered may be out of date at any moment; a caller that relies on it learns of that
  * when it uses the table (transaction/bound-tables.ts). A newer definition never gives way to an
  * older one.
+ *
+ * With each definition goes the count of drops that this process had heard of when it sent the
+ * read. As long as it has heard of no other drop, the definition may be used again (drop.ts). The
+ * count at the answer would not do: a table that was dropped while the read was in flight may be
+ * among those that the answer calls existing.
  */
 import type { Bigtable } from '../bigtable/index.ts';
 import type { Incarnation, TableCatalog } from '../transaction/index.ts';
@@ -25,21 +30,34 @@ interface Known {
   readonly version: number;
   /** Undefined if there is no such table. */
   readonly incarnation: Incarnation | undefined;
+  /** How many drops this process had heard of before the read was sent. */
+  readonly drops: number;
+}
+
+/** How many drops of tables this process has heard of; only grows (oracle/oracle.ts). */
+export interface HeardDrops {
+  readonly drops: number;
 }
 
 export class StoredCatalog implements TableCatalog {
   readonly #store: Bigtable;
+  readonly #heard: HeardDrops;
   readonly #known = new Map<string, Known>();
   #waiting: Caller[] = [];
   /** Whether a read is in flight or about to be sent. */
   #isReading = false;
 
-  constructor(store: Bigtable) {
+  constructor(store: Bigtable, heard: HeardDrops) {
     this.#store = store;
+    this.#heard = heard;
   }
 
   known(table: string): Incarnation | undefined {
     return this.#known.get(table)?.incarnation;
+  }
+
+  isCurrent(table: string): boolean {
+    return this.#known.get(table)?.drops === this.#heard.drops;
   }
 
   look(tables: readonly string[]): Promise<readonly (Incarnation | undefined)[]> {
@@ -60,13 +78,21 @@ export class StoredCatalog implements TableCatalog {
     return definition.state === 'settled' || definition.state === 'gone';
   }
 
-  /** Notes the definition of the table, as it was read. */
-  note(table: string, definition: StoredDefinition | undefined): Incarnation | undefined {
+  /**
+   * Notes the definition of the table, as it was read when `drops` drops had been heard of. Default
+   * none, which is never wrong: the definition is read again before a commit relies on it.
+   */
+  note(
+    table: string,
+    definition: StoredDefinition | undefined,
+    drops = 0,
+  ): Incarnation | undefined {
     const version = definition?.version ?? 0;
     const known = this.#known.get(table);
-    if (known !== undefined && known.version >= version) return known.incarnation;
-    const incarnation = definition && present(table, definition);
-    this.#known.set(table, { version, incarnation });
+    if (known !== undefined && known.version > version) return known.incarnation;
+    const isNews = known?.version !== version;
+    const incarnation = isNews ? definition && present(table, definition) : known.incarnation;
+    this.#known.set(table, { version, incarnation, drops: Math.max(drops, known?.drops ?? 0) });
     return incarnation;
   }
 
@@ -85,8 +111,11 @@ export class StoredCatalog implements TableCatalog {
       // Impossible names are not asked for: the storage would refuse them, and the others with
       // them.
       const tables = [...new Set(callers.flatMap((caller) => caller.tables))].filter(canBeStored);
+      const { drops } = this.#heard; // Before the read is sent.
       const definitions = await readDefinitions(this.#store, tables);
-      const seen = new Map(tables.map((table, i) => [table, this.note(table, definitions[i])]));
+      const seen = new Map(
+        tables.map((table, i) => [table, this.note(table, definitions[i], drops)]),
+      );
       for (const caller of callers) caller.resolve(caller.tables.map((table) => seen.get(table)));
     } catch (error) {
       for (const { reject } of callers) reject(error);

@@ -1,25 +1,24 @@
 /** The claims about commits to tables that are dropped meanwhile (P54). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PercolatorError } from '../base/index.ts';
-import { type Call, cell } from '../testing/index.ts';
-import { readsDefinitions, Scene } from '../testing/table-scene.ts';
+import { cell } from '../testing/index.ts';
+import { type Held, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+import type { CellAddress } from '../transaction/index.ts';
 
 const X = cell('t/x');
 const U = cell('u/x');
 
 describe('P54: a commit is confirmed with its tables when all its locks are held', () => {
-  test('a table dropped before that fails it, and leaves nothing', async () => {
+  test('a drop that was announced before fails it, and leaves nothing', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     for (const primary of [X, U]) {
       await scene.set(b, 'old', X, U);
-      const held = scene.hold(b, readsDefinitions);
-      const writing = scene.write(b, 'new', primary, primary === X ? U : X);
-      await scene.run(held.reached);
+      const { held, writing } = await locked(scene, b, primary, primary === X ? U : X);
       const dropping = a.percolator.dropTable('t');
       await scene.untilState('t', 'dropping');
+      await scene.clock.advance(1); // The drop is announced, and waits for the locks.
       held.release();
       await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
       await scene.run(dropping);
@@ -29,17 +28,32 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a table dropped and created again before that makes the transaction run again', async () => {
+  test('a drop that is announced after waits for it', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X, U);
-    const held = scene.pauseAt(b, readsDefinitions);
+    const committing = scene.hold(b, (call) => call.kind === 'mutation' && call.table === 'u');
     const writing = scene.write(b, 'new', X, U);
-    await scene.run(held.reached);
+    await scene.run(committing.reached); // X is locked, and U is not.
+    committing.release();
+    await scene.run(writing);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'new');
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a table dropped and created again before makes the transaction run again', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(b, 'old', X, U);
+    const { held, writing } = await locked(scene, b, X, U);
+    const silent = scene.pauseAt(b, () => true);
     await scene.drop(a, 't'); // The dropper presumes the writer dead.
     await scene.create(a, 't');
     assert.equal(await scene.get(a, U), 'old');
+    silent.release();
     held.release();
     await scene.run(writing);
     assert.equal(await scene.get(a, X), 'new');
@@ -54,64 +68,98 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     await scene.create(a, 'u');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
     await scene.set(b, 'old', X, U);
-    const held = scene.hold(b, readsDefinitions);
+    let held: Held | undefined;
     const writing = b.percolator.transact(async (transaction) => {
       transaction.set(U, 'new');
       transaction.notifyWeakly(X);
+      held ??= scene.holdNext(b, 'timestamp');
     });
-    await scene.run(held.reached);
+    await scene.clock.advance(1);
     await scene.drop(a, 't');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
-    held.release();
+    held?.release();
     await scene.run(writing);
     assert.deepEqual(await scene.observe(a, 't'), ['x']);
   });
 
-  test('a commit that gets no timestamp leaves the read in flight, and closing waits for it', async () => {
+  test('the process that continues a drop announces it: the one that began it may have died', async () => {
     const scene = new Scene();
-    const [a] = await scene.processes('a');
-    await scene.create(a, 't');
-    await scene.set(a, 'old', X);
-    const held = scene.hold(a, readsDefinitions);
-    const transaction = await scene.run(a.percolator.begin());
-    transaction.set(X, 'new');
-    a.before.timestamp = () => {
-      a.before.timestamp = undefined;
-      throw new PercolatorError('STALE_SNAPSHOT', 'the horizon has passed the snapshot');
+    const [a, b, c] = await scene.processes('a', 'b', 'c');
+    await scene.create(a, 't', 'u');
+    await scene.set(b, 'old', X, U);
+    a.store.afterCall = (call) => {
+      if (call.kind === 'mutation' && call.table === 'percolator-tables') scene.kill(a);
     };
-    await assert.rejects(scene.run(transaction.commit()), { code: 'STALE_SNAPSHOT' });
-    let isClosed = false;
-    const closing = a.percolator.close().then(() => {
-      isClosed = true;
-    });
-    await scene.clock.advance(1_000);
-    assert.equal(isClosed, false, 'the read has no answer yet');
+    a.percolator.dropTable('t').catch(() => {});
+    await scene.untilState('t', 'dropping');
+    const { held, writing } = await locked(scene, b, U, X);
+    const dropping = c.percolator.dropTable('t');
+    await scene.clock.advance(1);
     held.release();
-    await scene.run(closing);
-  });
-
-  test('commits at the same time share the read, and none is answered by a read that began before', async () => {
-    const scene = new Scene();
-    const [a] = await scene.processes('a');
-    await scene.create(a, 't');
-    await scene.set(a, 'old', X);
-    const before = a.store.trace.filter(readsDefinitions).length;
-    const rows = Array.from({ length: 16 }, (_, i) => cell(`t/${i}`));
-    const held = scene.hold(a, readsDefinitions);
-    const writing = Promise.all(rows.map((one) => scene.write(a, 'new', one)));
-    await scene.run(held.reached);
-    await scene.clock.advance(1); // All of them hold their locks, and wait.
-    held.release();
-    await scene.run(writing);
-    assert.equal(a.store.trace.filter(readsDefinitions).length - before, 2);
-    for (const one of rows) assertConfirmedAfterLocked(a.store.trace, one.row);
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
+    await scene.run(dropping);
+    assert.equal(await scene.get(c, U), 'old');
   });
 });
 
-/** Between the lock of the row and its commit, a read of the definitions was sent. */
-function assertConfirmedAfterLocked(trace: readonly Call[], row: string): void {
-  const isOf = (call: Call): boolean => call.kind === 'mutation' && call.row === row;
-  const locked = trace.findIndex(isOf);
-  const committed = trace.findIndex((call, i) => i > locked && isOf(call));
-  assert.ok(trace.slice(locked, committed).some(readsDefinitions), row);
+describe('P54: a definition counts as read when the read was sent, not when it was answered', () => {
+  test('so a drop in between makes the commit read it again', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(b, 'old', U);
+    const slow = Promise.withResolvers<void>();
+    b.store.afterCall = async (call) => {
+      if (readsDefinitions(call)) await slow.promise;
+    };
+    const writing = scene.write(b, 'new', U, X); // Has read that table t is there.
+    await scene.clock.advance(1);
+    const atTheLastStep = scene.holdNext(a, 'dropTable');
+    const dropping = a.percolator.dropTable('t');
+    await scene.run(atTheLastStep.reached); // No lock was left, and the tables are still there.
+    assert.equal(await scene.get(b, U), 'old'); // With its timestamp, it hears of the drop.
+    slow.resolve();
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
+    atTheLastStep.release();
+    await scene.run(dropping);
+    assert.equal(await scene.get(b, U), 'old');
+    assert.deepEqual(await scene.findings(), []);
+  });
+});
+
+describe('what confirming costs', () => {
+  test('nothing until a table is dropped; then reads that commits at the same time share', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(b, 'old', X);
+    const writeMany = async (): Promise<number> => {
+      const before = b.store.trace.filter(readsDefinitions).length;
+      const rows = Array.from({ length: 16 }, (_, i) => cell(`t/${i}`));
+      await scene.run(Promise.all(rows.map((one) => scene.write(b, 'new', one))));
+      return b.store.trace.filter(readsDefinitions).length - before;
+    };
+    assert.equal(await writeMany(), 0);
+    await scene.drop(a, 'u');
+    assert.equal(await writeMany(), 2, 'for the first, and for all that came meanwhile');
+    assert.equal(await writeMany(), 0);
+  });
+});
+
+/** A transaction that holds all its locks and waits before it asks for its commit timestamp. */
+async function locked(
+  scene: Scene,
+  process: Process,
+  ...cells: readonly CellAddress[]
+): Promise<{ readonly held: Held; readonly writing: Promise<void> }> {
+  let held: Held | undefined;
+  const writing = process.percolator.transact(async (transaction) => {
+    for (const one of cells) transaction.set(one, 'new');
+    held ??= scene.holdNext(process, 'timestamp');
+  });
+  writing.catch(() => {}); // The test awaits it later.
+  await scene.clock.advance(1);
+  assert.ok(held !== undefined);
+  await scene.run(held.reached);
+  return { held, writing };
 }

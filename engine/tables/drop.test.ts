@@ -40,7 +40,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     const transaction = await scene.run(b.percolator.begin());
     transaction.set(X, 'new');
     transaction.set(U, 'new');
-    const held = scene.holdNext(b, 'timestamp'); // Its lock beats meanwhile.
+    const held = scene.hold(b, isCommitOf('t')); // Its lock beats meanwhile.
     const writing = transaction.commit();
     await scene.run(held.reached);
     await assert.rejects(scene.drop(a, 't'), { code: 'LOCKED', message: /drop the table again/ });

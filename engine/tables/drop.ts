@@ -1,28 +1,31 @@
 /**
  * Dropping a table, while it may be in use.
  *
- *     there ─▶ dropping      1. from now on no commit is confirmed for the table (P54)
- *           ─▶ settled       2. all locks in it, or with their primary in it, are resolved
- *           ─▶ gone          3. companion and table are dropped
+ *     there ─▶ dropping      1. no process that reads the definition from now on commits to it
+ *                            2. the drop is announced: commits read the definition again (P54)
+ *           ─▶ settled       3. all locks in it, or with their primary in it, are resolved
+ *           ─▶ gone          4. companion and table are dropped
  *
- * Why 2? A transaction's fate is recorded at its primary. Once the primary is gone, a lock in
+ * Why 3? A transaction's fate is recorded at its primary. Once the primary is gone, a lock in
  * another table that points to it can no longer be recognized as a committed transaction's. And a
  * writer that was confirmed a moment ago, and commits after the table was created again, would have
  * committed a write that is not there.
  *
- * Why is 2 complete? A transaction commits only after it has read, with all its locks in place,
- * that its tables exist. If that read came before 1, so did its locks, and the scan, which begins
- * after 1, meets those that are left. If it came after 1, the transaction fails. So after 2 every
- * transaction that had a cell of the table and could commit has ended, and none of its locks is
- * left in any table. Locks that appear later belong to transactions that will not commit, and the
- * table of their primary no longer exists: that is enough to roll them back (P55).
+ * Why is 3 complete? With all its locks in place, a transaction asks for its commit timestamp, and
+ * with it comes the count of drops. If it was asked for before 2, the locks were there before the
+ * scan, which meets those that are left. If after 2, the count is larger than any that a process
+ * had heard of before 1, and only a definition that was read before 1 calls the table existing. So
+ * the process reads the definition again, and the transaction fails. After 3 every transaction that
+ * had a cell of the table and could commit has ended, and none of its locks is left in any table.
+ * Locks that appear later belong to transactions that will not commit, and the table of their
+ * primary no longer exists: that is enough to roll them back (P55).
  *
  * The scan waits for locks whose owners live: they commit, or find the table dropped and roll back.
  * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
  * `dropping`.
  *
  * What if the process dies? Every step may be repeated, and two processes may do the same step at
- * the same time. Names belong to one incarnation, so a process that is an hour late finds nothing
+ * the same time. A process that finds 1 done does 2 itself: the one that did 1 may have died. Names belong to one incarnation, so a process that is an hour late finds nothing
  * to drop. The next `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
@@ -105,6 +108,7 @@ export async function finishDrop(
 ): Promise<void> {
   const stored = storedName(table, definition.incarnation);
   if (definition.state === 'dropping') {
+    await administration.context.oracle.announceDrop();
     await settle(administration, stored);
     await stepOf(administration, table, definition, as('settled', definition));
     return; // The caller reads again: another process may be further.
@@ -119,7 +123,7 @@ export async function dropLeftovers(store: Bigtable, stored: string): Promise<vo
   await store.dropTable(stored);
 }
 
-/** Step 2. */
+/** Step 3. */
 async function settle({ context, store }: Administration, dropped: string): Promise<void> {
   // Where another program deleted the stored table, no outcome is left to look up.
   if (!(await store.listTables()).includes(dropped)) return;

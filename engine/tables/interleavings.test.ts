@@ -12,7 +12,7 @@ import { describe, test } from 'node:test';
 import { createRandom, isRetryable, PercolatorError, type Random } from '../base/index.ts';
 import { answersTo } from '../bigtable/answers.ts';
 import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
-import { batchTimestamps, openAllocator } from '../oracle/index.ts';
+import { batchTimestamps, openAllocator, withNext } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
 import { readDefinition } from './definition.ts';
@@ -148,19 +148,12 @@ class Run {
     const timestamps = batchTimestamps(await openAllocator(this.#store));
     return openPercolator({
       store,
-      oracle: {
-        get horizon() {
-          return timestamps.horizon;
-        },
-        readHorizon: () => timestamps.readHorizon(),
-        raiseHorizon: (horizon) => timestamps.raiseHorizon(horizon),
-        next: async () => {
-          await this.#delay(random);
-          const next = await timestamps.next();
-          await this.#delay(random);
-          return next;
-        },
-      },
+      oracle: withNext(timestamps, async () => {
+        await this.#delay(random);
+        const next = await timestamps.next();
+        await this.#delay(random);
+        return next;
+      }),
       clock: this.clock,
       random: random.fork('chance'),
       liveness: { self: name, isDead: () => false },

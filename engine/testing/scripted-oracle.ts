@@ -17,6 +17,8 @@ export class ScriptedOracle implements TimestampOracle {
   /** Horizon of the garbage collection;
    * here the persisted horizon and the known one are the same. */
   horizon: Timestamp = 0;
+  /** How many drops were announced. */
+  drops = 0;
   /** Awaited before the horizon is read, or raised. */
   beforeHorizon: (() => Promise<void> | void) | undefined;
   #last: Timestamp;
@@ -50,5 +52,10 @@ export class ScriptedOracle implements TimestampOracle {
     await this.beforeHorizon?.();
     this.horizon = Math.max(this.horizon, horizon);
     return this.horizon;
+  }
+
+  async announceDrop(): Promise<number> {
+    this.drops += 1;
+    return this.drops;
   }
 }

@@ -3,9 +3,9 @@
  * and drop tables in use, step by step.
  */
 import { assert, createRandom, type Random } from '../base/index.ts';
-import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
+import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { fsck } from '../fsck.ts';
-import { batchTimestamps, openAllocator, type TimestampOracle } from '../oracle/index.ts';
+import { batchTimestamps, openAllocator, type TimestampOracle, withNext } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { type Call, createMemoryBigtable, FaultyBigtable, VirtualClock } from './index.ts';
 import {
@@ -243,15 +243,8 @@ function gated(store: Bigtable, before: Before): Bigtable {
 }
 
 function gatedOracle(oracle: TimestampOracle, before: Before): TimestampOracle {
-  return {
-    get horizon() {
-      return oracle.horizon;
-    },
-    readHorizon: () => oracle.readHorizon(),
-    raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
-    next: async (): Promise<Timestamp> => {
-      await before.timestamp?.();
-      return oracle.next();
-    },
-  };
+  return withNext(oracle, async () => {
+    await before.timestamp?.();
+    return oracle.next();
+  });
 }

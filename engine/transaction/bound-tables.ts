@@ -5,7 +5,8 @@
  *                                   └ after: STALE_SNAPSHOT
  *     read ──▶ the storage has no such table ──▶ look ──▶ gone: TABLE_NOT_FOUND
  *                                                     └─▶ another, not newer than S: bound to it
- *     commit, with all locks held ──▶ look ──▶ still the locked ones, or it fails (P54)
+ *     commit, with all locks held ──▶ a drop since we looked? ──▶ no: still the locked ones
+ *                                                             └─▶ look, and fail if not (P54)
  *
  * What this process knows may be out of date and need not be right: reads of an incarnation that is
  * gone fail, and a commit checks. Can one transaction read two incarnations of a table? No: the
@@ -77,20 +78,24 @@ export class BoundTables {
   }
 
   /**
-   * Checks whether the incarnations that the transaction writes still exist; undefined without a
-   * catalog. To be called when all locks are held (P54).
+   * Checks whether the incarnations that the transaction writes still exist; undefined if they
+   * certainly do. To be called when all locks are held and the commit timestamp has come with the
+   * count of drops (P54).
    * @throws TABLE_NOT_FOUND if one was dropped, STALE_SNAPSHOT if it was also created again
    */
   confirm(cells: readonly { readonly table: string }[]): Promise<void> | undefined {
-    return this.#catalog === undefined ? undefined : this.#confirm(this.#catalog, cells);
+    const catalog = this.#catalog;
+    if (catalog === undefined) return undefined;
+    const isCertain = cells.every(({ table }) => this.#isCertain(catalog, table));
+    return isCertain ? undefined : this.#confirm(catalog, cells);
   }
 
   /** The error to report: if the storage has no such table,
    * tells whether there is a new one by now. */
   async explain(error: unknown): Promise<unknown> {
-    if (!isTableNotFound(error)) return error;
+    if (!isTableNotFound(error) || this.#catalog === undefined) return error;
     try {
-      await this.confirm([...this.#bound.values()]);
+      await this.#confirm(this.#catalog, [...this.#bound.values()]);
       return error;
     } catch (better) {
       return better;
@@ -142,6 +147,10 @@ export class BoundTables {
     }
     this.#bound.set(table, incarnation);
     return incarnation;
+  }
+
+  #isCertain(catalog: TableCatalog, table: string): boolean {
+    return catalog.isCurrent(table) && catalog.known(table)?.stored === this.#storedName(table);
   }
 
   async #confirm(

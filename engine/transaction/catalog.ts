@@ -28,6 +28,11 @@ export interface TableCatalog {
   /** The newest incarnation that this process has learned of; there may be a newer one. */
   known(table: string): Incarnation | undefined;
   /**
+   * Whether no drop of any table has been announced, as far as this process has heard, since it
+   * asked the storage for what `known` returns (P54). Costs nothing.
+   */
+  isCurrent(table: string): boolean;
+  /**
    * Reads from the storage, after this call, the existing incarnation of each table; undefined
    * where there is none, or where it is being created or dropped. Concurrent calls share a read.
    */

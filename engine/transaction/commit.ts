@@ -9,10 +9,11 @@
  *            │ lock gone: we were rolled back
  *            └ answer lost: look until it is known, never clean up meanwhile (P11)
  *
- * While the commit timestamp is asked for, the definitions of the tables are read: a table that was
- * dropped since it was locked, or dropped and created again, must not be committed to (P54).
+ * With the commit timestamp comes the count of drops. If it has moved since the definitions of our
+ * tables were read, they are read again: a table that was dropped since it was locked, or dropped
+ * and created again, must not be committed to (P54).
  *
- * With the commit timestamp comes the horizon of the garbage collection (P31). If it is above our
+ * With it also comes the horizon of the garbage collection (P31). If it is above our
  * start timestamp, we are rolled back: write records and markers that should have stopped our
  * prewrites may have been collected. The order makes this complete: whatever was collected before
  * our locks were there had been given up, in the persisted horizon, before that; and the timestamp
@@ -123,7 +124,6 @@ async function prewrite(
   const { startTimestamp, rows, strong, weak } = plan;
   const sent: RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
-  let asked: readonly Promise<unknown>[] = [];
   try {
     for (const next of [rows.slice(0, 1), rows.slice(1)]) {
       if (next.length === 0) continue;
@@ -132,25 +132,18 @@ async function prewrite(
       refuseConflicts(context, conflicts);
     }
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    const timestamp = nextTimestamp(context, startTimestamp);
-    const confirmed = tables.confirm([...written, ...weak]);
-    asked = confirmed === undefined ? [timestamp] : [timestamp, confirmed];
-    const [commitTimestamp] = await Promise.all([timestamp, confirmed]);
+    const commitTimestamp = await nextTimestamp(context, startTimestamp);
+    const confirming = tables.confirm([...written, ...weak]);
+    if (confirming !== undefined) await confirming;
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
     const marks = notificationMutations(strong, weak, commitTimestamp);
     if (marks.length > 0) await notify(context, marks);
     return { ...plan, commitTimestamp, marks };
   } catch (error) {
-    // Only one of them may have failed: a database that is closed waits for the other.
-    if (asked.length > 0) inBackground(context, allEnded(asked));
     await rollBackQuietly(context, sent, startTimestamp);
     await cleanUpAfter(context, conflicts);
     throw error;
   }
-}
-
-async function allEnded(asked: readonly unknown[]): Promise<void> {
-  await Promise.allSettled(asked);
 }
 
 /** @throws WRITE_CONFLICT, ROLLED_BACK */

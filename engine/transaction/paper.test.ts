@@ -334,10 +334,11 @@ describe('section 2.3, timestamps', () => {
       allocate: async (count) => {
         sizes.push(count);
         last += count;
-        return { first: last - count + 1, horizon: 0 };
+        return { first: last - count + 1, horizon: 0, drops: 0 };
       },
       readHorizon: async () => 0,
       raiseHorizon: async () => 0,
+      announceDrop: async () => 0,
     });
     await Promise.all(Array.from({ length: 1_000 }, () => oracle.next()));
     assert.deepEqual(sizes, [1_000]);

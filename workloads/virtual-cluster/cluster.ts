@@ -45,6 +45,7 @@ import {
   type RangeLocks,
   type TimestampOracle,
 } from '#engine';
+import { withNext } from '../../engine/oracle/index.ts';
 import type { Calibration } from './calibration/calibration.ts';
 import { ClientStore } from './client-store.ts';
 import { Costs } from './costs.ts';
@@ -226,19 +227,12 @@ export class Cluster {
   #watched(oracle: TimestampOracle): TimestampOracle {
     const watch = this.watchTimestamp;
     if (watch === undefined) return oracle;
-    return {
-      get horizon() {
-        return oracle.horizon;
-      },
-      next: async () => {
-        const askedUs = this.loop.nowUs;
-        const timestamp = await oracle.next();
-        watch(timestamp, askedUs);
-        return timestamp;
-      },
-      readHorizon: () => oracle.readHorizon(),
-      raiseHorizon: (wanted) => oracle.raiseHorizon(wanted),
-    };
+    return withNext(oracle, async () => {
+      const askedUs = this.loop.nowUs;
+      const timestamp = await oracle.next();
+      watch(timestamp, askedUs);
+      return timestamp;
+    });
   }
 
   /** The lock service knows of a death as soon as the cluster does. */

@@ -62,6 +62,7 @@ export class OracleService {
       },
       readHorizon: () => this.#ask(caller, 0, (source) => source.readHorizon()),
       raiseHorizon: (wanted) => this.#ask(caller, 0, (source) => source.raiseHorizon(wanted)),
+      announceDrop: () => this.#ask(caller, 0, (source) => source.announceDrop()),
     });
   }
 

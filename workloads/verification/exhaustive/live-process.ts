@@ -90,6 +90,8 @@ export class LiveProcess {
           next: async () => (await send({ kind: 'timestamp' })) as Timestamp,
           readHorizon: async () => 0,
           raiseHorizon: async () => 0,
+          drops: 0,
+          announceDrop: async () => 0,
         },
         clock: sleepless(),
         random: NO_LUCK,

@@ -49,10 +49,54 @@ export const DROPPING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'const confirmed = tables.confirm([...written, ...weak]);',
-        'const confirmed = written.length < 0 ? tables.confirm(weak) : undefined;',
+        'const confirming = tables.confirm([...written, ...weak]);',
+        'const confirming = written.length < 0 ? tables.confirm(weak) : undefined;',
       ),
     ],
+  },
+  {
+    rule: 'P54',
+    name: 'drop-not-announced',
+    mistake: 'A drop is recorded in the definition only, which processes believe to know.',
+    changes: [
+      change('tables/drop.ts', '    await administration.context.oracle.announceDrop();\n', ''),
+    ],
+    knobs: { drops: true },
+    load: dropsInUse,
+  },
+  {
+    rule: 'P54',
+    name: 'drop-announced-too-early',
+    mistake: 'A drop is announced before it is recorded in the definition.',
+    changes: [
+      change('tables/drop.ts', '    await administration.context.oracle.announceDrop();\n', ''),
+      change(
+        'tables/drop.ts',
+        "        await stepOf(administration, table, definition, as('dropping', definition));\n",
+        "        await administration.context.oracle.announceDrop();\n        await stepOf(administration, table, definition, as('dropping', definition));\n",
+      ),
+    ],
+    knobs: { drops: true },
+    load: dropsInUse,
+  },
+  {
+    rule: 'P54',
+    name: 'definition-as-of-its-answer',
+    mistake: 'A definition counts as read when the answer came, not when the read was sent.',
+    changes: [
+      change(
+        'tables/catalog.ts',
+        '      const { drops } = this.#heard; // Before the read is sent.\n',
+        '',
+      ),
+      change(
+        'tables/catalog.ts',
+        '      const seen = new Map(\n',
+        '      const { drops } = this.#heard;\n      const seen = new Map(\n',
+      ),
+    ],
+    knobs: { drops: true, messages: { slow: 0.1 } },
+    load: confirmationsDuringDrops,
   },
   {
     rule: 'P54',

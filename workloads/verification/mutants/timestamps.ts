@@ -1,4 +1,5 @@
 /** Mistakes in handing out timestamps: P35 to P38, and P23. */
+import { dropsInUse } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 /** Without this assertion the judges must notice the mistake themselves. */
@@ -17,8 +18,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        '      const { range, horizon } = await this.#readRow();\n',
-        '      const { range, horizon } = this.#remembered ?? (await this.#readRow());\n      if (this.#remembered === undefined && range.owner === this.#owner) this.#remembered = { range, horizon };\n      else if (this.#next + count > range.limit) this.#remembered = undefined;\n',
+        '      const { range, horizon, drops } = await this.#readRow();\n',
+        '      const row = this.#remembered ?? (await this.#readRow());\n      const { range, horizon, drops } = row;\n      if (this.#remembered === undefined && range.owner === this.#owner) this.#remembered = row;\n      else if (this.#next + count > range.limit) this.#remembered = undefined;\n',
       ),
       change(
         'oracle/allocator.ts',
@@ -36,8 +37,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        '      const first = await this.#takeRange(range, count);\n      if (first !== undefined) return { first, horizon };\n',
-        '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon };\n',
+        '      const first = await this.#takeRange(range, count);\n      if (first !== undefined) return { first, horizon, drops };\n',
+        '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon, drops };\n',
       ),
       UNCHECKED,
     ],
@@ -62,8 +63,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        '      if (first !== undefined) return { first, horizon };\n',
-        '      void [first, horizon];\n',
+        '      if (first !== undefined) return { first, horizon, drops };\n',
+        '      void [first, horizon, drops];\n',
       ),
     ],
   },
@@ -74,8 +75,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        'this.#next += count;\n          return { first: this.#next - count, horizon };',
-        'this.#next += count - 1;\n          return { first: this.#next - count + 1, horizon };',
+        'this.#next += count;\n          return { first: this.#next - count, horizon, drops };',
+        'this.#next += count - 1;\n          return { first: this.#next - count + 1, horizon, drops };',
       ),
       UNCHECKED,
     ],
@@ -126,6 +127,14 @@ export const TIMESTAMPS: readonly Mutant[] = [
     name: 'horizon-forgotten-at-take-over',
     mistake: 'An oracle that takes over the lease does not read how far collectors have got.',
     changes: [change('oracle/leased-allocator.ts', '      this.#horizon = row.horizon;\n', '')],
+  },
+  {
+    rule: 'P54',
+    name: 'drops-forgotten-at-take-over',
+    mistake: 'An oracle that takes over the lease does not read how many drops were announced.',
+    changes: [change('oracle/leased-allocator.ts', '      this.#drops = row.drops;\n', '')],
+    knobs: { drops: true, oracleProcesses: true, leasedOracles: true },
+    load: dropsInUse,
   },
   {
     rule: 'P10',

@@ -73,6 +73,8 @@ export class OracleService {
         this.#ask(client, `to raise the horizon to ${horizon}`, (source) =>
           source.raiseHorizon(horizon),
         ),
+      announceDrop: () =>
+        this.#ask(client, 'to announce a drop', (source) => source.announceDrop()),
     };
   }
 

@@ -4,7 +4,7 @@
  */
 import { isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import type { TimestampOracle } from '../../../engine/oracle/index.ts';
+import { type TimestampOracle, withNext } from '../../../engine/oracle/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import type { Transaction } from '../../../engine/transaction/index.ts';
 import { hasCode, isInDoubt } from './machine.ts';
@@ -57,22 +57,15 @@ export class Transactions {
   /** Notes when each timestamp was asked for. */
   timed(oracle: TimestampOracle): TimestampOracle {
     const { timeline } = this.#run.world;
-    return {
-      get horizon() {
-        return oracle.horizon;
-      },
-      readHorizon: () => oracle.readHorizon(),
-      raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
-      // Not `async`: timestamps of one answer must be heard in one turn, as without this wrapper.
-      next: () => {
-        const askedAt = timeline.ticks;
-        return oracle.next().then((timestamp) => {
-          this.#askedAt.set(timestamp, askedAt);
-          this.#given.push({ timestamp, atMs: timeline.nowMs });
-          return timestamp;
-        });
-      },
-    };
+    // Not `async`: timestamps of one answer must be heard in one turn, as without this wrapper.
+    return withNext(oracle, () => {
+      const askedAt = timeline.ticks;
+      return oracle.next().then((timestamp) => {
+        this.#askedAt.set(timestamp, askedAt);
+        this.#given.push({ timestamp, atMs: timeline.nowMs });
+        return timestamp;
+      });
+    });
   }
 
   record(startTimestamp: Timestamp): Recording {

@@ -1,0 +1,18 @@
+import type { Timestamp } from '../bigtable/index.ts';
+import type { TimestampOracle } from './oracle.ts';
+
+/** The oracle with another `next`, which watches or delays the calls. */
+export function withNext(oracle: TimestampOracle, next: () => Promise<Timestamp>): TimestampOracle {
+  return {
+    next,
+    get horizon() {
+      return oracle.horizon;
+    },
+    readHorizon: () => oracle.readHorizon(),
+    raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+    get drops() {
+      return oracle.drops;
+    },
+    announceDrop: () => oracle.announceDrop(),
+  };
+}

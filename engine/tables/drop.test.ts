@@ -40,14 +40,14 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     const transaction = await scene.run(b.percolator.begin());
     transaction.set(X, 'new');
     transaction.set(U, 'new');
-    const held = scene.hold(b, isCommitOf('t')); // Its lock beats meanwhile.
+    const held = scene.holdNext(b, 'timestamp'); // Its lock beats meanwhile.
     const writing = transaction.commit();
     await scene.run(held.reached);
     await assert.rejects(scene.drop(a, 't'), { code: 'LOCKED', message: /drop the table again/ });
     held.release();
-    await scene.run(writing);
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
     await scene.drop(a, 't');
-    assert.equal(await scene.get(a, U), 'new');
+    assert.equal(await scene.get(a, U), undefined);
   });
 
   test('a writer that died after its commit point is rolled forward in all tables', async () => {

@@ -54,8 +54,8 @@ export const COMMITTING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'const timestamp = nextTimestamp(context, startTimestamp);',
-        'const timestamp = early;',
+        'const commitTimestamp = await nextTimestamp(context, startTimestamp);',
+        'const commitTimestamp = await early;',
       ),
     ],
   },

@@ -96,6 +96,8 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['kills', of(({ faults: { kills } }) => kills)],
       ['kills of services', of(({ faults: { serviceKills } }) => serviceKills)],
       ['kills of the owner of the store', of(({ faults: { ownerKills } }) => ownerKills)],
+      ['milliseconds until the next owner served, median', medianOf(takeovers(rounds))],
+      ['the longest of them', takeovers(rounds).at(-1) ?? null],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
       ['bytes not synced at a power cut', of(({ cut }) => cut?.bytesAtRisk ?? 0)],
@@ -109,6 +111,17 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['write skews, which are allowed', of(({ verdict }) => verdict.writeSkews)],
     ],
   };
+}
+
+/** In whole milliseconds, the shortest first. */
+function takeovers(rounds: readonly Round[]): readonly number[] {
+  const all = rounds.flatMap(({ faults: { takeoversMs } }) => takeoversMs.map(Math.round));
+  return all.toSorted((a, b) => a - b);
+}
+
+/** Null of fewer than 30, which say little. */
+function medianOf(sorted: readonly number[]): number | null {
+  return sorted.length < 30 ? null : (sorted[Math.floor(sorted.length / 2)] ?? null);
 }
 
 function roundTable(rounds: readonly Round[]): ResultTable {

@@ -7,6 +7,7 @@
 import { systemClock } from '#engine';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
 import type { Violation } from '../judges/index.ts';
+import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import {
   type End,
   Member,
@@ -41,6 +42,8 @@ export interface FaultCounts {
   /** Pauses that outlast leases and messages. */
   readonly longPauses: number;
   readonly restarts: number;
+  /** Milliseconds from each kill of an owner until another process served the store. */
+  readonly takeoversMs: readonly number[];
 }
 
 const PROGRAM = new URL('process.ts', import.meta.url);
@@ -68,6 +71,7 @@ export class Fleet implements AsyncDisposable {
   #pauses = 0;
   #longPauses = 0;
   #restarts = 0;
+  readonly #takeoversMs: number[] = [];
   #isOver = false;
 
   constructor(common: CommonProcessOptions, size: number) {
@@ -88,6 +92,7 @@ export class Fleet implements AsyncDisposable {
       pauses: this.#pauses,
       longPauses: this.#longPauses,
       restarts: this.#restarts,
+      takeoversMs: this.#takeoversMs,
     };
   }
 
@@ -120,10 +125,25 @@ export class Fleet implements AsyncDisposable {
       }
       if (fault.kind === 'pause') return this.#pause(life, fault);
       if (life.isService) this.#serviceKills++;
-      if (life === owner) this.#ownerKills++;
-      return this.#kill(life);
+      this.#kill(life);
+      if (life === owner) await this.#awaitTakeover(isLate);
+      return undefined;
     }
     return undefined;
+  }
+
+  /** No fault is made meanwhile, but a process may still be stopped from before. */
+  async #awaitTakeover(isLate: () => boolean): Promise<void> {
+    this.#ownerKills++;
+    const killedMs = monotonicMs();
+    while (!isLate() && !this.isHopeless) {
+      const next = await this.#owner();
+      if (next !== undefined) {
+        this.#takeoversMs.push(monotonicMs() - killedMs);
+        return;
+      }
+      await systemClock.sleep(LOOK_MS);
+    }
   }
 
   /** The process that owns the embedded store. */

@@ -34,11 +34,14 @@ function tableOf(out: string, name: string): ResultTable | undefined {
   return readRunRecord(out).findings?.tables.find((table) => table.name === name);
 }
 
-describe('the ladder', async () => {
-  const noPostgres = await whyNone();
-  const out = path.join(folder, 'ladder');
-  const systems = ['--store', 'embedded', '--paced', '--unpaced', '--rates', '2,6,20'];
-  const { exitCode, stdout, stderr } = await run([...systems, ...SMOKE, '--out', out]);
+const noPostgres = await whyNone();
+const ladderFolder = path.join(folder, 'ladder');
+const systems = ['--store', 'embedded', '--paced', '--unpaced', '--rates', '2,6,20'];
+const ladder = await run([...systems, ...SMOKE, '--out', ladderFolder]);
+
+describe('the ladder', () => {
+  const out = ladderFolder;
+  const { exitCode, stdout, stderr } = ladder;
   const names = [
     'Percolator, embedded',
     ...(noPostgres === false ? ['PostgreSQL, functions', 'PostgreSQL, frames'] : []),

@@ -13,9 +13,12 @@ const folder = temporaryFolder();
 
 const run = (...words: string[]) => runProgram(MAIN, words);
 
-describe('the smoke profile', async () => {
-  const out = path.join(folder, 'smoke');
-  const { exitCode, stdout, stderr } = await run('--profile', 'smoke', '--out', out);
+const smokeFolder = path.join(folder, 'smoke');
+const smoke = await run('--profile', 'smoke', '--out', smokeFolder);
+
+describe('the smoke profile', () => {
+  const out = smokeFolder;
+  const { exitCode, stdout, stderr } = smoke;
 
   test('succeeds, and prints a table and the path of the report', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);

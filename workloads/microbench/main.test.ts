@@ -19,6 +19,9 @@ async function run(
   return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
 }
 
+const smokeFolder = path.join(folder, 'smoke');
+const smoke = await run(['--profile', 'smoke', '--out', smokeFolder]);
+
 test('conditional mutations that share an RPC are measured off and on, where the store has them', async () => {
   const out = path.join(folder, 'conditional');
   const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only'];
@@ -38,9 +41,9 @@ test('conditional mutations that share an RPC are measured off and on, where the
   for (const [, , , off, on] of rows) assert.ok(Number(off) > 0 && Number(on) > 0);
 });
 
-describe('the smoke profile', async () => {
-  const out = path.join(folder, 'smoke');
-  const { exitCode, stdout, stderr } = await run(['--profile', 'smoke', '--out', out]);
+describe('the smoke profile', () => {
+  const out = smokeFolder;
+  const { exitCode, stdout, stderr } = smoke;
   const stores = stderr.includes('Not measured: emulator')
     ? ['embedded']
     : ['embedded', 'emulator'];

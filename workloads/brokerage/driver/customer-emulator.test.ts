@@ -58,8 +58,9 @@ async function emulate(
 
 const PACED: Load = { kind: 'paced', perSecond: 44.5, phase: 0 };
 
-describe('a paced run', async () => {
-  const scene = await emulate(PACED);
+const scene = await emulate(PACED);
+
+describe('a paced run', () => {
   const { records } = scene.emulated;
 
   test('begins a transaction at each scheduled moment', () => {

@@ -18,9 +18,12 @@ function start(...options: string[]): ReturnType<typeof execaNode<{ reject: fals
   return execaNode(MAIN, [...options, ...out], { reject: false });
 }
 
-describe('the smoke profile', async () => {
-  const out = path.join(folder, 'smoke');
-  const { exitCode, stdout, stderr } = await start('--profile', 'smoke', '--keep', '--out', out);
+const smokeFolder = path.join(folder, 'smoke');
+const smoke = await start('--profile', 'smoke', '--keep', '--out', smokeFolder);
+
+describe('the smoke profile', () => {
+  const out = smokeFolder;
+  const { exitCode, stdout, stderr } = smoke;
 
   test('passes, and says its seed in the plan, and what every workload did', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);

@@ -11,7 +11,8 @@
  * The program has a process group of its own: a ctrl-C at the terminal is ours to handle, and we
  * may still need it.
  */
-import { execa, type ResultPromise } from 'execa';
+import { createRequire } from 'node:module';
+import type * as Execa from 'execa';
 
 /**
  * Moves our pipe to descriptor 3, since a shell gives background commands nothing to read. The
@@ -27,7 +28,9 @@ const SCRIPT = `
   exec "$@" </dev/null 3<&-
 `;
 
-export type GuardedProcess = ResultPromise<typeof OPTIONS>;
+const require = createRequire(import.meta.url);
+
+export type GuardedProcess = Execa.ResultPromise<typeof OPTIONS>;
 
 const OPTIONS = {
   stdio: 'pipe',
@@ -39,6 +42,7 @@ const OPTIONS = {
 
 /** @param command the program and what it is given; its output goes to the file `log`, or to us */
 export function startGuarded(command: readonly string[], log = ''): GuardedProcess {
+  const { execa } = require('execa') as typeof Execa;
   return execa('sh', ['-c', SCRIPT, 'sh', log, ...command], OPTIONS);
 }
 

@@ -6,16 +6,9 @@
  * repeated here, because only the caller knows whether that is safe. An open connection keeps the
  * process alive.
  */
-import {
-  type ChannelOptions,
-  Client,
-  credentials,
-  Metadata,
-  type ServiceDefinition,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js';
+import type { ChannelOptions, Client, ServiceDefinition, ServiceError } from '@grpc/grpc-js';
 import { type Clock, PercolatorError } from '../base/index.ts';
+import { grpc } from './libraries.ts';
 import { methodOf } from './service.ts';
 
 export interface RpcClient {
@@ -51,7 +44,8 @@ export function connect(
   service: ServiceDefinition,
   { clock, keepaliveMs = KEEPALIVE_MS }: { readonly clock: Clock; readonly keepaliveMs?: number },
 ): RpcClient {
-  const channel = new Client(address, credentials.createInsecure(), {
+  const { Client: Channel, credentials, Metadata } = grpc();
+  const channel = new Channel(address, credentials.createInsecure(), {
     ...OPTIONS,
     'grpc.keepalive_time_ms': keepaliveMs,
     'grpc.keepalive_timeout_ms': keepaliveMs,
@@ -94,7 +88,7 @@ export function connect(
  * may run at that address tomorrow.
  */
 function errorOf(cause: ServiceError): PercolatorError {
-  const isRefused = cause.code === status.INVALID_ARGUMENT;
+  const isRefused = cause.code === grpc().status.INVALID_ARGUMENT;
   const code = isRefused ? 'INVALID_ARGUMENT' : 'STORE_UNAVAILABLE';
   return new PercolatorError(code, cause.details || cause.message, { cause });
 }

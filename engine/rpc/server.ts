@@ -5,15 +5,15 @@
  * private network. Thrown errors become a status: UNAVAILABLE if the call may succeed later or
  * elsewhere.
  */
-import {
-  type handleUnaryCall,
+import type {
+  handleUnaryCall,
   Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  status,
-  type UntypedServiceImplementation,
+  ServiceDefinition,
+  status as Status,
+  UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
+import { grpc } from './libraries.ts';
 
 export interface RpcServer extends AsyncDisposable {
   /** Host and port that clients connect to. */
@@ -36,7 +36,7 @@ export async function startServer(
   implementation: UntypedServiceImplementation,
   address: string = ADDRESS,
 ): Promise<RpcServer> {
-  const server = new Server();
+  const server = new (grpc().Server)();
   server.addService(service, implementation);
   const port = await bind(server, address);
   return {
@@ -60,7 +60,7 @@ export function unary<Request, Response>(
 
 function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (cause, port) => {
+    server.bindAsync(address, grpc().ServerCredentials.createInsecure(), (cause, port) => {
       if (cause === null) resolve(port);
       else {
         const message = `cannot serve at ${address}: ${cause.message}`;
@@ -70,7 +70,8 @@ function bind(server: Server, address: string): Promise<number> {
   });
 }
 
-function statusOf(error: unknown): status {
+function statusOf(error: unknown): Status {
+  const { status } = grpc();
   if (!(error instanceof PercolatorError)) return status.INTERNAL;
   if (MAY_SUCCEED_ELSEWHERE.has(error.code)) return status.UNAVAILABLE;
   return error.code === 'INVALID_ARGUMENT' ? status.INVALID_ARGUMENT : status.INTERNAL;

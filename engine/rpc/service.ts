@@ -5,12 +5,12 @@
  */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { assert } from '../base/index.ts';
+import { loader } from './libraries.ts';
 
 /** @param name with its package, as in `percolator.oracle.v1.TimestampOracle` */
 export function loadService(file: URL, name: string): ServiceDefinition {
-  const definitions = loadSync(fileURLToPath(file), { longs: Number, defaults: true });
+  const definitions = loader().loadSync(fileURLToPath(file), { longs: Number, defaults: true });
   const service = definitions[name];
   assert(service !== undefined, `${file.pathname} defines the service ${name}`);
   return service as unknown as ServiceDefinition;

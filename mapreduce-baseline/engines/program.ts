@@ -1,5 +1,4 @@
 /** Runs the program of an outside engine, with all the processes that it starts. */
-import { execa } from 'execa';
 import { MapReduceError } from '../errors.ts';
 
 interface ProgramOptions {
@@ -21,6 +20,7 @@ export async function runProgram(
   { env = {}, signal }: ProgramOptions,
 ): Promise<void> {
   signal?.throwIfAborted();
+  const { execa } = await import('execa');
   const running = execa(command, words, { detached: true, env, stdin: 'ignore', reject: false });
   const stop = (): void => killGroup(running.pid);
   signal?.addEventListener('abort', stop);

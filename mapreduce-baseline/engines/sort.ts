@@ -2,7 +2,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
 import type { Split } from '../input-splits.ts';
 import {
   type ChainEngine,
@@ -21,6 +20,7 @@ const NAME = 'sort';
 
 /** Why the pipeline cannot run here, as a sentence; undefined if it can. */
 export async function whyNoGnuSort(): Promise<string | undefined> {
+  const { execa } = await import('execa');
   const { stdout, failed } = await execa('sort', ['--version'], { reject: false });
   if (failed) return 'sort is not found on PATH, and the comparison needs GNU sort.';
   if (stdout.includes('GNU coreutils')) return undefined;

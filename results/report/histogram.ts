@@ -6,16 +6,24 @@
  * averaged; repeats are merged first.
  */
 import { readFileSync } from 'node:fs';
-import { HistogramLogReader, HistogramLogWriter, build, type Histogram } from 'hdr-histogram-js';
+import { createRequire } from 'node:module';
+import type * as Hdr from 'hdr-histogram-js';
 import type { Latency } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
 
-export type { Histogram };
+export type Histogram = Hdr.Histogram;
+
+const require = createRequire(import.meta.url);
+
+/** Loaded by the first histogram: many scripts make none. */
+function hdr(): typeof Hdr {
+  return require('hdr-histogram-js') as typeof Hdr;
+}
 
 /** An empty histogram: `recordValue` takes whole microseconds from 0 to years. */
 export function createLatencyHistogram(): Histogram {
-  return build({ numberOfSignificantValueDigits: 3 });
+  return hdr().build({ numberOfSignificantValueDigits: 3 });
 }
 
 /** One histogram with the values of all `histograms`, such as those of several repeats. */
@@ -47,7 +55,7 @@ export function percentileMs(histogram: Histogram, percentile: number): number {
 /** Writes one histogram as an interval log of one interval. */
 export function writeHistogram(file: string, histogram: Histogram, comment: string): void {
   let log = '';
-  const writer = new HistogramLogWriter((chunk) => {
+  const writer = new (hdr().HistogramLogWriter)((chunk) => {
     log += chunk;
   });
   writer.outputComment(`${comment}; values are microseconds`);
@@ -60,7 +68,7 @@ export function writeHistogram(file: string, histogram: Histogram, comment: stri
 /** Reads a file of `writeHistogram`. */
 export function readHistogram(file: string): Histogram {
   try {
-    const histogram = new HistogramLogReader(readFileSync(file, 'utf8')).nextIntervalHistogram();
+    const histogram = new (hdr().HistogramLogReader)(readFileSync(file, 'utf8')).nextIntervalHistogram();
     // A log without intervals yields null, and only some kinds of histogram can be merged.
     if (histogram === null || !('totalCount' in histogram)) throw new Error('it has no interval');
     return histogram;

@@ -5,8 +5,9 @@
  * The types below say what this client sends and what it looks at in answers. Whole numbers are
  * sent as numbers; all of ours stay below 2^53.
  */
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import protobuf from 'protobufjs';
+import type protobuf from 'protobufjs';
 
 export interface Codec<Message> {
   encode(message: Message): Uint8Array;
@@ -203,7 +204,7 @@ export interface Framed {
 }
 
 export function readerOf(bytes: Uint8Array): protobuf.Reader {
-  return protobuf.Reader.create(bytes);
+  return library().Reader.create(bytes);
 }
 
 /** A decoded int64, which protobufjs gives as a Long if that package is there. */
@@ -215,6 +216,12 @@ let loaded: protobuf.Root | undefined;
 
 function protocol(): protobuf.Root {
   const file = fileURLToPath(new URL('hbase.proto', import.meta.url));
-  loaded ??= new protobuf.Root().loadSync(file);
+  loaded ??= new (library().Root)().loadSync(file);
   return loaded;
+}
+
+const require = createRequire(import.meta.url);
+
+function library(): typeof protobuf {
+  return require('protobufjs') as typeof protobuf;
 }

@@ -1,17 +1,23 @@
 /** Draws a chart as a PNG without a browser: chart.js on a canvas from an npm package. */
-import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
-import { Chart as ChartJs, registerables } from 'chart.js';
+import { createRequire } from 'node:module';
+import type * as Canvas from '@napi-rs/canvas';
+import type * as ChartLibrary from 'chart.js';
 import type { Chart } from './chart.ts';
 import { chartConfiguration, legendItems, type ChartJsConfiguration } from './draw-chart.ts';
 import { fontFiles } from './fonts.ts';
 import { chartTheme, type Theme } from './theme.ts';
+
+/** The canvas and chart.js are loaded by the first picture: most scripts draw none. */
+const require = createRequire(import.meta.url);
 
 /** In CSS pixels; the file has twice as many each way, for sharp print and screens. */
 const SIZE = { width: 1000, height: 600 };
 
 /** @param subtitle where and when it was measured */
 export function drawPng(chart: Chart, subtitle: string): Buffer {
-  registerFonts();
+  const { createCanvas, GlobalFonts } = require('@napi-rs/canvas') as typeof Canvas;
+  const { Chart: ChartJs, registerables } = require('chart.js') as typeof ChartLibrary;
+  registerFonts(GlobalFonts);
   ChartJs.register(...registerables);
   const theme = chartTheme(false);
   const configuration = chartConfiguration(chart, theme, () => false);
@@ -69,7 +75,7 @@ function titles(chart: Chart, subtitle: string, theme: Theme): NonNullable<Plugi
  * A machine without fonts (a container, say) would draw no text at all, so the chart brings its own
  * font.
  */
-function registerFonts(): void {
-  if (GlobalFonts.has('Inter')) return;
-  for (const { bytes } of fontFiles()) GlobalFonts.register(Buffer.from(bytes), 'Inter');
+function registerFonts(fonts: typeof Canvas.GlobalFonts): void {
+  if (fonts.has('Inter')) return;
+  for (const { bytes } of fontFiles()) fonts.register(Buffer.from(bytes), 'Inter');
 }

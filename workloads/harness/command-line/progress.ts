@@ -11,7 +11,8 @@
  * A file or a pipe receives one line at the start and end of each phase, and between them at most
  * one every `QUIET_MS`. There are no control characters, so that a log stays readable.
  */
-import { SingleBar } from 'cli-progress';
+import { createRequire } from 'node:module';
+import type * as CliProgress from 'cli-progress';
 import { counted } from '#results';
 
 export interface Progress {
@@ -42,6 +43,9 @@ export function startProgress(options: ProgressOptions = {}): Progress {
  * longer looks stuck.
  */
 const QUIET_MS = 5000;
+
+/** A bar is loaded only where there is a terminal to draw it on. */
+const require = createRequire(import.meta.url);
 
 interface Phase {
   readonly name: string;
@@ -91,7 +95,7 @@ class Lines implements Progress {
 class Bar implements Progress {
   readonly #stream: NodeJS.WriteStream;
   #phase: Phase | null = null;
-  #bar: SingleBar | null = null;
+  #bar: CliProgress.SingleBar | null = null;
   /** Redraws the bar between reports, so that the elapsed time moves. */
   #ticker: NodeJS.Timeout | null = null;
 
@@ -104,6 +108,7 @@ class Bar implements Progress {
   phase(name: string, total: number, unit = ''): void {
     this.end();
     this.#phase = newPhase(name, total, unit);
+    const { SingleBar } = require('cli-progress') as typeof CliProgress;
     this.#bar = new SingleBar({
       stream: this.#stream,
       format: '{name}  {bar}  {status}',

@@ -1,5 +1,4 @@
 /** Spark: `spark-submit` on PATH, or a Python with pyspark. */
-import { execa } from 'execa';
 import { javaVersion } from '#engine';
 
 /** The command that runs a script of Spark's here, or a sentence that says what is missing. */
@@ -14,5 +13,6 @@ export async function findSpark(): Promise<readonly string[] | string> {
 }
 
 async function runs(program: string, words: readonly string[]): Promise<boolean> {
+  const { execa } = await import('execa');
   return !(await execa(program, words, { reject: false, stdin: 'ignore' })).failed;
 }

@@ -7,7 +7,8 @@
  * The other half is serve.ts. Whether an end was expected is for the starter to judge (crew.ts,
  * chaos/fleet.ts).
  */
-import { ExecaError, execaNode, type Message as ExecaMessage } from 'execa';
+import { createRequire } from 'node:module';
+import type * as Execa from 'execa';
 import { systemClock } from '#engine';
 
 /** The first message of every process; its value is the program's own. */
@@ -84,7 +85,7 @@ export class Member {
 
   /** Harmless if it has ended: a caller that waits for an answer also waits for the end. */
   send(message: unknown): void {
-    const sent = async (): Promise<void> => this.#child.sendMessage(message as ExecaMessage);
+    const sent = async (): Promise<void> => this.#child.sendMessage(message as Execa.Message);
     sent().catch(() => {});
   }
 
@@ -148,8 +149,15 @@ function isLeaving(message: unknown): message is LeavingMessage {
   return (message as { readonly kind?: unknown } | null)?.kind === 'leaving';
 }
 
+const require = createRequire(import.meta.url);
+
+/** Loaded by the first start: the processes themselves, which load this file too, start none. */
+function execa(): typeof Execa {
+  return require('execa') as typeof Execa;
+}
+
 function startProgram(program: URL, options: unknown) {
-  return execaNode(program, [JSON.stringify(options)], {
+  return execa().execaNode(program, [JSON.stringify(options)], {
     ipc: true,
     // Only the last lines are kept; `onMessage` receives the messages.
     buffer: false,
@@ -159,7 +167,7 @@ function startProgram(program: URL, options: unknown) {
 
 function wayOf(error: unknown): string {
   if (error === undefined) return 'ended as if it were done';
-  if (!(error instanceof ExecaError)) throw error; // Execa throws nothing else.
+  if (!(error instanceof execa().ExecaError)) throw error; // Execa throws nothing else.
   if (error.signal !== undefined) return `was ended by ${error.signal}`;
   if (error.exitCode !== undefined) return `ended with exit code ${error.exitCode}`;
   return `could not be started: ${error.originalMessage ?? error.shortMessage}`;

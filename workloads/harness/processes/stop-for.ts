@@ -1,5 +1,4 @@
 /** A process that stands still for a while. */
-import { execa } from 'execa';
 
 /**
  * Stops a process for a while, from a separate shell that outlives this program. If this program is
@@ -9,6 +8,7 @@ import { execa } from 'execa';
 export async function stopFor(pid: number, forMs: number): Promise<void> {
   const script = 'kill -STOP "$1"; sleep "$2"; kill -CONT "$1"';
   const seconds = String(forMs / 1_000);
+  const { execa } = await import('execa');
   await execa('sh', ['-c', script, 'stop', String(pid), seconds], {
     stdio: 'ignore',
     detached: true,

@@ -3,7 +3,6 @@
  * which Maven fetches once.
  */
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { PercolatorError } from '../../../base/index.ts';
 import {
   type Artifacts,
@@ -95,6 +94,7 @@ export function javaOf({ JAVA_HOME: home }: Environment): string {
 
 /** The major version; undefined if there is no Java. */
 export async function javaVersion(environment: Environment): Promise<number | undefined> {
+  const { execa } = await import('execa');
   const { failed, all } = await execa(javaOf(environment), ['-version'], {
     all: true,
     reject: false,

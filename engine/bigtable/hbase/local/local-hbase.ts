@@ -14,7 +14,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pid as ownPid } from 'node:process';
-import { execa } from 'execa';
 import { type Clock, PercolatorError, systemClock } from '../../../base/index.ts';
 import { type GuardedProcess, startGuarded, stopGuarded } from '../../guarded-process.ts';
 import { openHBase } from '../open-hbase.ts';
@@ -324,6 +323,7 @@ async function makeFolder(): Promise<string> {
 
 /** With its start, since numbers of processes are used again. */
 async function describeProcess(number: string): Promise<string> {
+  const { execa } = await import('execa');
   const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], { reject: false });
   return `${number} ${stdout.trim()}`;
 }

@@ -5,7 +5,6 @@
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { execa } from 'execa';
 import { PercolatorError } from '../../../base/index.ts';
 
 /** Environment variables, as of `process.env`. */
@@ -76,6 +75,7 @@ async function fetchInto(work: string, artifacts: Artifacts): Promise<string> {
   const [pom, fetched] = [join(work, 'pom.xml'), join(work, 'fetched')];
   await writeFile(pom, pomText(artifacts));
   const options = ['--batch-mode', '--quiet', '--file', pom, '-DincludeScope=runtime'];
+  const { execa } = await import('execa');
   const { failed, all } = await execa('mvn', [...options, GOAL, `-Dmdep.outputFile=${fetched}`], {
     all: true,
     reject: false,
@@ -88,6 +88,7 @@ async function fetchInto(work: string, artifacts: Artifacts): Promise<string> {
 }
 
 export async function hasMaven(): Promise<boolean> {
+  const { execa } = await import('execa');
   return !(await execa('mvn', ['--version'], { reject: false })).failed;
 }
 

@@ -1,0 +1,17 @@
+/**
+ * The libraries of gRPC, which the first server or client loads: that takes as long as all else of
+ * the engine, and most processes have neither.
+ */
+import { createRequire } from 'node:module';
+import type * as grpcJs from '@grpc/grpc-js';
+import type * as protoLoader from '@grpc/proto-loader';
+
+const require = createRequire(import.meta.url);
+
+export function grpc(): typeof grpcJs {
+  return require('@grpc/grpc-js') as typeof grpcJs;
+}
+
+export function loader(): typeof protoLoader {
+  return require('@grpc/proto-loader') as typeof protoLoader;
+}

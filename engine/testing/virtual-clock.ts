@@ -23,7 +23,7 @@ export class VirtualClock implements Clock {
   /** How far the wall clock is ahead of the monotonic clock. */
   #wallAheadMs = 0;
   /** In the order in which they wake. */
-  #sleepers: readonly Sleeper[] = [];
+  readonly #sleepers: Sleeper[] = [];
   /** Callers of `yield` that have not resumed; while there are any, something can still run. */
   #yielding = 0;
 
@@ -55,10 +55,16 @@ export class VirtualClock implements Clock {
     return new Promise((resolve) => {
       const { background = false } = options;
       const wakeMs = this.#nowMs + Math.max(0, ms);
-      const sleeper: Sleeper = { wakeMs, background, wake: resolve };
-      // The sort is stable: sleepers for the same time stay in order of arrival.
-      this.#sleepers = [...this.#sleepers, sleeper].toSorted((a, b) => a.wakeMs - b.wakeMs);
-      signal?.addEventListener('abort', () => this.#wake(sleeper), { once: true });
+      const abort = (): void => this.#wake(sleeper);
+      const wake = (): void => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      };
+      const sleeper: Sleeper = { wakeMs, background, wake };
+      // Sleepers for the same time stay in order of arrival.
+      const before = this.#sleepers.findLastIndex((other) => other.wakeMs <= wakeMs);
+      this.#sleepers.splice(before + 1, 0, sleeper);
+      signal?.addEventListener('abort', abort);
     });
   }
 
@@ -104,7 +110,8 @@ export class VirtualClock implements Clock {
   }
 
   #wake(sleeper: Sleeper): void {
-    this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+    const at = this.#sleepers.indexOf(sleeper);
+    if (at >= 0) this.#sleepers.splice(at, 1);
     sleeper.wake();
   }
 

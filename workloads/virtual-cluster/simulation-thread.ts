@@ -4,7 +4,7 @@ import { createSyntheticDocuments } from '../crawl-rate/documents/index.ts';
 import { simulateBrokerage } from './figure-9/brokerage.ts';
 import { measureCrawl } from './figure-7/crawl.ts';
 import { Repository } from './figure-7/repository.ts';
-import type { Simulation } from './simulations.ts';
+import type { CrawlSimulation, Performed, Simulation } from './simulations.ts';
 
 // Conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
@@ -12,9 +12,11 @@ Error.stackTraceLimit = 0;
 const simulation = workerData as Simulation;
 parentPort?.postMessage(
   simulation.kind === 'crawl'
-    ? await measureCrawl(
-        simulation.plan,
-        new Repository(createSyntheticDocuments(simulation.documents)),
-      )
-    : await simulateBrokerage(simulation.plan),
+    ? await crawl(simulation)
+    : ({ result: await simulateBrokerage(simulation.plan) } satisfies Performed),
 );
+
+async function crawl({ documents, clustered, plan }: CrawlSimulation): Promise<Performed> {
+  const repository = new Repository(createSyntheticDocuments(documents), clustered);
+  return { result: await measureCrawl(plan, repository), clustered: repository.clustered };
+}

@@ -6,10 +6,12 @@ import { Worker } from 'node:worker_threads';
 import type { SyntheticOptions } from '../crawl-rate/documents/index.ts';
 import type { BrokeragePlan, BrokerageResult } from './figure-9/brokerage.ts';
 import type { CrawlPlan, CrawlResult } from './figure-7/crawl.ts';
+import type { ClusteredKeys } from './figure-7/repository.ts';
 
 export interface CrawlSimulation {
   readonly kind: 'crawl';
   readonly documents: SyntheticOptions;
+  readonly clustered?: ClusteredKeys | undefined;
   readonly plan: CrawlPlan;
 }
 
@@ -24,6 +26,18 @@ export type Simulation = CrawlSimulation | BrokerageSimulation;
 export type ResultOf<S extends Simulation> = S extends CrawlSimulation
   ? CrawlResult
   : BrokerageResult;
+
+/** What a thread posts. */
+export interface Performed {
+  readonly result: CrawlResult | BrokerageResult;
+  readonly clustered?: ClusteredKeys;
+}
+
+/**
+ * The latest repository. Most crawls of a figure have the same one, and to cluster its million
+ * documents takes a thread longer than a small crawl.
+ */
+let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
 
 /** With Node's default size, messages in flight survive too often, which costs time. */
 const YOUNG_GENERATION_MB = 96;
@@ -53,8 +67,10 @@ export function performInThread<S extends Simulation>(
   simulation: S,
   signal: AbortSignal,
 ): Promise<ResultOf<S>> {
+  const documents = simulation.kind === 'crawl' ? JSON.stringify(simulation.documents) : '';
+  const clustered = latest?.documents === documents ? latest.clustered : undefined;
   const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {
-    workerData: simulation,
+    workerData: { ...simulation, clustered },
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
   const stop = (): void => {
@@ -62,7 +78,10 @@ export function performInThread<S extends Simulation>(
   };
   signal.addEventListener('abort', stop);
   return new Promise((resolve, reject) => {
-    worker.on('message', resolve);
+    worker.on('message', ({ result, clustered: keys }: Performed) => {
+      if (keys !== undefined) latest = { documents, clustered: keys };
+      resolve(result as ResultOf<S>);
+    });
     worker.on('error', reject);
     worker.on('exit', () => {
       signal.removeEventListener('abort', stop);

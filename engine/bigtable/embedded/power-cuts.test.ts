@@ -137,11 +137,18 @@ class Scene {
   }
 }
 
+/** The values themselves, which are looked at again and again. */
+const wholes = new Map<string, Buffer>();
+
 /** A value's number, which it repeats, and its length. */
 function shortOf(value: Uint8Array): string {
-  const [number = ''] = Buffer.from(value).toString().split(' ');
-  assert.deepEqual(Buffer.from(value), Buffer.alloc(value.length, `${number} `));
-  return `${number}x${value.length}`;
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const end = bytes.indexOf(' ');
+  const short = `${bytes.latin1Slice(0, end < 0 ? bytes.length : end)}x${bytes.length}`;
+  const whole = wholes.get(short) ?? Buffer.alloc(bytes.length, `${short.split('x')[0]} `);
+  wholes.set(short, whole);
+  assert.ok(whole.equals(bytes), `${short} is damaged: ${bytes.toString()}`);
+  return short;
 }
 
 function copyOf(model: Model): Model {

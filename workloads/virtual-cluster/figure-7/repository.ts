@@ -14,22 +14,35 @@ import { REPRESENTATIVE } from '../../crawl-rate/percolator/tables.ts';
 import type { Background } from '../cluster.ts';
 import { numberOf } from './rows.ts';
 
+/** What a repository has come to; threads share it. */
+export interface ClusteredKeys {
+  /** By key space and key: 1 + the arrival that represents the cluster; 0: the key is not there. */
+  readonly representatives: readonly Uint32Array[];
+  /** Keys that lead to a cluster. */
+  readonly entries: number;
+}
+
 const KEY_DIGITS = 12;
 const KEY_VALUES = 16 ** KEY_DIGITS;
 
 export class Repository {
   readonly documents: SyntheticDocuments;
-  /** Keys that lead to a cluster. */
   entries = 0;
-  /** By key space and key: 1 + the arrival that represents the cluster; 0: the key is not there. */
   readonly #representatives: readonly Uint32Array[];
 
-  constructor(documents: SyntheticDocuments) {
+  /** @param clustered of another repository of the same documents, if there is one */
+  constructor(documents: SyntheticDocuments, clustered?: ClusteredKeys) {
     this.documents = documents;
-    this.#representatives = [0, 1, 2].map(() => new Uint32Array(documents.keySpace));
+    this.entries = clustered?.entries ?? 0;
+    this.#representatives = clustered?.representatives ?? [0, 1, 2].map(() => shared(documents));
+    if (clustered !== undefined) return;
     for (let arrival = 0; arrival < documents.repository; arrival++) {
       this.#cluster(arrival, (space, key) => this.#representatives[space]?.[key] ?? 0);
     }
+  }
+
+  get clustered(): ClusteredKeys {
+    return { representatives: this.#representatives, entries: this.entries };
   }
 
   /** Rows of the table of keys, as if they had been committed at this moment. */
@@ -87,6 +100,10 @@ export class Repository {
   #keyOf(spelt: string): number {
     return Math.round((Number.parseInt(spelt, 16) / KEY_VALUES) * this.documents.keySpace);
   }
+}
+
+function shared({ keySpace }: SyntheticDocuments): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(keySpace * Uint32Array.BYTES_PER_ELEMENT));
 }
 
 function cellsOf(value: Uint8Array, moment: Moment): Cell[] {

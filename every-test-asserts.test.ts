@@ -1,0 +1,41 @@
+/** What is loaded before every file of tests lets no file pass that proves nothing or hides an error. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+
+const LOADED_FIRST = path.join(import.meta.dirname, 'every-test-asserts.ts');
+const ASSERTS = "assert.ok(true, 'an assertion');";
+const FILES: readonly (readonly [claim: string, body: string, exitCode: number, says: RegExp])[] = [
+  ['a test that asserts passes', ASSERTS, 0, /^# pass 1$/m],
+  ['a test that asserts nothing fails', '', 1, /ended without a single assertion/],
+  [
+    'an error that no code handles fails the file, although its test has passed',
+    `${ASSERTS} void Promise.reject(new Error('lost'));`,
+    1,
+    /# Error: .*"Error: lost".*unhandledRejection/,
+  ],
+  [
+    'an error after the end of its test fails the file',
+    `${ASSERTS} setTimeout(() => { throw new Error('late'); }, 1);`,
+    1,
+    /# Error: .*"Error: late".*uncaughtException/,
+  ],
+];
+
+for (const [claim, body, expected, says] of FILES) {
+  test(claim, async () => {
+    const file = path.join(temporaryFolder(), 'one.test.ts');
+    const imports = `import assert from 'node:assert/strict'; import { test } from 'node:test';`;
+    writeFileSync(file, `${imports} test('one', async () => { ${body} });`);
+    const { exitCode, stdout } = await execaNode(file, [], {
+      nodeOptions: ['--import', LOADED_FIRST, '--test-reporter=tap'],
+      env: { NODE_TEST_CONTEXT: '' },
+      reject: false,
+    });
+    assert.equal(exitCode, expected, stdout);
+    assert.match(stdout, says);
+  });
+}

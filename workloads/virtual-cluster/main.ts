@@ -61,7 +61,7 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 4, before: 6, after: 24 },
     oracle: { callers: [1, 64], seconds: 0.05 },
     scanning: { scanners: 20, rows: 2_000 },
-    validation: { documents: 200, tradeResults: 20 },
+    validation: { documents: 200, tradeResults: 20, brokerageWarmUp: 1 },
     isVaried: false,
   },
   quick: {
@@ -74,7 +74,7 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 15, before: 20, after: 60 },
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
     scanning: { scanners: 200, rows: 12_000 },
-    validation: { documents: 10_000, tradeResults: 300 },
+    validation: { documents: 10_000, tradeResults: 300, brokerageWarmUp: 5 },
     isVaried: false,
   },
   standard: {
@@ -87,7 +87,7 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 50, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     scanning: { scanners: 1_000, rows: 60_000 },
-    validation: { documents: 40_000, tradeResults: 1_000 },
+    validation: { documents: 40_000, tradeResults: 1_000, brokerageWarmUp: 5 },
     isVaried: true,
   },
   full: {
@@ -100,7 +100,7 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },
-    validation: { documents: 100_000, tradeResults: 3_000 },
+    validation: { documents: 100_000, tradeResults: 3_000, brokerageWarmUp: 5 },
     isVaried: true,
   },
 };

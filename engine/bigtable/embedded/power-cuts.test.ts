@@ -144,7 +144,7 @@ const wholes = new Map<string, Buffer>();
 function shortOf(value: Uint8Array): string {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const end = bytes.indexOf(' ');
-  const short = `${bytes.latin1Slice(0, end < 0 ? bytes.length : end)}x${bytes.length}`;
+  const short = `${bytes.toString('latin1', 0, end < 0 ? bytes.length : end)}x${bytes.length}`;
   const whole = wholes.get(short) ?? Buffer.alloc(bytes.length, `${short.split('x')[0]} `);
   wholes.set(short, whole);
   assert.ok(whole.equals(bytes), `${short} is damaged: ${bytes.toString()}`);

@@ -30,6 +30,8 @@ export interface ValidationPlan {
   readonly documents: number;
   /** Trade-Results of a load, about. */
   readonly tradeResults: number;
+  /** Seconds of a brokerage before it is measured, at least. */
+  readonly brokerageWarmUp: number;
 }
 
 const THROUGHPUT_ERROR_MAX = 15;
@@ -227,7 +229,7 @@ class Simulating {
   async #brokerage(
     load: Pick<BrokeragePlan, 'tradeResultsPerSecond' | 'users'>,
   ): Promise<BrokerageResult> {
-    const { tradeResults, seed } = this.#plan;
+    const { tradeResults, brokerageWarmUp, seed } = this.#plan;
     const seconds = virtualSeconds(tradeResults / load.tradeResultsPerSecond);
     const plan: Omit<BrokeragePlan, 'disturb'> = {
       calibration: this.calibration,
@@ -236,7 +238,7 @@ class Simulating {
       clients: 1,
       customers: CUSTOMERS,
       // Orders need some time before their Trade-Results come at the same rate.
-      warmUp: Math.max(5, WARM_UP * seconds),
+      warmUp: Math.max(brokerageWarmUp, WARM_UP * seconds),
       seconds,
       isChecked: true,
       isOneMachine: true,

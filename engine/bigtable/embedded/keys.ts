@@ -119,6 +119,22 @@ export function qualifierAt(bytes: Buffer, start: number, end: number): string {
   return unescape(part);
 }
 
+/** The end of a qualifier, for `endsWith`. */
+export function suffixBytes(suffix: string): Buffer {
+  return escape(suffix);
+}
+
+/** Whether the qualifier of the cell whose key is in these bytes has this end: no character's bytes
+ * are the end of another one's. */
+export function endsWith(bytes: Buffer, start: number, end: number, suffix: Buffer): boolean {
+  const at = end - TIMESTAMP_BYTES - END.length - suffix.length;
+  if (at < start + FAMILY_BYTES) return false;
+  for (let i = suffix.length - 1; i >= 0; i--) {
+    if (bytes[at + i] !== suffix[i]) return false;
+  }
+  return true;
+}
+
 /** The column of the cell whose key is in these bytes. */
 export function columnAt(bytes: Buffer, start: number, end: number): Buffer {
   return bytes.subarray(start, end - TIMESTAMP_BYTES);

@@ -49,7 +49,9 @@ export class Recent {
   /** The piece that holds the record; it begins there at `startOf`. */
   find({ file, offset, length }: Place): Piece | undefined {
     const piece = this.#pieces.get(keyOf(file, offset));
-    return piece !== undefined && this.startOf({ offset }) + length <= piece.end ? piece : undefined;
+    return piece !== undefined && this.startOf({ offset }) + length <= piece.end
+      ? piece
+      : undefined;
   }
 
   /**

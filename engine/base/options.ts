@@ -80,11 +80,12 @@ export function checkOptions<T extends object>(
     throw invalid(`the options of ${of} must be an object, not ${shown(options)}`);
   }
   for (const name of required) check(name, options[name], kinds[name]);
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options) as (keyof T & string)[]) {
     if (!Object.hasOwn(kinds, name)) {
       throw invalid(`${of} has no option ${name}; it has ${Object.keys(kinds).join(', ')}`);
     }
-    if (value !== undefined) check(name, value, kinds[name as keyof T]);
+    const value = options[name];
+    if (value !== undefined) check(name, value, kinds[name]);
   }
 }
 

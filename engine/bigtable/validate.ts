@@ -45,15 +45,14 @@ export function validateTombstone(mutation: Mutation): void {
 }
 
 export function validateFilter(filter: CellFilter): void {
-  for (const text of [filter.qualifier, filter.suffix]) {
-    if (text !== undefined) validateQualifier(text);
-  }
-  if (filter.qualifier !== undefined && filter.suffix !== undefined) {
+  const { qualifier, suffix, from, to, versions } = filter;
+  if (qualifier !== undefined) validateQualifier(qualifier);
+  if (suffix !== undefined) validateQualifier(suffix);
+  if (qualifier !== undefined && suffix !== undefined) {
     throw invalid('a filter has a qualifier or a suffix, not both');
   }
-  if (filter.from !== undefined) validateTimestamp(filter.from);
-  if (filter.to !== undefined) validateTimestamp(filter.to);
-  const { versions } = filter;
+  if (from !== undefined) validateTimestamp(from);
+  if (to !== undefined) validateTimestamp(to);
   if (versions !== undefined && !(Number.isSafeInteger(versions) && versions > 0)) {
     throw invalid(`versions must be a whole number above 0, not ${versions}`);
   }

@@ -27,7 +27,7 @@
  * timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
  */
 import { PercolatorError } from '../base/index.ts';
-import { check, type Kind as Valid, objectWith, TEXT } from '../base/options.ts';
+import { check, isObject, type Kind as Valid } from '../base/options.ts';
 
 /** The family of all cells of a table. */
 export const CELLS = 'cells';
@@ -115,9 +115,16 @@ export function everywhere(kind: Kind): { readonly family: string; readonly suff
   return { family: CELLS, suffix: `:${kind}` };
 }
 
+const ENDS: Readonly<Record<Kind, string>> = {
+  data: ':data',
+  lock: ':lock',
+  rollback: ':rollback',
+  write: ':write',
+};
+
 /** Whether a stored cell, or the mutation of one, is of this kind. */
 export function isOf(kind: Kind, { qualifier }: { readonly qualifier: string }): boolean {
-  return qualifier.endsWith(`:${kind}`);
+  return qualifier.endsWith(ENDS[kind]);
 }
 
 export function kindOf({ qualifier }: { readonly qualifier: string }): Kind {
@@ -129,11 +136,17 @@ export function columnOf({ qualifier }: { readonly qualifier: string }): string 
   return qualifier.slice(0, qualifier.lastIndexOf(':'));
 }
 
-export const CELL: Valid = objectWith('an object with the texts table, row and column', {
-  table: TEXT,
-  row: TEXT,
-  column: TEXT,
-});
+export const CELL: Valid = {
+  expected: 'an object with the texts table, row and column',
+  accepts: isCell,
+};
+
+/** Every read and write asks this, so it does not go through a list of properties. */
+function isCell(value: unknown): value is CellAddress {
+  if (!isObject(value)) return false;
+  const { table, row, column }: Partial<CellAddress> = value;
+  return typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
+}
 
 /** @throws INVALID_ARGUMENT for what is no cell, or a cell in a column that belongs to the engine */
 export function checkUserCell(cell: CellAddress): void {

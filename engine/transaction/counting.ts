@@ -23,9 +23,9 @@ export function countCalls(store: Bigtable, counters: CallCounters): Bigtable {
     counters.mutatedRows += rows;
   };
   return decorate(store, {
-    readRow: (...given) => {
+    readRow: (table, row, filters) => {
       read(1);
-      return store.readRow(...given);
+      return store.readRow(table, row, filters);
     },
     readRows: (table, rows, filters) => {
       read(rows.length);

@@ -55,7 +55,9 @@ export class Reads {
   }
 
   #readRows(rows: readonly RowToRead[]): Promise<unknown> {
-    const targets = rows.flatMap((row) => this.#targetOf(row));
+    const prefetch = this.#prefetch;
+    const targets =
+      prefetch === undefined ? rows : rows.flatMap((row) => this.#targetOf(row, prefetch));
     const [first, second] = targets;
     if (first !== undefined && second === undefined) return this.#readRow(first);
     if (this.#context.store.manifest.batches) {
@@ -65,9 +67,7 @@ export class Reads {
   }
 
   /** What to read of a row; nothing if all of it was read ahead. */
-  #targetOf(row: RowToRead): RowToRead | readonly RowToRead[] {
-    const prefetch = this.#prefetch;
-    if (prefetch === undefined) return row;
+  #targetOf(row: RowToRead, prefetch: Prefetch): RowToRead | readonly RowToRead[] {
     const versions = this.#versionsOf(row);
     const columns = prefetch.ask(row, (column, version) => {
       versions.set(column, version);

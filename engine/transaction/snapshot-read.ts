@@ -132,6 +132,10 @@ function filtersOf(
   { columns, alongside = [] }: RowToRead,
   startTimestamp: Timestamp,
 ): readonly CellFilter[] {
+  const [first] = columns;
+  if (first !== undefined && columns.length + alongside.length === 1) {
+    return filtersFor(first, startTimestamp); // Most reads, without copies of lists.
+  }
   return [...columns, ...alongside].flatMap((column) => filtersFor(column, startTimestamp));
 }
 

@@ -48,23 +48,32 @@ export class Reads implements Kind<ReadRequest, Rows> {
     try {
       const answers = await this.#read({ table, rows, filters: asked });
       const found = new Map(rows.map((row, i) => [row, answers[i]]));
-      return await Promise.allSettled(
-        requests.map((request) => this.#partOf(request, found, asked)),
-      );
+      const parts = requests.map((request) => this.#partOf(request, found, asked));
+      return parts.every(isHere)
+        ? parts.map((value) => ({ status: 'fulfilled', value }))
+        : await Promise.allSettled(parts.map(async (part) => part));
     } catch (reason) {
       return requests.map(() => ({ status: 'rejected', reason }));
     }
   }
 
-  async #partOf(
+  /** A promise only if a row must be read again, which is rare. */
+  #partOf(
     request: ReadRequest,
     found: ReadonlyMap<string, Row | undefined>,
     asked: readonly CellFilter[],
+  ): Rows | Promise<Rows> {
+    const { filters } = request;
+    const parts = request.rows.map((row) => cutBack(found.get(row), filters, asked));
+    return parts.every((part) => part !== null) ? parts : this.#completed(request, parts);
+  }
+
+  async #completed(
+    request: ReadRequest,
+    parts: readonly (Row | undefined | null)[],
   ): Promise<Rows> {
     const { table, filters } = request;
-    const parts = request.rows.map((row) => cutBack(found.get(row), filters, asked));
     const hidden = request.rows.filter((_, i) => parts[i] === null);
-    if (hidden.length === 0) return parts.map((part) => part ?? undefined);
     this.#counters.readAgain += hidden.length;
     const again = await this.#read({ table, rows: hidden, filters });
     const byRow = new Map(hidden.map((row, i) => [row, again[i]]));
@@ -75,6 +84,10 @@ export class Reads implements Kind<ReadRequest, Rows> {
     count(this.#counters.reads, rows.length);
     return this.#store.readRows(table, rows, filters);
   }
+}
+
+function isHere(part: Rows | Promise<Rows>): part is Rows {
+  return !(part instanceof Promise);
 }
 
 /** Conditional mutations of any tables, where the storage takes many in one RPC. */

@@ -48,6 +48,8 @@ export class Scheduler {
   #isDraining = false;
   /** Makes a waiting pump check again. */
   #wake: () => void = () => {};
+  /** When the next sleep ends that wakes it; Infinity without one. */
+  #alarmMs = Infinity;
   #onIdle: () => void = () => {};
 
   constructor(clock: Clock, settings: BatchingSettings, counters: BatchingCounters) {
@@ -182,21 +184,26 @@ export class Scheduler {
     const woken = Promise.withResolvers<void>();
     this.#wake = woken.resolve;
     const dueMs = this.#nextDueMs();
-    if (dueMs === undefined) {
-      await woken.promise;
-      return;
-    }
-    const sleeping = new AbortController();
+    if (dueMs < this.#alarmMs) void this.#wakeAt(dueMs);
+    await woken.promise;
+  }
+
+  /** Sleeps to the end, also if the pump is woken before: ending a sleep costs more than it. */
+  async #wakeAt(dueMs: number): Promise<void> {
+    this.#alarmMs = dueMs;
     const leftMs = Math.max(0, dueMs - this.#clock.monotonicMs());
-    await Promise.race([woken.promise, this.#clock.sleep(leftMs, sleeping.signal)]);
-    sleeping.abort(null); // Without a reason Node creates an error with a stack.
+    await this.#clock.sleep(leftMs);
+    if (this.#alarmMs === dueMs) this.#alarmMs = Infinity;
+    this.#wake();
   }
 
   /** Considers lines whose lane has room; for the others time changes nothing. */
-  #nextDueMs(): number | undefined {
-    const dues = [...this.#lines.values()]
-      .filter(({ kind }) => this.#inFlight[kind.lane] < this.#settings.inFlightMax)
-      .map(({ queue }) => queue.oldestMs + this.#settings.delayMs);
-    return dues.length === 0 ? undefined : Math.min(...dues);
+  #nextDueMs(): number {
+    let dueMs = Infinity;
+    for (const { kind, queue } of this.#lines.values()) {
+      if (this.#inFlight[kind.lane] >= this.#settings.inFlightMax) continue;
+      dueMs = Math.min(dueMs, queue.oldestMs + this.#settings.delayMs);
+    }
+    return dueMs;
   }
 }

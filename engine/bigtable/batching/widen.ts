@@ -20,23 +20,21 @@
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 
-/** One string for all reads that can be merged. */
+/** One string for all reads that can be merged. Every read makes one: no list, no JSON. */
 export function shapeOf(filters: readonly CellFilter[]): string {
   const isWidened = areSeparate(filters);
-  return JSON.stringify(
-    filters.map((filter) => {
-      const { family, qualifier, suffix, from, to, versions } = filter;
-      const newest = isWidened && canWiden(filter) ? 'any' : to;
-      return [
-        family,
-        qualifier ?? null,
-        suffix ?? null,
-        from ?? null,
-        versions ?? null,
-        newest ?? null,
-      ];
-    }),
-  );
+  let shape = '';
+  for (const filter of filters) {
+    const { family, qualifier, suffix, from, to, versions } = filter;
+    const newest = isWidened && canWiden(filter) ? 'any' : to;
+    shape += `${named(family)}${named(qualifier)}${named(suffix)}${from} ${versions} ${newest},`;
+  }
+  return shape;
+}
+
+/** A name may contain any character, so its length comes first (P60). */
+function named(name: string | undefined): string {
+  return name === undefined ? '-' : `${name.length}:${name}`;
 }
 
 /** Filters of one shape that pass what any of `lists` does, with no larger number of versions. */
@@ -61,7 +59,8 @@ export function cutBack(
   if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
   // Usually nothing was written so late. Then the row is the right answer, even with a limit of
   // versions.
-  const oldest = Math.min(...filters.map(newestWanted));
+  let oldest = Infinity;
+  for (const filter of filters) oldest = Math.min(oldest, newestWanted(filter));
   if (row.cells.every(({ timestamp }) => timestamp <= oldest)) return row;
   const cells: Cell[] = [];
   for (const filter of filters) {
@@ -79,10 +78,14 @@ function canWiden({ to, versions }: CellFilter): boolean {
 
 /** Whether each cell belongs to at most one filter, so that an answer can be split by filter. */
 function areSeparate(filters: readonly CellFilter[]): boolean {
-  const columns = new Set(filters.map(({ family, qualifier }) => `${family}\0${qualifier ?? ''}`));
-  const families = new Set(filters.map(({ family }) => family));
-  const isWhole = filters.some(({ qualifier }) => qualifier === undefined);
-  return columns.size === filters.length && (!isWhole || families.size === filters.length);
+  // Each pair, because there are few filters: sets of names would cost more.
+  return filters.every((one, i) => !filters.some((other, j) => j < i && mayShare(one, other)));
+}
+
+function mayShare(one: CellFilter, other: CellFilter): boolean {
+  if (one.family !== other.family) return false;
+  if (one.qualifier === undefined || other.qualifier === undefined) return true;
+  return one.qualifier === other.qualifier;
 }
 
 function isOf(

@@ -17,8 +17,8 @@ const FILTERS = [{ family: 'f' }];
 
 type Files = ReadonlyMap<string, Buffer>;
 
-function open(disk: SimulatedDisk, readOnly = false): Promise<Bigtable> {
-  return openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL });
+function open(disk: SimulatedDisk, readOnly = false, recentBytes = 0): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly, sizes: { ...SMALL, recentBytes } });
 }
 
 /** A store with small rows, a large one, long values, and garbage. */
@@ -107,9 +107,10 @@ for (const [kind, damage] of Object.entries(DAMAGES)) {
 /** Whether the damage was reported; if not, all rows must be right. */
 async function isFound(files: Files, random: Random): Promise<boolean> {
   const disk = new SimulatedDisk({ random }, files);
+  const recentBytes = random.pick([0, 1e6]); // Record by record, or in pieces.
   for (const readOnly of [true, false]) {
     try {
-      await using store = await open(disk, readOnly);
+      await using store = await open(disk, readOnly, recentBytes);
       assert.equal(await rowsOf(store), healthy.rows);
     } catch (error) {
       if (!(error instanceof PercolatorError)) throw error;

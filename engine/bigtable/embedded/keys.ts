@@ -66,7 +66,7 @@ export function rowKeyOf(key: Buffer): Buffer {
 }
 
 export function rowOf(key: Buffer): string {
-  return unescape(key.subarray(TABLE_BYTES, key.length - END.length));
+  return textAt(key, TABLE_BYTES, key.length - END.length);
 }
 
 /** By family: the columns that were asked for last. Every operation names some. */
@@ -115,8 +115,23 @@ export function timestampAt(bytes: Buffer, end: number): Timestamp {
 
 /** The qualifier of the cell whose key is in these bytes. */
 export function qualifierAt(bytes: Buffer, start: number, end: number): string {
-  const part = bytes.subarray(start + FAMILY_BYTES, end - TIMESTAMP_BYTES - END.length);
-  return unescape(part);
+  return textAt(bytes, start + FAMILY_BYTES, end - TIMESTAMP_BYTES - END.length);
+}
+
+/** The end of a qualifier, for `endsWith`. */
+export function suffixBytes(suffix: string): Buffer {
+  return escape(suffix);
+}
+
+/** Whether the qualifier of the cell whose key is in these bytes has this end: no character's bytes
+ * are the end of another one's. */
+export function endsWith(bytes: Buffer, start: number, end: number, suffix: Buffer): boolean {
+  const at = end - TIMESTAMP_BYTES - END.length - suffix.length;
+  if (at < start + FAMILY_BYTES) return false;
+  for (let i = suffix.length - 1; i >= 0; i--) {
+    if (bytes[at + i] !== suffix[i]) return false;
+  }
+  return true;
 }
 
 /** The column of the cell whose key is in these bytes. */
@@ -184,6 +199,15 @@ function escape(part: string): Buffer {
     if (byte === 0) escaped.push(0xff);
   }
   return Buffer.from(escaped);
+}
+
+/** The text of a part. Most are of characters that are their own bytes: one call decodes these. */
+function textAt(bytes: Buffer, start: number, end: number): string {
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i] as number;
+    if (byte === 0 || byte > 0x7f) return unescape(bytes.subarray(start, end));
+  }
+  return bytes.toString('latin1', start, end);
 }
 
 function unescape(part: Buffer): string {

@@ -135,10 +135,10 @@ export class Log {
 
   /** The body of the record at this place; do not change it, and do not keep it. */
   readBody(place: Place): Buffer {
-    const recent = this.#recent.find(place);
-    if (recent !== undefined) return bodyOf(recent, this.#recent.startOf(place), place.length);
-    const record = Buffer.allocUnsafe(place.length);
-    this.readFile(record, place);
+    const piece = this.#recent.find(place) ?? this.#recent.load(place, this.#readPiece);
+    const start = this.#recent.startOf(place);
+    if (piece?.isLoaded === false) return bodyOf(piece.bytes, start, place.length);
+    const record = piece?.bytes.subarray(start, start + place.length) ?? this.#readRecord(place);
     if (isIntact(record, place)) return bodyOf(record, 0, record.length);
     throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
   }
@@ -190,6 +190,23 @@ export class Log {
     for (const { file } of this.#files.values()) file.close();
     this.#files.clear();
   }
+
+  #readRecord(place: Place): Buffer {
+    const record = Buffer.allocUnsafe(place.length);
+    this.readFile(record, place);
+    return record;
+  }
+
+  /** What cannot be read is the trouble of those records alone that lie there. */
+  readonly #readPiece = (target: Buffer, { file, offset }: Mark): number => {
+    const known = this.#files.get(file);
+    if (known === undefined) return 0;
+    try {
+      return known.file.read(target, offset);
+    } catch {
+      return 0;
+    }
+  };
 
   #file(number: number): LogFile {
     return this.#files.get(number) as LogFile;

@@ -1,11 +1,15 @@
 /**
- * The newest part of the log, in memory: a row that was written a moment ago is read without asking
- * the system, and without a copy.
+ * The newest part of the log, in memory: a row is read without asking the system, which takes
+ * several times as long.
  *
- *     log    ──────────────────────────────│ piece │ piece │ pie
+ *     log    ─────────────│ piece │ ─────── │ piece │ piece │ pie
+ *                          loaded            written by this opening
  *
- * Transactions read what was just written: locks, write records, notifications. A record that lies
- * in two pieces is not found; there is one in each megabyte.
+ * What is written stays here, because transactions read what was just written: locks, write
+ * records, notifications. A piece that an earlier opening has written is loaded as a whole when one
+ * of its records is read. If there are too many pieces, the oldest goes, and is not loaded again,
+ * so a scan of a large store costs the others nothing. A record that lies in two pieces is not
+ * found; there is one in each megabyte.
  */
 import type { Mark } from './record.ts';
 import type { Place } from './leaf.ts';
@@ -14,13 +18,22 @@ const PIECE_BYTES = 2 ** 20;
 /** More pieces than any file has. */
 const PIECES = 2 ** 20;
 
+export interface Piece {
+  readonly bytes: Buffer;
+  /** How many of them are known. */
+  readonly end: number;
+  /** Its records were read from the disk, so each must be checked. */
+  readonly isLoaded: boolean;
+}
+
 export class Recent {
-  /** In the order of the log. */
-  readonly #pieces = new Map<number, Buffer>();
+  /** By place in the log: a larger key is newer. */
+  readonly #pieces = new Map<number, Piece>();
   readonly #piecesMax: number;
+  #oldest = Infinity;
 
   constructor(bytesMax: number) {
-    this.#piecesMax = Math.max(1, Math.ceil(bytesMax / PIECE_BYTES));
+    this.#piecesMax = Math.ceil(bytesMax / PIECE_BYTES);
   }
 
   /** Copies what was written at `mark`, which is after everything added before. */
@@ -28,29 +41,54 @@ export class Recent {
     for (let from = 0; from < bytes.length;) {
       const at = offset + from;
       const end = Math.min(bytes.length, from + PIECE_BYTES - (at % PIECE_BYTES));
-      bytes.copy(this.#piece(file, at), at % PIECE_BYTES, from, end);
+      bytes.copy(this.#written(file, at), at % PIECE_BYTES, from, end);
       from = end;
     }
   }
 
   /** The piece that holds the record; it begins there at `startOf`. */
-  find({ file, offset, length }: Place): Buffer | undefined {
-    if (this.startOf({ offset }) + length > PIECE_BYTES) return undefined;
-    return this.#pieces.get(keyOf(file, offset));
+  find({ file, offset, length }: Place): Piece | undefined {
+    const piece = this.#pieces.get(keyOf(file, offset));
+    return piece !== undefined && this.startOf({ offset }) + length <= piece.end
+      ? piece
+      : undefined;
+  }
+
+  /**
+   * The same for a piece that is not there, if it would stay.
+   * @param read fills the buffer from the mark on; returns how many bytes there were
+   */
+  load(place: Place, read: (target: Buffer, from: Mark) => number): Piece | undefined {
+    const { file, offset, length } = place;
+    const key = keyOf(file, offset);
+    const start = this.startOf(place);
+    const isFull = this.#pieces.size >= this.#piecesMax;
+    if (start + length > PIECE_BYTES || (isFull && key < this.#oldest)) return undefined;
+    const bytes = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    const end = read(bytes, { file, offset: offset - start });
+    return end < start + length ? undefined : this.#keep(key, { bytes, end, isLoaded: true });
   }
 
   startOf({ offset }: Pick<Place, 'offset'>): number {
     return offset % PIECE_BYTES;
   }
 
-  #piece(file: number, offset: number): Buffer {
+  #written(file: number, offset: number): Buffer {
     const key = keyOf(file, offset);
     const known = this.#pieces.get(key);
-    if (known !== undefined) return known;
-    const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    if (known !== undefined) return known.bytes;
+    const bytes = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    return this.#keep(key, { bytes, end: PIECE_BYTES, isLoaded: false }).bytes;
+  }
+
+  #keep(key: number, piece: Piece): Piece {
     this.#pieces.set(key, piece);
-    const [oldest] = this.#pieces.keys();
-    if (this.#pieces.size > this.#piecesMax && oldest !== undefined) this.#pieces.delete(oldest);
+    // One piece is always kept: the one that is being written.
+    if (this.#pieces.size > Math.max(1, this.#piecesMax)) {
+      this.#pieces.delete(Math.min(this.#oldest, key));
+      this.#oldest = Infinity;
+    }
+    for (const known of this.#pieces.keys()) this.#oldest = Math.min(this.#oldest, known);
     return piece;
   }
 }

@@ -11,9 +11,11 @@ import {
   columnAt,
   columnKey,
   compareToColumn,
+  endsWith,
   isOfColumn,
   prefixEnd,
   qualifierAt,
+  suffixBytes,
   timestampAt,
 } from './keys.ts';
 import type { Place } from './leaf.ts';
@@ -23,7 +25,8 @@ import type { CellRange, RowPages } from './row-pages.ts';
 export interface RowFilter {
   readonly family: string;
   readonly qualifier: string | undefined;
-  readonly suffix: string | undefined;
+  /** What the qualifiers of the passing cells end with: collectors ask this of every cell. */
+  readonly suffix: Buffer | undefined;
   readonly from: number;
   readonly to: number;
   readonly versions: number;
@@ -33,8 +36,9 @@ export interface RowFilter {
 
 /** @throws FAMILY_NOT_FOUND */
 export function filterFor(table: TableEntry, filter: CellFilter): RowFilter {
-  const { family, qualifier, suffix, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
+  const { family, qualifier, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
   const id = familyId(table, family);
+  const suffix = filter.suffix === undefined ? undefined : suffixBytes(filter.suffix);
   const prefix = qualifier === undefined ? Buffer.of(id) : columnKey(id, qualifier);
   return { family, qualifier, suffix, from, to, versions, prefix };
 }
@@ -93,7 +97,7 @@ function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): bool
     const keyEnd = keyEndAt(page, at);
     if (qualifier === undefined) {
       if (page[keyStart] !== prefix[0]) continue;
-      if (suffix !== undefined && !qualifierAt(page, keyStart, keyEnd).endsWith(suffix)) continue;
+      if (suffix !== undefined && !endsWith(page, keyStart, keyEnd, suffix)) continue;
     } else {
       const difference = compareToColumn(page, keyStart, prefix);
       if (difference > 0) return false; // The cells are in order.

@@ -17,7 +17,7 @@ export interface Sizes {
    * written. Larger: opening a store that was not closed reads more. Smaller: more is written.
    */
   readonly hintBytes: number;
-  /** Memory for what was written last. */
+  /** Memory for the newest part of the log, as far as it was written or read. */
   readonly recentBytes: number;
 }
 

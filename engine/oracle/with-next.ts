@@ -1,7 +1,8 @@
+/** An oracle whose requests are watched or delayed: for tests, the simulator and the cluster. */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { TimestampOracle } from './oracle.ts';
 
-/** The oracle with another `next`, which watches or delays the calls. */
+/** The oracle with another `next`; all else goes to the oracle. */
 export function withNext(oracle: TimestampOracle, next: () => Promise<Timestamp>): TimestampOracle {
   return {
     next,

@@ -68,7 +68,9 @@ export function writeHistogram(file: string, histogram: Histogram, comment: stri
 /** Reads a file of `writeHistogram`. */
 export function readHistogram(file: string): Histogram {
   try {
-    const histogram = new (hdr().HistogramLogReader)(readFileSync(file, 'utf8')).nextIntervalHistogram();
+    const histogram = new (hdr().HistogramLogReader)(
+      readFileSync(file, 'utf8'),
+    ).nextIntervalHistogram();
     // A log without intervals yields null, and only some kinds of histogram can be merged.
     if (histogram === null || !('totalCount' in histogram)) throw new Error('it has no interval');
     return histogram;

@@ -138,7 +138,9 @@ async function dependenciesOf(
   const names = new Set(['@types/node']);
   for (const file of globSync('**/*.{js,d.ts}', { cwd: dist })) {
     const text = await readFile(path.join(dist, file), 'utf8');
-    for (const [, specifier = ''] of text.matchAll(/(?:from|import\(|require\() ?['"]([^.'"][^'"]*)['"]/g)) {
+    for (const [, specifier = ''] of text.matchAll(
+      /(?:from|import\(|require\() ?['"]([^.'"][^'"]*)['"]/g,
+    )) {
       if (!isBuiltin(specifier)) names.add(packageOf(specifier));
     }
   }

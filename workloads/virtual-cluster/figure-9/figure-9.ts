@@ -5,7 +5,7 @@ import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
-import { type BrokerageResult, customersOf, simulateBrokerage } from './brokerage.ts';
+import { type BrokerageResult, customersOf, scaleOf, simulateBrokerage } from './brokerage.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -69,7 +69,7 @@ async function simulateLoad(
     tabletServers: servers,
     clients: Math.max(1, Math.ceil(load / LOAD_PER_CLIENT)),
     tradeResultsPerSecond: load,
-    customers,
+    scale: scaleOf(customers),
     warmUp,
     seconds: Math.max(1, tradeResults / load),
     isChecked: true,

@@ -1,0 +1,61 @@
+/**
+ * The raw read of bench:micro, as the unit of what is measured here: how long it takes is measured
+ * again and again in between, so a machine that is busy with something else slows both alike.
+ *
+ * Its store is that of bench:micro: as many rows of the same size.
+ */
+import path from 'node:path';
+import { openPercolator, openStore, type Percolator } from '#engine';
+import { closedLoop } from '../../harness/load/closed-loop.ts';
+import type { Case } from '../../microbench/case.ts';
+import { Data, loadTables } from '../../microbench/data.ts';
+import { comparedCases } from '../../microbench/figure-8-cases.ts';
+
+const ROWS = 20_000;
+const VALUE_BYTES = 100;
+const IN_FLIGHT = 64;
+const WARM_UPS = 5;
+
+/** Resolves to the processor time of a raw read now, in microseconds. */
+export type Yardstick = () => Promise<number>;
+
+/** @param cleanup closes its store */
+export async function openYardstick(
+  folder: string,
+  cleanup: AsyncDisposableStack,
+): Promise<Yardstick> {
+  const { percolator, data } = await openLoaded(path.join(folder, 'yardstick'), ROWS, cleanup);
+  const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
+  const read = comparedCases(percolator, data, written)[0]?.[0];
+  if (read === undefined) throw new Error('the first case of figure 8 is a raw read');
+  const measure = (): Promise<number> => processorUs(read, { first: 0, operations: ROWS });
+  for (let i = 0; i < WARM_UPS; i++) await measure();
+  return measure;
+}
+
+/** The tables of bench:micro in a store of their own, which `cleanup` closes. */
+export async function openLoaded(
+  folder: string,
+  rows: number,
+  cleanup: AsyncDisposableStack,
+): Promise<{ readonly percolator: Percolator; readonly data: Data }> {
+  const store = cleanup.use(await openStore({ kind: 'embedded', folder }));
+  const percolator = cleanup.use(await openPercolator({ store }));
+  const data = new Data({ rows, valueBytes: VALUE_BYTES, seed: 1 });
+  await loadTables(percolator, data);
+  return { percolator, data };
+}
+
+/** Processor time of each of the operations, in microseconds. */
+export async function processorUs(
+  { operate, prepare, settle }: Case,
+  run: { readonly first: number; readonly operations: number; readonly concurrency?: number },
+): Promise<number> {
+  const { signal } = new AbortController();
+  await prepare?.(run.first, run.operations);
+  const before = process.cpuUsage();
+  await closedLoop(operate, { concurrency: IN_FLIGHT, signal, ...run });
+  await settle?.();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / run.operations;
+}

@@ -28,7 +28,7 @@ import { varyFigure7 } from './figure-7/sensitivity.ts';
 import { figure8Findings } from './figure-8/findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
 import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
-import { type Figure9Plan, simulateFigure9 } from './figure-9/figure-9.ts';
+import { type Figure9Plan, simulateFigure9, VARIED_TRADE_RESULTS } from './figure-9/figure-9.ts';
 import { type Figure10Plan, simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
 import { type OraclePlan, simulateOracle } from './oracle/oracle.ts';
 import { measureCosts, type MeasuredCostsPlan } from './measured-costs/measured-costs.ts';
@@ -52,6 +52,8 @@ interface Size {
   readonly isVaried: boolean;
 }
 
+const COSTS = { rows: 50_000, brokerage: 'quick' } as const;
+
 const SIZES: Sizes<Size> = {
   smoke: {
     machines: 6,
@@ -64,7 +66,7 @@ const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 64], seconds: 0.05 },
     scanning: { scanners: 20, rows: 2_000 },
     validation: { documents: 200, tradeResults: 20, repositoryMax: 50_000, isTiny: true },
-    costs: { rows: 2_000, rounds: 1, operations: 500, documents: 1_000, seconds: 1 },
+    costs: { ...COSTS, rows: 2_000, rounds: 1, operations: 300, documents: 500, seconds: 0.5, brokerage: 'smoke' },
     isVaried: false,
   },
   quick: {
@@ -78,7 +80,7 @@ const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
     scanning: { scanners: 200, rows: 12_000 },
     validation: { documents: 10_000, tradeResults: 300, repositoryMax: 250_000, isTiny: false },
-    costs: { rows: 50_000, rounds: 7, operations: 2_000, documents: 20_000, seconds: 6 },
+    costs: { ...COSTS, rounds: 7, operations: 2_000, documents: 10_000, seconds: 6 },
     isVaried: false,
   },
   standard: {
@@ -92,7 +94,7 @@ const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     scanning: { scanners: 1_000, rows: 60_000 },
     validation: { documents: 40_000, tradeResults: 1_000, repositoryMax: 1e7, isTiny: false },
-    costs: { rows: 50_000, rounds: 25, operations: 4_000, documents: 50_000, seconds: 20 },
+    costs: { ...COSTS, rounds: 25, operations: 4_000, documents: 50_000, seconds: 20 },
     isVaried: true,
   },
   full: {
@@ -106,7 +108,7 @@ const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },
     validation: { documents: 100_000, tradeResults: 3_000, repositoryMax: 1e7, isTiny: false },
-    costs: { rows: 50_000, rounds: 51, operations: 6_000, documents: 100_000, seconds: 60 },
+    costs: { ...COSTS, rounds: 51, operations: 6_000, documents: 100_000, seconds: 60 },
     isVaried: true,
   },
 };
@@ -133,6 +135,8 @@ const DIRTY_PER_SECOND = 300;
 const TRADES_PER_SECOND = 50;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
+/** Operations of a variation of figure 8, and Trade-Results of one of figure 9. */
+const FIGURE_8_VARIATION = 60_000;
 const VARIATIONS = 40;
 /** Of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;
@@ -289,7 +293,7 @@ function secondsOf(
       ? 4 * load * (before + after)
       : figure9.loads.reduce(
           (sum, one) => sum + one * figure9.warmUp + Math.max(one, figure9.tradeResults),
-          isVaried ? 2 * VARIATIONS * figure9.tradeResults : 0,
+          isVaried ? 2 * VARIATIONS * VARIED_TRADE_RESULTS : 0,
         );
   return 5 + trades / TRADES_PER_SECOND;
 }
@@ -315,7 +319,8 @@ function figure7Seconds(
 
 function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
   const operations = (figure8.warmUp + figure8.seconds) * FIGURE_8_OPERATIONS + 4 * figure8.rows;
-  return 2 + ((isVaried ? 1 + VARIATIONS : 1) * operations) / OPERATIONS_PER_SECOND;
+  const varied = isVaried ? VARIATIONS * FIGURE_8_VARIATION : 0;
+  return 2 + (operations + varied) / OPERATIONS_PER_SECOND;
 }
 
 /** Some thirty cases, in real time. */
@@ -399,7 +404,7 @@ async function simulateFigure8(
       if (done === 0) progress.phase('varying the assumed numbers', total, 'variations');
       progress.update(done);
     };
-    variations = await varyFigure8(loaded, plan, { measured: cases, signal, onVariation });
+    variations = await varyFigure8(loaded, plan, { signal, onVariation });
   }
   return figure8Findings({ calibration: name, cases, variations });
 }

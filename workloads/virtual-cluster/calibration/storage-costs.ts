@@ -12,46 +12,51 @@ import { BYTES, CELLS_READ, ROWS_READ, SHAPES } from '../measured-costs/shapes.t
 import { OWN } from '../measured-costs/workloads.ts';
 import { assumed, type Change } from './change.ts';
 
-/** Bytes that the model counts of an operation on a cell of 100 bytes: heads, key, filter, value. */
+/** Bytes that the model counts of a read of a cell of 100 bytes: heads, key, filter, cell. */
 const COUNTED_BYTES = 300;
 /** Cells that a prewrite or a commit of one cell mutates, about. */
 const CONDITIONAL_CELLS = 2;
 
-/** Processor time by name, in microseconds. */
+/** Processor time of bench:micro by name, and of shapes in its raw reads, in microseconds. */
 class Times {
   readonly #micro: RunRecord;
   readonly #costs: RunRecord;
-  /** Of a group of the log. */
+  /** Of a group of the log: writes with few in flight have more groups than those with many. */
   readonly groupUs: number;
 
   constructor(micro: RunRecord, costs: RunRecord) {
     this.#micro = micro;
     this.#costs = costs;
-    const groups = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
-      const [few, many] = [IN_FLIGHT.few, IN_FLIGHT.many].map((inFlight) => ({
-        us: this.us(what, inFlight),
-        groups: this.#of('groups of the log', what, inFlight),
-      }));
-      if (few === undefined || many === undefined) return 0;
-      return (few.us - many.us) / (few.groups - many.groups);
-    });
+    const { few, many } = IN_FLIGHT;
+    const groups = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map(
+      (what) =>
+        (this.shape(what, few) - this.shape(what, many)) /
+        (this.#of('groups of the log', what, few) - this.#of('groups of the log', what, many)),
+    );
     this.groupUs = Math.max(0, groups.reduce((sum, us) => sum + us, 0) / groups.length);
   }
 
-  us(what: string, inFlight: number | '' = IN_FLIGHT.usual): number {
-    const name = NAMES.rawRead;
-    const read = numberIn(this.#micro, 'processor', 'client CPU us', 'embedded', name);
-    return must(this.#micro, read, name) * this.#of('raw reads', what, inFlight);
+  micro(what: string): number {
+    const value = numberIn(this.#micro, 'processor', 'client CPU us', 'embedded', what);
+    return must(this.#micro, value, what);
   }
 
-  /** Of a write among many, without its share of the group. */
-  writeUs(what: string): number {
-    const groups = this.#of('groups of the log', what, IN_FLIGHT.many);
-    return this.us(what, IN_FLIGHT.many) - groups * this.groupUs;
+  /** A write of one message, without its share of the group. */
+  microWrite(what: string): number {
+    const groups = numberIn(this.#micro, 'messages', 'disk commits', 'embedded', NAMES.rawWrite);
+    return this.micro(what) - this.groupUs * must(this.#micro, groups, 'groups of the log');
   }
 
-  source(what: string): string {
-    return `run ${this.#costs.runId}, ${what}, and run ${this.#micro.runId}, a raw read`;
+  shape(what: string, inFlight: number | '' = IN_FLIGHT.usual): number {
+    return this.micro(NAMES.rawRead) * this.#of('raw reads', what, inFlight);
+  }
+
+  get microSource(): string {
+    return `run ${this.#micro.runId}`;
+  }
+
+  get costsSource(): string {
+    return `run ${this.#costs.runId}, in raw reads of ${this.#micro.runId}`;
   }
 
   #of(column: string, what: string, inFlight: number | ''): number {
@@ -62,70 +67,83 @@ class Times {
 
 export function storageCosts(micro: RunRecord, costs: RunRecord): readonly Change[] {
   const times = new Times(micro, costs);
-  const from = (value: number, what: string): Change[1] => ({
+  const { groupUs } = times;
+  const measured = (value: number, what: string): Change[1] => ({
     value: Math.max(0, value),
-    source: times.source(what),
+    source: `${times.microSource}, ${what}; ${times.costsSource}`,
   });
-  const read = times.us(NAMES.rawRead);
-  const row = (times.us(SHAPES.rowsRead) - read) / (ROWS_READ - 1);
-  const call = Math.max(0, read - row);
+  const shaped = (value: number, what: string): Change[1] => ({
+    value: Math.max(0, value),
+    source: `${times.costsSource}: ${what}`,
+  });
+  const read = times.micro(NAMES.rawRead);
+  const cell = Math.max(0, times.micro(NAMES.readMessage) - read);
+  // A row of a large table, and what a call costs besides its rows.
+  const large = times.shape(NAMES.rawRead);
+  const row = (times.shape(SHAPES.rowsRead) - large) / (ROWS_READ - 1);
+  const call = Math.max(0, large - row);
+  const farther = Math.max(0, large - read) - call;
   const more = BYTES.long - BYTES.short;
-  const byte = Math.max(0, (times.us(SHAPES.longRead) - read) / more);
-  const writes = times.writeUs(SHAPES.longWrite) - times.writeUs(NAMES.rawWrite);
-  const written = Math.max(0, writes / more - byte);
-  const wide = (times.us(SHAPES.wideRead) - read) / (CELLS_READ - 1);
-  const cell = Math.max(0, wide - BYTES.short * byte);
-  const [prewrite, commit] = [NAMES.prewriteMessage, NAMES.commitMessage].map((what) =>
-    times.writeUs(what),
+  const byte = Math.max(0, (times.shape(SHAPES.longRead) - large) / more);
+  const [longWrite, shortWrite] = [SHAPES.longWrite, NAMES.rawWrite].map((what) =>
+    times.shape(what, IN_FLIGHT.many),
   ) as [number, number];
-  const engineRead = times.us(NAMES.laterRead) - times.us(NAMES.readMessage);
-  const engineWrite = times.writeUs(NAMES.write) - prewrite - commit;
-  const scanned = (times.us(SHAPES.scan) - call) / ROWS_READ;
-  const batched = times.us(SHAPES.batchedRead) - times.us(NAMES.laterRead) + call;
+  const written = Math.max(0, (longWrite - shortWrite) / more - byte);
+  const [prewrite, commit] = [NAMES.prewriteMessage, NAMES.commitMessage];
+  const conditional = (times.microWrite(prewrite) + times.microWrite(commit)) / 2;
+  const timestamp = times.micro(NAMES.timestamp);
+  const engineRead = times.micro(NAMES.read) - times.micro(NAMES.readMessage) - timestamp;
+  const engineWrite =
+    times.micro(NAMES.write) - times.micro(prewrite) - times.micro(commit) - 2 * timestamp;
+  const scanned = (times.shape(SHAPES.scan) - call) / ROWS_READ;
+  const batched = times.shape(SHAPES.batchedRead) - times.shape(NAMES.laterRead) + call;
   const counted = COUNTED_BYTES * byte;
   const mutated = counted + BYTES.short * written;
   const perKind = (kind: string, server: Change[1], client: Change[1]): readonly Change[] => [
     [`storage.${kind}.fixed.serverUs`, server],
     [`storage.${kind}.fixed.clientUs`, client],
-    [`storage.${kind}.perCell.serverUs`, from(cell, 'a raw read of eight cells less one of one')],
+    [`storage.${kind}.perCell.serverUs`, measured(cell, 'a read of two cells less one of one')],
     [`storage.${kind}.perCell.clientUs`, assumed(0, 'counted at the server')],
   ];
   return [
-    ['storage.call.fixed.serverUs', from(call, 'a raw read less one of 16 rows')],
+    ['storage.call.fixed.serverUs', shaped(call, 'a read less a row of a read of 16 rows')],
     ['storage.call.fixed.clientUs', assumed(0, 'calls stay in the process')],
-    ['storage.call.perByte.serverNs', from(1000 * byte, 'raw reads of 1,000 and 100 bytes')],
+    ['storage.call.perByte.serverNs', shaped(1000 * byte, 'reads of 1,000 and 100 bytes')],
     ['storage.call.perByte.clientNs', assumed(0, 'part of the measured operations')],
-    ['storage.writtenByteNs', from(1000 * written, 'raw writes of 1,000 and 100 bytes')],
+    ['storage.writtenByteNs', shaped(1000 * written, 'writes of 1,000 and 100 bytes')],
     ...perKind(
       'read',
-      from(row - cell - counted, 'a row of a raw read of 16 rows'),
-      from(engineRead, 'the engine around a read'),
+      measured(read + farther - cell - counted, 'a raw read, on a larger table'),
+      measured(engineRead, 'the engine around a read'),
     ),
     ...perKind(
       'mutate',
-      from(times.writeUs(NAMES.rawWrite) - call - cell - mutated, 'a raw write'),
+      measured(
+        times.microWrite(NAMES.rawWrite) + farther - cell - mutated,
+        'a raw write, on a larger table, without the group',
+      ),
       assumed(0, 'part of the transaction'),
     ),
     ...perKind(
       'conditionalMutate',
-      from(
-        (prewrite + commit) / 2 - call - CONDITIONAL_CELLS * cell - mutated,
-        'prewrite and commit, the mean of both',
+      measured(
+        conditional + farther - CONDITIONAL_CELLS * cell - mutated,
+        'prewrite and commit, the mean of both, on a larger table, without the group',
       ),
-      from(engineWrite / 2, 'half of the engine around prewrite and commit'),
+      measured(engineWrite / 2, 'half of the engine around prewrite and commit'),
     ),
     ...perKind(
       'scan',
-      from(scanned - cell - counted, 'a row of a scan'),
-      from(engineRead, 'the engine around a read'),
+      shaped(scanned - cell - counted, 'a row of a scan of 16 rows'),
+      measured(engineRead, 'the engine around a read'),
     ),
-    ['storage.batchedRowUs', from(batched, 'reads in batches less reads alone')],
+    ['storage.batchedRowUs', shaped(batched, 'reads in batches less reads alone')],
     ['storage.maintenancePerByteNs', assumed(0, 'part of the measured operations')],
-    ['log.perGroupUs', from(times.groupUs, 'writes with few and with many in flight')],
-    ...logWait(micro, times.groupUs),
-    ['workload.documentLoadedUs', from(times.us(OWN.loaded, ''), OWN.loaded)],
-    ['workload.documentClusteredUs', from(times.us(OWN.clustered, ''), OWN.clustered)],
-    ['workload.brokerageTransactionUs', from(times.us(OWN.transaction, ''), OWN.transaction)],
+    ['log.perGroupUs', shaped(groupUs, 'writes with few and with many in flight')],
+    ...logWait(micro, groupUs),
+    ['workload.documentLoadedUs', shaped(times.shape(OWN.loaded, ''), OWN.loaded)],
+    ['workload.documentClusteredUs', shaped(times.shape(OWN.clustered, ''), OWN.clustered)],
+    ['workload.brokerageTransactionUs', shaped(times.shape(OWN.transaction, ''), OWN.transaction)],
   ];
 }
 

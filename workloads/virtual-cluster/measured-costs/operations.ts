@@ -4,7 +4,7 @@
  * tables as large as those of the workloads.
  */
 import path from 'node:path';
-import { median } from 'simple-statistics';
+import { quantile } from 'simple-statistics';
 import { createRandom, openPercolator } from '#engine';
 import { shuffled } from '../../harness/shuffled.ts';
 import type { Case } from '../../microbench/case.ts';
@@ -24,7 +24,7 @@ export interface OperationsPlan {
 export interface OperationCost {
   readonly what: string;
   readonly inFlight: number;
-  /** Medians of the rounds: processor time, and its ratio to the yardstick in the same round. */
+  /** Lower quartiles of the rounds: processor time, and the same in raw reads of the yardstick. */
   readonly us: number;
   readonly reads: number;
   /** Groups of the log for each operation. */
@@ -33,6 +33,8 @@ export interface OperationCost {
 
 /** In flight: as in bench:micro; and few and many callers, whose groups of the log differ in size. */
 export const IN_FLIGHT = { usual: 64, few: 16, many: 256 };
+/** Of slices: what else the machine does only makes them slower. */
+const QUARTILE = 0.25;
 /** More than a slice has. */
 const OPERATIONS_MAX = 1e6;
 
@@ -47,26 +49,28 @@ export async function measureOperations(
 ): Promise<readonly OperationCost[]> {
   await using cleanup = new AsyncDisposableStack();
   const opened = await openCases(path.join(folder, 'operations'), plan.rows, cleanup);
-  const slices: (OperationCost & { readonly round: number })[] = [];
+  const slices: Slice[] = [];
+  const reads: number[] = [];
   const random = createRandom(1);
   let first = OPERATIONS_MAX;
   // Round 0 compiles the code.
   for (let round = 0; round <= plan.rounds; round++) {
     given.signal.throwIfAborted();
-    const readUs = await given.yardstick();
     for (const { inFlight, one } of shuffled(random, opened.cases)) {
       const run = { first, operations: plan.operations, concurrency: inFlight };
+      const readUs = await given.yardstick();
+      if (round > 0) reads.push(readUs);
       for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
         const before = opened.groups();
         const us = await processorUs(step, run);
         const groups = (opened.groups() - before) / run.operations;
-        slices.push({ what: step.name, inFlight, us, reads: us / readUs, groups, round });
+        if (round > 0) slices.push({ what: step.name, inFlight, us, groups });
       }
       first += OPERATIONS_MAX;
     }
     given.onRound(round);
   }
-  return mediansOf(slices.filter(({ round }) => round > 0));
+  return costsOf(slices, quantile(reads, QUARTILE));
 }
 
 interface Opened {
@@ -103,13 +107,19 @@ async function openCases(
   };
 }
 
-function mediansOf(slices: readonly OperationCost[]): readonly OperationCost[] {
+type Slice = Omit<OperationCost, 'reads'>;
+
+function costsOf(slices: readonly Slice[], readUs: number): readonly OperationCost[] {
   const byCase = Map.groupBy(slices, ({ what, inFlight }) => `${what}, ${inFlight}`);
   return [...byCase.values()].flatMap((some) => {
     const [first] = some;
     if (first === undefined) return [];
     const { what, inFlight } = first;
-    const of = (key: 'us' | 'reads' | 'groups'): number => median(some.map((one) => one[key]));
-    return [{ what, inFlight, us: of('us'), reads: of('reads'), groups: of('groups') }];
+    const us = quantile(
+      some.map((one) => one.us),
+      QUARTILE,
+    );
+    const groups = some.reduce((sum, one) => sum + one.groups, 0) / some.length;
+    return [{ what, inFlight, us, reads: us / readUs, groups }];
   });
 }

@@ -1,7 +1,7 @@
 /**
  * How much of a profile is a workload's own code: samples whose nearest function of this project, up
- * the stack, is in the workload's folder, so that what it calls of Node counts as well. Of the
- * collections of garbage it has its share.
+ * the stack, is in the workload's folder, so that what it calls of Node counts as well. Collections of
+ * garbage are left out: all parts have their share of them.
  */
 import type { Profiler } from 'node:inspector';
 
@@ -10,12 +10,12 @@ type Node = Profiler.ProfileNode;
 /**
  * @param partOf names the part of a workload that a stack belongs to, from the files of its
  * functions, innermost first; undefined if it is not the workload's
- * @returns shares of the processor time by part
+ * @returns samples by part, and of everything that works
  */
 export function ownTime(
   profileJson: string,
   partOf: (files: readonly string[]) => string | undefined,
-): ReadonlyMap<string, number> {
+): { readonly samples: ReadonlyMap<string, number>; readonly working: number } {
   const { nodes, samples = [] } = JSON.parse(profileJson) as Profiler.Profile;
   const stacks = new Stacks(nodes);
   const counts = new Map<string, number>();
@@ -26,7 +26,7 @@ export function ownTime(
     const part = partOf(stacks.filesOf(id));
     if (part !== undefined) counts.set(part, (counts.get(part) ?? 0) + 1);
   }
-  return new Map([...counts].map(([part, count]) => [part, count / working]));
+  return { samples: counts, working };
 }
 
 class Stacks {

@@ -1,6 +1,7 @@
 /**
- * The time that the workloads' own code takes, of each document and each transaction: its share in a
- * profile of the real workload on the embedded store (own-time.ts), times all processor time.
+ * The time that the workloads' own code takes, of each document and each transaction: its samples in a
+ * profile of the real workload on the embedded store (own-time.ts), next to those of raw reads that
+ * are done meanwhile, so whatever slows this process slows both.
  *
  * Neither the rate of the workload nor its whole processor time is kept: a validation predicts those.
  */
@@ -27,16 +28,18 @@ import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
 import { Loading } from '../../crawl-rate/percolator/loading.ts';
 import { profileCpu } from '../../microbench/cpu-profile.ts';
 import { ownTime } from './own-time.ts';
-import type { Yardstick } from './yardstick.ts';
+import { isOfYardstick, type Yardstick, YARDSTICK_READS } from './yardstick.ts';
 
 export interface WorkloadsPlan {
   readonly documents: number;
   readonly seconds: number;
+  /** The profile of the brokerage that sets its size. */
+  readonly brokerage: 'smoke' | 'quick';
 }
 
+/** In raw reads. */
 export interface OwnCost {
   readonly what: string;
-  readonly us: number;
   readonly reads: number;
 }
 
@@ -50,6 +53,9 @@ const DOCUMENT_BYTES = 1024;
 /** As figure 7 has by default. */
 const CONCURRENCY = 256;
 const USERS = 32;
+const READS = 'raw reads';
+/** Between two measurements of the yardstick in a profile. */
+const REST_MS = 100;
 /** Until a run's measured interval, which begins in the future. */
 const START_MS = 100;
 
@@ -126,10 +132,10 @@ function partOfCrawl([innermost = '', ...outer]: readonly string[]): string | un
 
 export async function ownCostsOfBrokerage(
   folder: string,
-  { seconds }: WorkloadsPlan,
+  { seconds, brokerage: profile }: WorkloadsPlan,
   yardstick: Yardstick,
 ): Promise<readonly OwnCost[]> {
-  const population = createPopulation(SCALES.quick, 1);
+  const population = createPopulation(SCALES[profile], 1);
   await using database = await openDatabase(path.join(folder, 'brokerage'));
   const { percolator } = database;
   await loadPopulation(percolator, population);
@@ -178,17 +184,27 @@ async function profiled(
   work: () => Promise<number>,
   partOf: (files: readonly string[]) => string | undefined,
 ): Promise<readonly OwnCost[]> {
-  const beforeUs = await yardstick();
   let units = 0;
-  const profile = await profileCpu(1, async () => {
+  let reads = 0;
+  let isOver = false;
+  const readMeanwhile = async (): Promise<void> => {
+    while (!isOver) {
+      await yardstick();
+      reads += YARDSTICK_READS;
+      await systemClock.sleep(REST_MS);
+    }
+  };
+  const { json } = await profileCpu(1, async () => {
+    const reading = readMeanwhile();
     units = await work();
+    isOver = true;
+    await reading;
   });
-  const readUs = (beforeUs + (await yardstick())) / 2;
-  const totalUs = profile.parts.reduce((sum, { us }) => sum + us, 0);
-  return [...ownTime(profile.json, partOf)].map(([what, share]) => {
-    const us = (share * totalUs) / units;
-    return { what, us, reads: us / readUs };
-  });
+  const { samples } = ownTime(json, (files) => (isOfYardstick(files) ? READS : partOf(files)));
+  const samplesOfRead = (samples.get(READS) ?? 0) / reads;
+  return [...samples].flatMap(([what, count]) =>
+    what === READS ? [] : [{ what, reads: count / units / samplesOfRead }],
+  );
 }
 
 async function openDatabase(folder: string): Promise<

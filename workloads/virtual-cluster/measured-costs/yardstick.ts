@@ -14,21 +14,34 @@ import { comparedCases } from '../../microbench/figure-8-cases.ts';
 const ROWS = 20_000;
 const VALUE_BYTES = 100;
 const IN_FLIGHT = 64;
-const WARM_UPS = 5;
+const WARM_UPS = 20;
 
 /** Resolves to the processor time of a raw read now, in microseconds. */
 export type Yardstick = () => Promise<number>;
 
-/** @param cleanup closes its store */
+/** Raw reads of one measurement. */
+export const YARDSTICK_READS = 5_000;
+
+/** Whether a stack of these files is a raw read of the yardstick. */
+export function isOfYardstick(files: readonly string[]): boolean {
+  return files.some((file) => file.endsWith('/microbench/figure-8-cases.ts'));
+}
+
+/**
+ * @param rowsMax fewer rows than bench:micro has make a wrong yardstick, for tests
+ * @param cleanup closes its store
+ */
 export async function openYardstick(
   folder: string,
+  rowsMax: number,
   cleanup: AsyncDisposableStack,
 ): Promise<Yardstick> {
-  const { percolator, data } = await openLoaded(path.join(folder, 'yardstick'), ROWS, cleanup);
+  const rows = Math.min(ROWS, rowsMax);
+  const { percolator, data } = await openLoaded(path.join(folder, 'yardstick'), rows, cleanup);
   const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
   const read = comparedCases(percolator, data, written)[0]?.[0];
   if (read === undefined) throw new Error('the first case of figure 8 is a raw read');
-  const measure = (): Promise<number> => processorUs(read, { first: 0, operations: ROWS });
+  const measure = (): Promise<number> => processorUs(read, { first: 0, operations: YARDSTICK_READS });
   for (let i = 0; i < WARM_UPS; i++) await measure();
   return measure;
 }

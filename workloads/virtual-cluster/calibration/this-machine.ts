@@ -2,9 +2,9 @@
  * The calibration of this machine, from its run records: one machine with store and workers, as the
  * benches run.
  *
- *     bench:micro      how long a raw read takes, and what a commit waits
- *     bench:cluster    with `--figure costs`: what operations and the workloads' own code take, in raw
- *                      reads (storage-costs.ts)
+ *     bench:micro      what reads and writes of the embedded store cost, and what a commit waits
+ *     bench:cluster    with `--figure costs`: how that depends on the shape of an operation, and what the
+ *                      workloads' own code takes
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
  *
@@ -14,9 +14,9 @@ import { findRuns, numberIn, REFERENCE_FOLDER, type RunRecord, RUNS_FOLDER } fro
 import { UsageError } from '#results';
 import { clusteringVolumes } from '../batch/clustering.ts';
 import type { Calibration, Entry, Like } from './calibration.ts';
-import { assumed, type Change } from './change.ts';
+import { assumed, type Change, must } from './change.ts';
 import { isEntry, loadCalibration, type Tree } from './load.ts';
-import { must, storageCosts } from './storage-costs.ts';
+import { storageCosts } from './storage-costs.ts';
 
 export interface ThisMachine {
   readonly name: string;
@@ -35,9 +35,14 @@ export interface Calibrated {
 /** Records of one experiment that measure enough. */
 type Records = Readonly<Record<'micro' | 'costs' | 'oracle' | 'mapreduce', RunRecord | null>>;
 
-const SCRIPTS = { oracle: 'bench:oracle', mapreduce: 'bench:mapreduce' } as const;
+/** What makes a record, and what becomes of its costs without one. */
+const SCRIPTS = {
+  costs: ['bench:cluster --figure costs', "the workloads' own code costs nothing"],
+  oracle: ['bench:oracle', 'its costs are those of paper-2010'],
+  mapreduce: ['bench:mapreduce', 'its costs are those of paper-2010'],
+} as const;
 
-/** @throws UsageError without a record of bench:micro, or of costs */
+/** @throws UsageError without a record of bench:micro */
 export function calibrateThisMachine(
   folders: readonly string[] = [RUNS_FOLDER, REFERENCE_FOLDER],
 ): Calibrated {
@@ -47,9 +52,12 @@ export function calibrateThisMachine(
     oracle: newest('oracle', 'timestamps', folders),
     mapreduce: newest('mapreduce', 'engines', folders),
   };
-  const { oracle, mapreduce } = records;
-  const micro = needed(records.micro, 'bench:micro');
-  const costs = needed(records.costs, 'bench:cluster --figure costs');
+  const { micro, costs, oracle, mapreduce } = records;
+  if (micro === null) {
+    throw new UsageError(
+      'A calibration of this machine needs a record of bench:micro, but there is none: ./run.sh bench:micro makes one.',
+    );
+  }
   const numbers = assumedFromPaper();
   const changes = [
     ...topology(micro),
@@ -68,20 +76,13 @@ export function calibrateThisMachine(
     used: Object.values(records).flatMap((record) =>
       record === null ? [] : [`${record.experiment}: ${record.runId}`],
     ),
-    missing: (['oracle', 'mapreduce'] as const)
+    missing: (['costs', 'oracle', 'mapreduce'] as const)
       .filter((name) => records[name] === null)
-      .map(
-        (name) =>
-          `There is no record of ${SCRIPTS[name]}, so its costs are those of paper-2010: ./run.sh ${SCRIPTS[name]} makes one.`,
-      ),
+      .map((name) => {
+        const [script, otherwise] = SCRIPTS[name];
+        return `There is no record of ${script}, so ${otherwise}: ./run.sh ${script} makes one.`;
+      }),
   };
-}
-
-function needed(record: RunRecord | null, script: string): RunRecord {
-  if (record !== null) return record;
-  throw new UsageError(
-    `A calibration of this machine needs a record of ${script}, but there is none: ./run.sh ${script} makes one.`,
-  );
 }
 
 /** The newest one, those that were measured here before those of the reference. */

@@ -26,7 +26,7 @@ export class Costs {
     this.calibration = calibration;
     this.roundTrip = new Drawn(network.roundTrip, random.fork('round trips'));
     this.logWait = new Drawn(log.wait, random.fork('waits for the log'));
-    this.hasGroups = log.perGroupUs > 0;
+    this.hasGroups = log.perGroupUs + log.perGroupAsideUs > 0;
     this.#kinds = storage;
     this.#callUs = storage.call.fixed;
     const { serverNs, clientNs } = storage.call.perByte;

@@ -2,7 +2,7 @@
  * The log of a store in one process, whose one thread has all the work: what is written while a group
  * is on its way to the disk is the next group, and shares its costs.
  *
- *     mutations ─▶ gathered ─▶ group: `perGroupUs` of the core, then the wait for the disk ─▶ answered
+ *     mutations ─▶ gathered ─▶ group: the thread, other threads, the wait for the disk ─▶ answered
  *                     ▲                                                                │
  *                     └── more of them come until the thread hears of it, which is ◀───┘
  *                         when it has nothing else to do
@@ -14,8 +14,9 @@ import type { EventLoop } from './event-loop.ts';
 import type { Machine } from './machine.ts';
 
 export class GroupLog {
-  /** Processor time of all groups. */
+  /** Processor time of all groups, of the server's cores and of other threads. */
   groupsUs = 0;
+  asideUs = 0;
   readonly #loop: EventLoop;
   readonly #costs: Costs;
   readonly #server: Machine;
@@ -39,9 +40,11 @@ export class GroupLog {
   #write(): void {
     const group = this.#gathered;
     this.#gathered = [];
-    const { perGroupUs } = this.#costs.calibration.log;
+    const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
     this.groupsUs += perGroupUs;
-    const writtenUs = this.#server.take(perGroupUs, 0) + this.#costs.logWait.next();
+    this.asideUs += perGroupAsideUs;
+    const sentUs = this.#server.take(perGroupUs, 0);
+    const writtenUs = sentUs + perGroupAsideUs + this.#costs.logWait.next();
     this.#loop.at(writtenUs, {
       happen: () =>
         this.#whenIdle(() => {

@@ -79,6 +79,11 @@ export class Storage {
     return [...this.#logs.values()].reduce((sum, { groupsUs }) => sum + groupsUs, 0);
   }
 
+  /** Processor time of other threads that write groups. */
+  get asideUs(): number {
+    return [...this.#logs.values()].reduce((sum, { asideUs }) => sum + asideUs, 0);
+  }
+
   /** Of servers that write their mutations in groups. */
   logOf(server: Machine): GroupLog {
     const known = this.#logs.get(server);

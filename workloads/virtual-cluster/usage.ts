@@ -127,7 +127,7 @@ function stateOf(cluster: Watched): State {
     timestamps: oracle.timestamps,
     oracleCalls: oracle.counts.calls,
     lockCalls: locks.counts.calls,
-    maintenanceUs: storage.maintenanceUs,
+    maintenanceUs: storage.maintenanceUs + storage.asideUs,
     events: loop.events,
   };
 }

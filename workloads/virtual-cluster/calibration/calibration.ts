@@ -60,9 +60,11 @@ export interface Calibration {
     readonly wait: Duration;
     /**
      * Processor time of a group of mutations of a server whose one thread writes them together
-     * (group-log.ts); 0: each mutation waits for the log on its own.
+     * (group-log.ts), and of other threads that bring them to the disk meanwhile. Both 0: each
+     * mutation waits for the log on its own.
      */
     readonly perGroupUs: number;
+    readonly perGroupAsideUs: number;
   };
   /** A row that is not in the cache costs a read of the disk, and `missCpuUs` of the server. */
   readonly cache: {
@@ -155,7 +157,7 @@ export const LIMITS: Like<Calibration, Limits> = {
     scan: rowCost,
     maintenancePerByteNs: ns,
   },
-  log: { wait: duration, perGroupUs: us },
+  log: { wait: duration, perGroupUs: us, perGroupAsideUs: us },
   cache: { bytesPerServer: bytes, missCpuUs: us, missDiskUs: us },
   disk: {
     perMachine: { unit: 'disks', min: 1, max: 1000, isWhole: true },

@@ -23,7 +23,9 @@ export interface ShapeCosts {
   readonly scannedUs: number;
   /** Of a row that is read in a batch, more than alone. */
   readonly batchedUs: number;
+  /** Of a group of the log: of the main thread, and of those that write it to the disk. */
   readonly groupUs: number;
+  readonly groupAsideUs: number;
   readonly loadedUs: number;
   readonly clusteredUs: number;
   readonly transactionUs: number;
@@ -42,10 +44,14 @@ export function shapeCosts(costs: RunRecord, readUs: number): ShapeCosts {
   const { few, many } = IN_FLIGHT;
   const written = (of(SHAPES.longWrite, many) - of(NAMES.rawWrite, many)) / more;
   // With few in flight there are more groups.
-  const groups = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
-    const perOperation = (inFlight: number): number => column('groups of the log', what, inFlight);
-    return (of(what, few) - of(what, many)) / (perOperation(few) - perOperation(many));
-  });
+  const groupUs = (unit: 'raw reads' | 'of the main thread'): number => {
+    const perGroup = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
+      const difference = (name: string): number => column(name, what, few) - column(name, what, many);
+      return (readUs * difference(unit)) / difference('groups of the log');
+    });
+    return positive(perGroup.reduce((sum, us) => sum + us, 0) / perGroup.length);
+  };
+  const mainUs = groupUs('of the main thread');
   return {
     source: `run ${costs.runId}, in raw reads of bench:micro`,
     callUs,
@@ -54,7 +60,8 @@ export function shapeCosts(costs: RunRecord, readUs: number): ShapeCosts {
     writtenUs: positive(written - byteUs),
     scannedUs: positive((of(SHAPES.scan) - callUs) / ROWS_READ),
     batchedUs: positive(of(SHAPES.batchedRead) - of(NAMES.laterRead) + callUs),
-    groupUs: positive(groups.reduce((sum, us) => sum + us, 0) / groups.length),
+    groupUs: mainUs,
+    groupAsideUs: positive(groupUs('raw reads') - mainUs),
     loadedUs: of(OWN.loaded, ''),
     clusteredUs: of(OWN.clustered, ''),
     transactionUs: of(OWN.transaction, ''),

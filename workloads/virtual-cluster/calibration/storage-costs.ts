@@ -89,7 +89,8 @@ class Times {
     this.#micro = micro;
     this.shapes = costs === null ? null : shapeCosts(costs, this.cpu(NAMES.rawRead));
     const groups = numberIn(micro, 'messages', 'disk commits', 'embedded', NAMES.rawWrite);
-    this.groupShareUs = (this.shapes?.groupUs ?? 0) * must(micro, groups, 'groups of the log');
+    const { groupUs = 0, groupAsideUs = 0 } = this.shapes ?? {};
+    this.groupShareUs = (groupUs + groupAsideUs) * must(micro, groups, 'groups of the log');
   }
 
   /** Processor time of an operation of bench:micro. */
@@ -113,13 +114,14 @@ class Times {
 function log(record: RunRecord, times: Times): readonly Change[] {
   const median = (what: string): number =>
     must(record, numberIn(record, 'in-process', 'median us', what), what);
-  const groupUs = times.shapes?.groupUs ?? 0;
+  const { groupUs = 0, groupAsideUs = 0 } = times.shapes ?? {};
   const alone = median('raw write') - median('raw write, storage in memory');
-  const value = Math.max(1, alone - groupUs);
+  const value = Math.max(1, alone - groupUs - groupAsideUs);
   const source = `run ${record.runId}, a raw write on disk less one in memory`;
   return [
     ['log.wait.medianUs', { value, source }],
     ['log.wait.p99Us', assumed(10 * value, 'ten times the median')],
     ['log.perGroupUs', times.shape(groupUs, 'part of each mutation')],
+    ['log.perGroupAsideUs', times.shape(groupAsideUs, 'part of each mutation')],
   ];
 }

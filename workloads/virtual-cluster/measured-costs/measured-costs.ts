@@ -59,16 +59,17 @@ function costsTable(
     caption:
       'Lower quartiles of the rounds, on the embedded store. Raw reads are those of bench:micro, measured in between: a machine that ' +
       'is busy with something else slows both alike. Own code: what a profile of the workload shows of its own functions.',
-    columns: ['of', 'in flight', 'µs', 'raw reads', 'groups of the log'],
+    columns: ['of', 'in flight', 'µs', 'raw reads', 'of the main thread', 'groups of the log'],
     rows: [
-      ...operations.map(({ what, inFlight, us, reads, groups }) => [
+      ...operations.map(({ what, inFlight, us, reads, mainReads, groups }) => [
         what,
         String(inFlight),
         rounded(us, 4),
         rounded(reads, 4),
+        rounded(mainReads, 4),
         rounded(groups, 4),
       ]),
-      ...own.map(({ what, reads }) => [what, '', null, rounded(reads, 4), null]),
+      ...own.map(({ what, reads }) => [what, '', null, rounded(reads, 4), null, null]),
     ],
   };
 }

@@ -27,6 +27,8 @@ export interface OperationCost {
   /** Lower quartiles of the rounds: processor time, and the same in raw reads of the yardstick. */
   readonly us: number;
   readonly reads: number;
+  /** In raw reads: without the threads that write to the disk. */
+  readonly mainReads: number;
   /** Groups of the log for each operation. */
   readonly groups: number;
 }
@@ -62,9 +64,9 @@ export async function measureOperations(
       if (round > 0) reads.push(readUs);
       for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
         const before = opened.groups();
-        const us = await processorUs(step, run);
+        const { us, mainUs } = await processorUs(step, run);
         const groups = (opened.groups() - before) / run.operations;
-        if (round > 0) slices.push({ what: step.name, inFlight, us, groups });
+        if (round > 0) slices.push({ what: step.name, inFlight, us, mainUs, groups });
       }
       first += OPERATIONS_MAX;
     }
@@ -107,7 +109,7 @@ async function openCases(
   };
 }
 
-type Slice = Omit<OperationCost, 'reads'>;
+type Slice = Omit<OperationCost, 'reads' | 'mainReads'> & { readonly mainUs: number };
 
 function costsOf(slices: readonly Slice[], readUs: number): readonly OperationCost[] {
   const byCase = Map.groupBy(slices, ({ what, inFlight }) => `${what}, ${inFlight}`);
@@ -115,11 +117,13 @@ function costsOf(slices: readonly Slice[], readUs: number): readonly OperationCo
     const [first] = some;
     if (first === undefined) return [];
     const { what, inFlight } = first;
-    const us = quantile(
-      some.map((one) => one.us),
-      QUARTILE,
-    );
+    const [us, mainUs] = (['us', 'mainUs'] as const).map((key) =>
+      quantile(
+        some.map((one) => one[key]),
+        QUARTILE,
+      ),
+    ) as [number, number];
     const groups = some.reduce((sum, one) => sum + one.groups, 0) / some.length;
-    return [{ what, inFlight, us, reads: us / readUs, groups }];
+    return [{ what, inFlight, us, reads: us / readUs, mainReads: mainUs / readUs, groups }];
   });
 }

@@ -285,9 +285,10 @@ function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undef
     .toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
-/** Cores that the engine and the store kept busy. */
-function coresOf({ kinds }: Usage): number {
-  return kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
+/** Cores that the engine and the store kept busy, also aside from their one thread. */
+function coresOf({ kinds, maintenanceUs, seconds }: Usage): number {
+  const cores = kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
+  return cores + maintenanceUs / 1e6 / seconds;
 }
 
 function cpuOfTrade(

@@ -21,8 +21,15 @@ function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
     { cores: 1, disks: 1 },
   );
   const wait = { medianUs: WAIT_US, p99Us: WAIT_US };
-  const calibration = { ...PAPER, log: { wait, perGroupUs: GROUP_US - ASIDE_US, perGroupAsideUs: ASIDE_US } };
-  return { loop, machine, log: new GroupLog(loop, new Costs(calibration, createRandom(1)), machine) };
+  const calibration = {
+    ...PAPER,
+    log: { wait, perGroupUs: GROUP_US - ASIDE_US, perGroupAsideUs: ASIDE_US },
+  };
+  return {
+    loop,
+    machine,
+    log: new GroupLog(loop, new Costs(calibration, createRandom(1)), machine),
+  };
 }
 
 test('a mutation that is alone has a group of its own', async () => {

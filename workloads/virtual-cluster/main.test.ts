@@ -90,7 +90,9 @@ test('what the model predicts of this machine is compared with what was measured
 });
 
 test('costs of this machine are measured, those of the workloads as well', async () => {
-  const { findings, store } = (await runScript(BENCH, ['--figure', 'costs', '--profile', 'smoke'])).record();
+  const { findings, store } = (
+    await runScript(BENCH, ['--figure', 'costs', '--profile', 'smoke'])
+  ).record();
   assert.equal(findings?.check.passed, true, findings?.check.detail);
   assert.equal(store?.name, 'embedded');
   const rows = findings.tables[0]?.rows ?? [];

@@ -66,7 +66,15 @@ const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 64], seconds: 0.05 },
     scanning: { scanners: 20, rows: 2_000 },
     validation: { documents: 200, tradeResults: 20, repositoryMax: 50_000, isTiny: true },
-    costs: { ...COSTS, rows: 2_000, rounds: 1, operations: 300, documents: 500, seconds: 0.5, brokerage: 'smoke' },
+    costs: {
+      ...COSTS,
+      rows: 2_000,
+      rounds: 1,
+      operations: 300,
+      documents: 500,
+      seconds: 0.5,
+      brokerage: 'smoke',
+    },
     isVaried: false,
   },
   quick: {

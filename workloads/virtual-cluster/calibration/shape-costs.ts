@@ -46,7 +46,8 @@ export function shapeCosts(costs: RunRecord, readUs: number): ShapeCosts {
   // With few in flight there are more groups.
   const groupUs = (unit: 'raw reads' | 'of the main thread'): number => {
     const perGroup = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
-      const difference = (name: string): number => column(name, what, few) - column(name, what, many);
+      const difference = (name: string): number =>
+        column(name, what, few) - column(name, what, many);
       return (readUs * difference(unit)) / difference('groups of the log');
     });
     return positive(perGroup.reduce((sum, us) => sum + us, 0) / perGroup.length);

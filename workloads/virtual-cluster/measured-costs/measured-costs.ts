@@ -6,7 +6,12 @@ import type { Measuring } from '#harness';
 import type { FindingsParts, ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import { measureOperations, type OperationCost, type OperationsPlan } from './operations.ts';
-import { type OwnCost, ownCostsOfBrokerage, ownCostsOfCrawl, type WorkloadsPlan } from './workloads.ts';
+import {
+  type OwnCost,
+  ownCostsOfBrokerage,
+  ownCostsOfCrawl,
+  type WorkloadsPlan,
+} from './workloads.ts';
 import { openYardstick } from './yardstick.ts';
 
 export type MeasuredCostsPlan = OperationsPlan & WorkloadsPlan;
@@ -32,10 +37,7 @@ export async function measureCosts(
   return findingsOf(operations, [...crawl, ...brokerage]);
 }
 
-function findingsOf(
-  operations: readonly OperationCost[],
-  own: readonly OwnCost[],
-): FindingsParts {
+function findingsOf(operations: readonly OperationCost[], own: readonly OwnCost[]): FindingsParts {
   const total = own.reduce((sum, { reads }) => sum + reads, 0);
   return {
     headline: `The code of the workloads themselves takes the time of ${own.map(({ what, reads }) => `${reads.toFixed(1)} raw reads (${what})`).join(', ')}.`,
@@ -49,10 +51,7 @@ function findingsOf(
   };
 }
 
-function costsTable(
-  operations: readonly OperationCost[],
-  own: readonly OwnCost[],
-): ResultTable {
+function costsTable(operations: readonly OperationCost[], own: readonly OwnCost[]): ResultTable {
   return {
     name: 'costs',
     title: 'Processor time on this machine',

@@ -25,7 +25,13 @@ const LOAD_ROWS = 1_000;
 
 export async function loadShapes(store: Bigtable, { readKeys }: Data): Promise<void> {
   const set = (qualifier: string, bytes: number) =>
-    ({ kind: 'set', family: FAMILY, qualifier, timestamp: 1, value: Buffer.alloc(bytes, 7) }) as const;
+    ({
+      kind: 'set',
+      family: FAMILY,
+      qualifier,
+      timestamp: 1,
+      value: Buffer.alloc(bytes, 7),
+    }) as const;
   const wide = Array.from({ length: CELLS_READ }, (_, i) => set(`${COLUMN}${i}`, BYTES.short));
   for (const [table, mutations] of [
     [LONG, [set(COLUMN, BYTES.long)]],

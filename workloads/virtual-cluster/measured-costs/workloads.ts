@@ -6,13 +6,7 @@
  * Neither the rate of the workload nor its whole processor time is kept: a validation predicts those.
  */
 import path from 'node:path';
-import {
-  createRandom,
-  openPercolator,
-  openStore,
-  type Percolator,
-  systemClock,
-} from '#engine';
+import { createRandom, openPercolator, openStore, type Percolator, systemClock } from '#engine';
 import { CustomerEmulator } from '../../brokerage/driver/customer-emulator.ts';
 import { SCALES } from '../../brokerage/model/scale.ts';
 import { loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
@@ -107,10 +101,14 @@ export async function ownCostsOfCrawl(
     await Promise.race([reached.promise, worker.ended]);
   };
   await clusterUntil(count); // Compiled code.
-  const costs = await profiled(yardstick, async () => {
-    await clusterUntil(2 * count);
-    return count;
-  }, partOfCrawl);
+  const costs = await profiled(
+    yardstick,
+    async () => {
+      await clusterUntil(2 * count);
+      return count;
+    },
+    partOfCrawl,
+  );
   await worker.stop();
   return costs;
 }

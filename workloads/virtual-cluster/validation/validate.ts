@@ -179,10 +179,7 @@ class Simulating {
     ];
   }
 
-  async pacedBrokerage(
-    measured: MeasuredBrokerage,
-    load: PacedLoad,
-  ): Promise<readonly Compared[]> {
+  async pacedBrokerage(measured: MeasuredBrokerage, load: PacedLoad): Promise<readonly Compared[]> {
     const { tradesPerSecond, p90Ms } = load;
     const result = await this.#brokerage(measured, { tradeResultsPerSecond: tradesPerSecond });
     const workload = `brokerage, ${tradesPerSecond.toFixed(0)} TR/s`;

@@ -56,6 +56,8 @@ export abstract class RowWork {
 export interface Caller {
   readonly machine: Machine;
   readonly life: number;
+  /** Whether its operations wait for company, and travel together. Default false. */
+  readonly isBatched?: boolean | undefined;
 }
 
 /** Bytes of the head of a message. */
@@ -113,17 +115,19 @@ class Call implements VirtualEvent {
 
   send(): void {
     const { loop, costs } = this.#storage;
-    const { machine } = this.#caller;
+    const { machine, isBatched = false } = this.#caller;
     let bytes = HEAD_BYTES;
     let cells = 0;
     for (const work of this.#works) {
       bytes += work.bytes;
       cells += work.cells;
     }
+    const rows = this.#works.length;
     const us =
       costs.callUs('clientUs') +
       costs.bytesUs('clientUs', bytes) +
-      costs.rowUs('clientUs', this.#kind) * this.#works.length +
+      costs.rowUs('clientUs', this.#kind) * rows +
+      (isBatched ? costs.batchedUs(rows) : 0) +
       costs.cellsUs('clientUs', this.#kind, cells);
     const counts = this.#storage.counts[this.#kind];
     counts.sent++;
@@ -165,6 +169,7 @@ class Call implements VirtualEvent {
     const { loop, costs } = this.#storage;
     const kind = this.#kind;
     const counts = this.#storage.counts[kind];
+    const isMutation = kind === 'mutate' || kind === 'conditionalMutate';
     let us = costs.callUs('serverUs');
     let bytes = HEAD_BYTES;
     let misses = 0;
@@ -175,6 +180,7 @@ class Call implements VirtualEvent {
       bytes += work.bytes + work.answerBytes;
       us += costs.rowUs('serverUs', kind) * work.rows;
       us += costs.cellsUs('serverUs', kind, work.cells + work.answerCells);
+      if (isMutation) us += costs.writtenUs(work.bytes);
       counts.rows += work.rows;
     }
     us += costs.bytesUs('serverUs', bytes);
@@ -182,9 +188,18 @@ class Call implements VirtualEvent {
     counts.bytes += this.#answerBytes;
     counts.serverUs += us;
     this.#arrivedUs = loop.nowUs;
-    this.#finishUs = this.#finish(us, misses);
     this.#state = 'served';
-    loop.at(this.#finishUs + costs.roundTrip.next() / 2, this);
+    const workedUs = this.#work(us, misses);
+    if (isMutation && costs.hasGroups) {
+      this.#storage.logOf(this.#server).add((durableUs) => this.#send(durableUs));
+    } else this.#send(workedUs + (isMutation ? costs.logWait.next() : 0));
+  }
+
+  /** The answer is on its way from this moment. */
+  #send(finishUs: number): void {
+    const { loop, costs } = this.#storage;
+    this.#finishUs = finishUs;
+    loop.at(finishUs + costs.roundTrip.next() / 2, this);
   }
 
   /** Whether it needed the disk. */
@@ -212,17 +227,16 @@ class Call implements VirtualEvent {
     }
   }
 
-  #finish(us: number, misses: number): number {
+  /** Returns when card, cores and disk will have done it. */
+  #work(us: number, misses: number): number {
     const { loop, costs, counts } = this.#storage;
     const { nowUs } = loop;
     const { missCpuUs, missDiskUs } = costs.calibration.cache;
     let diskUs = 0;
     for (let i = 0; i < misses; i++) diskUs = this.#server.disks.take(nowUs, missDiskUs) - nowUs;
     counts[this.#kind].misses += misses;
-    const isLogged = this.#kind === 'mutate' || this.#kind === 'conditionalMutate';
-    const logUs = isLogged ? costs.logWait.next() : 0;
     const cardUs = costs.cardUs(this.#answerBytes);
-    return this.#server.take(us + misses * missCpuUs, cardUs) + diskUs + logUs;
+    return this.#server.take(us + misses * missCpuUs, cardUs) + diskUs;
   }
 
   #answer(): void {

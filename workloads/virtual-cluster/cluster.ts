@@ -146,7 +146,8 @@ export class Cluster {
 
   /** A process on the machine opens the database. Close it before the run ends. */
   openDatabase(machine: Machine, options: DatabaseOptions = {}): Promise<Percolator> {
-    const caller = { machine, life: machine.life };
+    const { batching = 'off' } = options;
+    const caller = { machine, life: machine.life, isBatched: batching !== 'off' };
     const self = tokenOf(machine);
     const store = new ClientStore(this.storage, caller);
     return openPercolator({

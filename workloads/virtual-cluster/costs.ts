@@ -14,6 +14,8 @@ export class Costs {
   readonly calibration: Calibration;
   readonly roundTrip: Drawn;
   readonly logWait: Drawn;
+  /** Whether mutations of a server share their way to the log (group-log.ts). */
+  readonly hasGroups: boolean;
   readonly #kinds: Readonly<Record<OperationKind, RowCost>>;
   readonly #callUs: Readonly<Record<Side, number>>;
   readonly #perByteUs: Readonly<Record<Side, number>>;
@@ -24,6 +26,7 @@ export class Costs {
     this.calibration = calibration;
     this.roundTrip = new Drawn(network.roundTrip, random.fork('round trips'));
     this.logWait = new Drawn(log.wait, random.fork('waits for the log'));
+    this.hasGroups = log.perGroupUs + log.perGroupAsideUs > 0;
     this.#kinds = storage;
     this.#callUs = storage.call.fixed;
     const { serverNs, clientNs } = storage.call.perByte;
@@ -37,6 +40,16 @@ export class Costs {
 
   rowUs(side: Side, kind: OperationKind): number {
     return this.#kinds[kind].fixed[side];
+  }
+
+  /** Of bytes of mutations, at the server. */
+  writtenUs(bytes: number): number {
+    return (this.calibration.storage.writtenByteNs / 1000) * bytes;
+  }
+
+  /** Of rows that waited for company. */
+  batchedUs(rows: number): number {
+    return this.calibration.storage.batchedRowUs * rows;
   }
 
   cellsUs(side: Side, kind: OperationKind, cells: number): number {

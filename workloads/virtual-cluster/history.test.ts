@@ -16,6 +16,8 @@ const copier: Observer = {
   },
 };
 const ROWS = 30;
+/** Of 240 machines with 64 runs in flight each, and then some. */
+const OTHERS = 50_000;
 
 /** Two clients write rows, and a worker copies each; the cluster is at rest afterwards. */
 async function record(
@@ -71,4 +73,36 @@ test('planted mistakes are found', async () => {
   storage.observe?.('t', 'r3', [{ ...written, timestamp: 99_999_999 + 5, value }]);
   const found = claims();
   assert.ok(found.includes('snapshot isolation: dangling record'), found.join());
+});
+
+test('a transaction began when it asked for its timestamp, however many others ask until it runs', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const recorder = new HistoryRecorder(cluster, 1);
+  const machine = cluster.addMachine('client');
+  await cluster.run(async () => {
+    const percolator = await cluster.openDatabase(machine);
+    await percolator.createTable('t');
+    const cell = { table: 't', row: 'r', column: 'c' };
+    const write = (): Promise<void> =>
+      recorder.transact('writer', percolator, async (transaction) => {
+        transaction.set(cell, 'written');
+      });
+    const late = Object.create(percolator, {
+      transact: {
+        value: (body: Parameters<Percolator['transact']>[0]) =>
+          percolator.transact(async (transaction) => {
+            await write();
+            for (let i = 0; i < OTHERS; i++) cluster.watchTimestamp?.(1e9 + i, cluster.loop.nowUs);
+            await machine.clock.sleep(1);
+            return body(transaction);
+          }),
+      },
+    }) as Percolator;
+    await recorder.transact('reader', late, async (transaction) => {
+      assert.equal(await transaction.get(cell), undefined);
+    });
+    await percolator.close();
+  });
+  assert.equal(recorder.transactions, 2);
+  assert.deepEqual(recorder.judge([]), []);
 });

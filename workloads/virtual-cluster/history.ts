@@ -53,8 +53,8 @@ interface Recording {
 
 /** Values are told apart by their beginnings: documents are long. */
 const VALUE_CHARACTERS = 60;
-/** A transaction begins as soon as it has its timestamp, so the last ones suffice. */
-const ASKED_KEPT = 10_000;
+/** Timestamps whose transactions may still wait for a core before they begin: of thousands of machines. */
+const ASKED_KEPT = 1_000_000;
 
 export class HistoryRecorder {
   readonly #cluster: Cluster;

@@ -89,6 +89,20 @@ test('what the model predicts of this machine is compared with what was measured
   assert.ok(targets.some(({ name }) => name === 'operations of a document'));
 });
 
+test('costs of this machine are measured, those of the workloads as well', async () => {
+  const { findings, store } = (
+    await runScript(BENCH, ['--figure', 'costs', '--profile', 'smoke'])
+  ).record();
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  assert.equal(store?.name, 'embedded');
+  const rows = findings.tables[0]?.rows ?? [];
+  const reads = (what: string): number => Number(rows.find(([name]) => name === what)?.[3]);
+  assert.ok(reads('raw read') > 0);
+  assert.ok(reads('raw write of 8 rows') > reads('raw write'));
+  assert.ok(reads("a brokerage's transaction, its own code") > 1);
+  assert.ok(reads("a document's clustering, its own code") > 0);
+});
+
 test('ctrl-C ends the simulation, and keeps the record', async () => {
   const words = ['--profile', 'smoke', '--rates', '10', '--machines', '40'];
   const ended = await interruptScript(BENCH, words, 'simulating');

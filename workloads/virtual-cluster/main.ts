@@ -28,9 +28,10 @@ import { varyFigure7 } from './figure-7/sensitivity.ts';
 import { figure8Findings } from './figure-8/findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
 import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
-import { type Figure9Plan, simulateFigure9 } from './figure-9/figure-9.ts';
+import { type Figure9Plan, simulateFigure9, VARIED_TRADE_RESULTS } from './figure-9/figure-9.ts';
 import { type Figure10Plan, simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
 import { type OraclePlan, simulateOracle } from './oracle/oracle.ts';
+import { measureCosts, type MeasuredCostsPlan } from './measured-costs/measured-costs.ts';
 import { MODES, type ScannersPlan, simulateScanners } from './scanners/scanners.ts';
 import { simulateValidation, type ValidationPlan } from './validation/validate.ts';
 
@@ -46,9 +47,12 @@ interface Size {
   readonly oracle: Pick<OraclePlan, 'callers' | 'seconds'>;
   readonly scanning: Pick<ScannersPlan, 'scanners' | 'rows'>;
   readonly validation: Omit<ValidationPlan, 'seed'>;
+  readonly costs: MeasuredCostsPlan;
   /** Whether the assumed numbers are varied. */
   readonly isVaried: boolean;
 }
+
+const COSTS = { rows: 50_000, brokerage: 'quick' } as const;
 
 const SIZES: Sizes<Size> = {
   smoke: {
@@ -61,7 +65,16 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 4, before: 6, after: 24 },
     oracle: { callers: [1, 64], seconds: 0.05 },
     scanning: { scanners: 20, rows: 2_000 },
-    validation: { documents: 200, tradeResults: 20, brokerageWarmUp: 1 },
+    validation: { documents: 200, tradeResults: 20, repositoryMax: 50_000, isTiny: true },
+    costs: {
+      ...COSTS,
+      rows: 2_000,
+      rounds: 1,
+      operations: 300,
+      documents: 500,
+      seconds: 0.5,
+      brokerage: 'smoke',
+    },
     isVaried: false,
   },
   quick: {
@@ -74,7 +87,8 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 15, before: 20, after: 60 },
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
     scanning: { scanners: 200, rows: 12_000 },
-    validation: { documents: 10_000, tradeResults: 300, brokerageWarmUp: 5 },
+    validation: { documents: 10_000, tradeResults: 300, repositoryMax: 250_000, isTiny: false },
+    costs: { ...COSTS, rounds: 7, operations: 2_000, documents: 10_000, seconds: 6 },
     isVaried: false,
   },
   standard: {
@@ -87,7 +101,8 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 50, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     scanning: { scanners: 1_000, rows: 60_000 },
-    validation: { documents: 40_000, tradeResults: 1_000, brokerageWarmUp: 5 },
+    validation: { documents: 40_000, tradeResults: 1_000, repositoryMax: 1e7, isTiny: false },
+    costs: { ...COSTS, rounds: 25, operations: 4_000, documents: 50_000, seconds: 20 },
     isVaried: true,
   },
   full: {
@@ -100,10 +115,24 @@ const SIZES: Sizes<Size> = {
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },
-    validation: { documents: 100_000, tradeResults: 3_000, brokerageWarmUp: 5 },
+    validation: { documents: 100_000, tradeResults: 3_000, repositoryMax: 1e7, isTiny: false },
+    costs: { ...COSTS, rounds: 51, operations: 6_000, documents: 100_000, seconds: 60 },
     isVaried: true,
   },
 };
+
+const VIRTUAL = {
+  name: 'virtual',
+  durability: 'the log of a virtual tablet server survives its death',
+};
+const EMBEDDED = {
+  name: 'embedded',
+  durability: 'every commit is on disk (fsync, in groups) before it is answered',
+};
+const COSTS_LIMITATIONS: readonly string[] = [
+  'A profile is a sample: of code that takes little time it says little.',
+  'Raw reads are a unit for code that does other things than reading, so a busy machine does not slow both quite alike.',
+];
 
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */
 const DOCUMENTS_PER_SECOND = 2_500;
@@ -114,6 +143,8 @@ const DIRTY_PER_SECOND = 300;
 const TRADES_PER_SECOND = 50;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
+/** Operations of a variation of figure 8, and Trade-Results of one of figure 9. */
+const FIGURE_8_VARIATION = 60_000;
 const VARIATIONS = 40;
 /** Of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;
@@ -134,9 +165,9 @@ await runExperiment(
     sizes: SIZES,
     options: {
       figure: choice({
-        choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation'],
+        choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation', 'costs'],
         description:
-          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet, or what the model predicts of this machine next to what was measured',
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet; what the model predicts of this machine next to what was measured; or costs that calibrate needs, measured on this machine',
         default: '7',
       }),
       calibration: onlyWith(
@@ -214,6 +245,7 @@ await runExperiment(
         10: 'a third of the tablet servers of a brokerage killed in virtual time',
         oracle: `${counted(options.oracle.callers.length, 'numbers')} of callers of one oracle in virtual time`,
         scanners: `${counted(options.scanning.scanners, 'scanners')} that meet, in virtual time`,
+        costs: 'what operations and the workloads themselves cost on this machine, in real time',
         validation: 'what the model predicts of this machine, next to what was measured on it',
       };
       const calibration = figure === 'validation' ? 'this-machine' : options.calibration;
@@ -222,12 +254,13 @@ await runExperiment(
         about: abouts[figure],
         seconds: secondsOf(options, jobs),
         parameters: { figure, ...others },
-        store: {
-          name: 'virtual',
-          durability: 'the log of a virtual tablet server survives its death',
-        },
-        // Also refuses a calibration that does not exist, before anything begins.
-        limitations: limitationsOf(loadCalibration(calibration).name),
+        ...(figure === 'costs'
+          ? { store: EMBEDDED, limitations: COSTS_LIMITATIONS }
+          : {
+              store: VIRTUAL,
+              // Also refuses a calibration that does not exist, before anything begins.
+              limitations: limitationsOf(loadCalibration(calibration).name),
+            }),
       };
     },
   },
@@ -244,6 +277,7 @@ await runExperiment(
       oracle: () => simulateOracle({ ...options.oracle, loaded, seed, workers }, measuring),
       scanners: () => simulateScanners({ ...options.scanning, loaded, seed }, measuring),
       validation: () => simulateValidation({ ...options.validation, seed }, measuring),
+      costs: () => measureCosts(options.costs, measuring),
     };
     return simulations[options.figure]();
   },
@@ -259,6 +293,7 @@ function secondsOf(
   if (figure === '8') return figure8Seconds(options);
   if (figure === 'oracle') return 2 + 4 * oracle.seconds * oracle.callers.length;
   if (figure === 'scanners') return 5 + (MODES.length * options.scanning.rows) / DIRTY_PER_SECOND;
+  if (figure === 'costs') return costsSeconds(options.costs);
   if (figure === 'validation') return validationSeconds(options.validation);
   const { load, before, after } = figure10;
   const trades =
@@ -266,7 +301,7 @@ function secondsOf(
       ? 4 * load * (before + after)
       : figure9.loads.reduce(
           (sum, one) => sum + one * figure9.warmUp + Math.max(one, figure9.tradeResults),
-          isVaried ? 2 * VARIATIONS * figure9.tradeResults : 0,
+          isVaried ? 2 * VARIATIONS * VARIED_TRADE_RESULTS : 0,
         );
   return 5 + trades / TRADES_PER_SECOND;
 }
@@ -292,7 +327,13 @@ function figure7Seconds(
 
 function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
   const operations = (figure8.warmUp + figure8.seconds) * FIGURE_8_OPERATIONS + 4 * figure8.rows;
-  return 2 + ((isVaried ? 1 + VARIATIONS : 1) * operations) / OPERATIONS_PER_SECOND;
+  const varied = isVaried ? VARIATIONS * FIGURE_8_VARIATION : 0;
+  return 2 + (operations + varied) / OPERATIONS_PER_SECOND;
+}
+
+/** Some thirty cases, in real time. */
+function costsSeconds({ rows, rounds, operations, documents, seconds }: MeasuredCostsPlan): number {
+  return 5 + rows / 2_000 + (rounds * 30 * operations) / 20_000 + documents / 2_000 + 2 * seconds;
 }
 
 /** Of some six crawl rates, the highest of them up to four times, and of two loads. */
@@ -371,7 +412,7 @@ async function simulateFigure8(
       if (done === 0) progress.phase('varying the assumed numbers', total, 'variations');
       progress.update(done);
     };
-    variations = await varyFigure8(loaded, plan, { measured: cases, signal, onVariation });
+    variations = await varyFigure8(loaded, plan, { signal, onVariation });
   }
   return figure8Findings({ calibration: name, cases, variations });
 }

@@ -64,6 +64,11 @@ export class Station {
     this.#freeUs.fill(nowUs);
   }
 
+  /** When no server works any more, if nothing else comes. */
+  get idleUs(): number {
+    return Math.max(...this.#freeUs);
+  }
+
   /** What was used since an earlier look at `use`. */
   use(): StationUse {
     const { arrivals, busyUs, waitedUs, longestWaitUs } = this;

@@ -6,6 +6,7 @@ import { PercolatorError, type Random } from '#engine/base';
 import type { Mutation, TableSchema } from '../../engine/bigtable/index.ts';
 import type { Costs, OperationKind } from './costs.ts';
 import type { EventLoop } from './event-loop.ts';
+import { GroupLog } from './group-log.ts';
 import { compareKeys } from './key-order.ts';
 import type { Machine } from './machine.ts';
 import { type Background, TableData } from './table-data.ts';
@@ -58,6 +59,7 @@ export class Storage {
   maintenanceUs = 0;
   /** Called for what a server applies, if set: for histories. */
   observe: ((table: string, row: string, mutations: readonly Mutation[]) => void) | undefined;
+  readonly #logs = new Map<Machine, GroupLog>();
   readonly #random: Random;
   readonly #bytesFactor: number;
   /** Bytes of backgrounds, as they stand for the whole repository. */
@@ -70,6 +72,25 @@ export class Storage {
     this.tablets = new Tablets(servers);
     this.#random = random.fork('cache');
     this.#bytesFactor = bytesFactor;
+  }
+
+  /** Processor time of all groups of mutations. */
+  get groupsUs(): number {
+    return [...this.#logs.values()].reduce((sum, { groupsUs }) => sum + groupsUs, 0);
+  }
+
+  /** Processor time of other threads that write groups. */
+  get asideUs(): number {
+    return [...this.#logs.values()].reduce((sum, { asideUs }) => sum + asideUs, 0);
+  }
+
+  /** Of servers that write their mutations in groups. */
+  logOf(server: Machine): GroupLog {
+    const known = this.#logs.get(server);
+    if (known !== undefined) return known;
+    const made = new GroupLog(this.loop, this.costs, server);
+    this.#logs.set(server, made);
+    return made;
   }
 
   /** @throws TABLE_MISMATCH if it exists with other families or splits */

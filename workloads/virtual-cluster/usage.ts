@@ -127,7 +127,7 @@ function stateOf(cluster: Watched): State {
     timestamps: oracle.timestamps,
     oracleCalls: oracle.counts.calls,
     lockCalls: locks.counts.calls,
-    maintenanceUs: storage.maintenanceUs,
+    maintenanceUs: storage.maintenanceUs + storage.asideUs,
     events: loop.events,
   };
 }
@@ -215,6 +215,7 @@ function assertLaws(cluster: Watched): void {
     total(({ serverUs, clientUs }) => serverUs + clientUs) +
     total(({ misses }) => misses) * calibration.cache.missCpuUs +
     sum([oracle, locks].map(({ counts }) => counts.serverUs + counts.clientUs)) +
+    storage.groupsUs +
     cluster.otherWorkUs;
   const busyUs = sum(machines.map(({ cores }) => cores.busyUs));
   if (!hasLost && !hasStood) assertEqual(busyUs, askedUs, 'machines do the work of the calls');

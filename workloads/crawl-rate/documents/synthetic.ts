@@ -34,6 +34,8 @@ export interface SyntheticOptions {
 export interface SyntheticDocuments extends SyntheticOptions {
   /** The number of different keys in each of the three key spaces. */
   readonly keySpace: number;
+  /** Key number `lane`, from 0, of document i, as a number below `keySpace`: what `keysOf` spells. */
+  keyNumberOf(i: number, lane: number): number;
   /** The keys of document i, without making the document. */
   keysOf(i: number): Keys;
   /** Document i, for any i from 0 to 2^32 - 1. */
@@ -51,8 +53,8 @@ export function createSyntheticDocuments(options: SyntheticOptions): SyntheticDo
   const contentBytes = Math.max(0, documentBytes - HEAD_BYTES);
   const text = createText(seed, TEXT_BYTES + contentBytes);
 
-  const drawKey = (i: number, lane: number): string =>
-    spellKey(integerAt(seed, lane, i, keySpace) / keySpace);
+  const keyNumberOf = (i: number, lane: number): number => integerAt(seed, lane, i, keySpace);
+  const drawKey = (i: number, lane: number): string => spellKey(keyNumberOf(i, lane) / keySpace);
   const keysOf = (i: number): Keys => [drawKey(i, 0), drawKey(i, 1), drawKey(i, 2)];
   const documentOf = (i: number): Document => {
     const keys = keysOf(i);
@@ -63,7 +65,7 @@ export function createSyntheticDocuments(options: SyntheticOptions): SyntheticDo
   function* range(first: number, end: number): Generator<Document> {
     for (let i = first; i < end; i++) yield documentOf(i);
   }
-  return { repository, documentBytes, seed, keySpace, keysOf, documentOf, range };
+  return { repository, documentBytes, seed, keySpace, keyNumberOf, keysOf, documentOf, range };
 }
 
 function validate(options: SyntheticOptions): SyntheticOptions {

@@ -46,13 +46,26 @@ export interface Calibration {
     readonly read: RowCost;
     readonly mutate: RowCost;
     readonly conditionalMutate: RowCost;
+    /** Of each byte of a mutation, at the server, besides what any byte costs. */
+    readonly writtenByteNs: number;
+    /** Of each row, at a client that gathers operations in batches. */
+    readonly batchedRowUs: number;
     /** Of each row that a scan returns; a scan of nothing costs the call. */
     readonly scan: RowCost;
     /** Compactions and copies of the log: processor time in the background, anywhere. */
     readonly maintenancePerByteNs: number;
   };
   /** From the mutation in memory until it is durable, for all mutations of a group together. */
-  readonly log: { readonly wait: Duration };
+  readonly log: {
+    readonly wait: Duration;
+    /**
+     * Processor time of a group of mutations of a server whose one thread writes them together
+     * (group-log.ts), and of other threads that bring them to the disk meanwhile. Both 0: each
+     * mutation waits for the log on its own.
+     */
+    readonly perGroupUs: number;
+    readonly perGroupAsideUs: number;
+  };
   /** A row that is not in the cache costs a read of the disk, and `missCpuUs` of the server. */
   readonly cache: {
     readonly bytesPerServer: number;
@@ -71,6 +84,13 @@ export interface Calibration {
     /** From the death of a tablet server until its tablets are given to others. */
     readonly detectionMs: number;
     readonly logReplayBytesPerSecond: number;
+  };
+  /** Processor time of the workloads' own code, at the client; the engine's is part of the calls. */
+  readonly workload: {
+    readonly documentLoadedUs: number;
+    readonly documentClusteredUs: number;
+    /** Of any transaction of the brokerage's mix. */
+    readonly brokerageTransactionUs: number;
   };
   readonly batch: {
     /** From the call until the first task of a MapReduce runs, and after its last. */
@@ -132,10 +152,12 @@ export const LIMITS: Like<Calibration, Limits> = {
     read: rowCost,
     mutate: rowCost,
     conditionalMutate: rowCost,
+    writtenByteNs: ns,
+    batchedRowUs: us,
     scan: rowCost,
     maintenancePerByteNs: ns,
   },
-  log: { wait: duration },
+  log: { wait: duration, perGroupUs: us, perGroupAsideUs: us },
   cache: { bytesPerServer: bytes, missCpuUs: us, missDiskUs: us },
   disk: {
     perMachine: { unit: 'disks', min: 1, max: 1000, isWhole: true },
@@ -145,6 +167,7 @@ export const LIMITS: Like<Calibration, Limits> = {
   oracle: { cores, perCallUs: us, perTimestampUs: us },
   lockService: { cores, perCallUs: us },
   failures: { detectionMs: ms, logReplayBytesPerSecond: perSecond },
+  workload: { documentLoadedUs: us, documentClusteredUs: us, brokerageTransactionUs: us },
   batch: {
     jobStartMs: ms,
     taskStartMs: ms,

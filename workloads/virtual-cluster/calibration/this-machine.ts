@@ -3,6 +3,8 @@
  * benches run.
  *
  *     bench:micro      what reads and writes of the embedded store cost, and what a commit waits
+ *     bench:cluster    with `--figure costs`: how that depends on the shape of an operation, and what the
+ *                      workloads' own code takes
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
  *
@@ -12,7 +14,9 @@ import { findRuns, numberIn, REFERENCE_FOLDER, type RunRecord, RUNS_FOLDER } fro
 import { UsageError } from '#results';
 import { clusteringVolumes } from '../batch/clustering.ts';
 import type { Calibration, Entry, Like } from './calibration.ts';
+import { assumed, type Change, must } from './change.ts';
 import { isEntry, loadCalibration, type Tree } from './load.ts';
+import { storageCosts } from './storage-costs.ts';
 
 export interface ThisMachine {
   readonly name: string;
@@ -29,11 +33,14 @@ export interface Calibrated {
 }
 
 /** Records of one experiment that measure enough. */
-type Records = Readonly<Record<'micro' | 'oracle' | 'mapreduce', RunRecord | null>>;
+type Records = Readonly<Record<'micro' | 'costs' | 'oracle' | 'mapreduce', RunRecord | null>>;
 
-const SCRIPTS = { oracle: 'bench:oracle', mapreduce: 'bench:mapreduce' } as const;
-
-type Change = readonly [place: string, entry: Omit<Entry, 'unit'>];
+/** What makes a record, and what becomes of its costs without one. */
+const SCRIPTS = {
+  costs: ['bench:cluster --figure costs', "the workloads' own code costs nothing"],
+  oracle: ['bench:oracle', 'its costs are those of paper-2010'],
+  mapreduce: ['bench:mapreduce', 'its costs are those of paper-2010'],
+} as const;
 
 /** @throws UsageError without a record of bench:micro */
 export function calibrateThisMachine(
@@ -41,10 +48,11 @@ export function calibrateThisMachine(
 ): Calibrated {
   const records: Records = {
     micro: newest('micro', 'in-process', folders),
+    costs: newest('cluster', 'costs', folders),
     oracle: newest('oracle', 'timestamps', folders),
     mapreduce: newest('mapreduce', 'engines', folders),
   };
-  const { micro, oracle, mapreduce } = records;
+  const { micro, costs, oracle, mapreduce } = records;
   if (micro === null) {
     throw new UsageError(
       'A calibration of this machine needs a record of bench:micro, but there is none: ./run.sh bench:micro makes one.',
@@ -53,7 +61,7 @@ export function calibrateThisMachine(
   const numbers = assumedFromPaper();
   const changes = [
     ...topology(micro),
-    ...costsOf(micro),
+    ...storageCosts(micro, costs),
     ...(oracle === null ? [] : oracleCosts(oracle)),
     ...(mapreduce === null ? [] : batchCosts(mapreduce)),
   ];
@@ -68,12 +76,12 @@ export function calibrateThisMachine(
     used: Object.values(records).flatMap((record) =>
       record === null ? [] : [`${record.experiment}: ${record.runId}`],
     ),
-    missing: (['oracle', 'mapreduce'] as const)
+    missing: (['costs', 'oracle', 'mapreduce'] as const)
       .filter((name) => records[name] === null)
-      .map(
-        (name) =>
-          `There is no record of ${SCRIPTS[name]}, so its costs are those of paper-2010: ./run.sh ${SCRIPTS[name]} makes one.`,
-      ),
+      .map((name) => {
+        const [script, otherwise] = SCRIPTS[name];
+        return `There is no record of ${script}, so ${otherwise}: ./run.sh ${script} makes one.`;
+      }),
   };
 }
 
@@ -99,66 +107,6 @@ function topology({ runId, environment }: RunRecord): readonly Change[] {
     ['network.roundTrip.medianUs', assumed(1, 'calls stay in the process')],
     ['network.roundTrip.p99Us', assumed(1, 'calls stay in the process')],
     ['network.bytesPerSecond', assumed(1e10, 'calls stay in the process')],
-  ];
-}
-
-/**
- * In one process, processor time of a call has no sides: the store's is the server's, the engine's
- * the client's. A raw operation carries a cell; the message of a Percolator read finds two.
- */
-function costsOf(record: RunRecord): readonly Change[] {
-  const cpu = (operation: string): number =>
-    must(record, numberIn(record, 'processor', 'client CPU us', 'embedded', operation), operation);
-  const source = (what: string): string => `run ${record.runId}, processor time of ${what}`;
-  const read = cpu('raw read');
-  const message = cpu('message: read of lock, write and data');
-  const perCell = Math.max(0, message - read);
-  const timestamp = cpu('start timestamp');
-  const conditional = (cpu('message: prewrite') + cpu('message: commit')) / 2;
-  const engineRead = cpu('Percolator read') - message - timestamp;
-  const engineWrite = cpu('Percolator write') - 2 * conditional - 2 * timestamp;
-  const cells = (kind: string): readonly Change[] => [
-    [
-      `storage.${kind}.perCell.serverUs`,
-      { value: perCell, source: source('a read of two cells less one of one cell') },
-    ],
-    [`storage.${kind}.perCell.clientUs`, assumed(0, 'counted at the server')],
-  ];
-  const fixed = (kind: string, serverUs: number, clientUs: number, what: string) =>
-    [
-      [`storage.${kind}.fixed.serverUs`, { value: Math.max(0, serverUs), source: source(what) }],
-      [
-        `storage.${kind}.fixed.clientUs`,
-        { value: Math.max(0, clientUs), source: source(`the engine around ${what}`) },
-      ],
-    ] as const;
-  const log = must(record, numberIn(record, 'in-process', 'median us', 'raw write'), 'raw write');
-  const memory = numberIn(record, 'in-process', 'median us', 'raw write, storage in memory') ?? 0;
-  return [
-    ['storage.call.fixed.serverUs', assumed(0, 'calls stay in the process')],
-    ['storage.call.fixed.clientUs', assumed(0, 'calls stay in the process')],
-    ['storage.call.perByte.serverNs', assumed(0, 'part of the measured operations')],
-    ['storage.call.perByte.clientNs', assumed(0, 'part of the measured operations')],
-    ...['read', 'mutate', 'conditionalMutate', 'scan'].flatMap(cells),
-    ...fixed('read', read - perCell, engineRead, 'a raw read'),
-    ...fixed('mutate', cpu('raw write') - perCell, 0, 'a raw write'),
-    ...fixed(
-      'conditionalMutate',
-      conditional - 2 * perCell,
-      engineWrite / 2,
-      'prewrite and commit, the mean of both',
-    ),
-    ...fixed('scan', read - perCell, engineRead, 'a raw read, for each row'),
-    ['storage.maintenancePerByteNs', assumed(0, 'part of the measured operations')],
-    [
-      'log.wait.medianUs',
-      {
-        value: log - memory,
-        source: `run ${record.runId}, a raw write on disk less one in memory`,
-      },
-    ],
-    ['log.wait.p99Us', assumed(10 * (log - memory), 'ten times the median')],
-    ['cache.bytesPerServer', assumed(1e12, 'the embedded store reads through the page cache')],
   ];
 }
 
@@ -204,15 +152,6 @@ function batchCosts(record: RunRecord): readonly Change[] {
     ['batch.stragglers.share', assumed(0, 'there is one machine')],
     ['disk.bytesPerSecond', assumed(1e10, 'the documents are in the page cache')],
   ];
-}
-
-function assumed(value: number, source: string): Omit<Entry, 'unit'> {
-  return { value, source, assumed: true };
-}
-
-function must(record: RunRecord, value: number | null, what: string): number {
-  if (value !== null) return value;
-  throw new UsageError(`The record ${record.runId} does not say what it measured of ${what}.`);
 }
 
 /** All numbers of paper-2010, none of which was measured here. */

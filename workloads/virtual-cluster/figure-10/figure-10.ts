@@ -13,7 +13,7 @@ import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import type { Cluster } from '../cluster.ts';
-import { type BrokerageResult, simulateBrokerage } from '../figure-9/brokerage.ts';
+import { type BrokerageResult, scaleOf, simulateBrokerage } from '../figure-9/brokerage.ts';
 
 export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
@@ -84,7 +84,7 @@ async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<Fa
     tabletServers: servers,
     clients: 2,
     tradeResultsPerSecond: load,
-    customers: CUSTOMERS,
+    scale: scaleOf(CUSTOMERS),
     warmUp: before,
     seconds: after,
     isChecked: true,

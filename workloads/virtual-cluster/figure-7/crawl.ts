@@ -104,6 +104,12 @@ export async function measureCrawl(
   return cluster.run(() => new Crawl(plan, cluster, repository).measure());
 }
 
+/** A database, and the machine on which a process has opened it. */
+interface Process {
+  readonly machine: Machine;
+  readonly percolator: Percolator;
+}
+
 class Crawl {
   readonly #plan: CrawlPlan;
   readonly #cluster: Cluster;
@@ -112,7 +118,7 @@ class Crawl {
   readonly #series: TimeSeriesRow[] = [];
   readonly #commits: { readonly arrival: number; readonly commitTimestamp: number }[] = [];
   readonly #recorder: HistoryRecorder;
-  #loaders: readonly Percolator[] = [];
+  #loaders: readonly Process[] = [];
   /** New documents that have arrived, have begun to load, are loaded, and are clustered. */
   #arrived = 0;
   #begun = 0;
@@ -162,7 +168,7 @@ class Crawl {
     if (!growth.isSaturated) {
       for (const worker of workers) await worker.stop();
       for (const { percolator } of databases) await percolator.close();
-      for (const percolator of this.#loaders) await percolator.close();
+      for (const { percolator } of this.#loaders) await percolator.close();
       cluster.window().end();
       wrong.push(...this.#recorder.judge([clusteringObserver]).map(inWords));
     }
@@ -182,7 +188,7 @@ class Crawl {
     };
   }
 
-  async #openLoaders(): Promise<readonly Percolator[]> {
+  async #openLoaders(): Promise<readonly Process[]> {
     const cluster = this.#cluster;
     const { tabletServers, isOneMachine = false } = this.#plan;
     const machines = isOneMachine
@@ -192,7 +198,11 @@ class Crawl {
         );
     const [first] = machines;
     if (first === undefined) throw new Error('there is a loader');
-    const percolator = await cluster.openDatabase(first);
+    const open = async (machine: Machine): Promise<Process> => {
+      return { machine, percolator: await cluster.openDatabase(machine) };
+    };
+    const process = await open(first);
+    const { percolator } = process;
     await createTables(percolator, splitsFor(tabletServers));
     await using before = await percolator.snapshot();
     await using after = await percolator.snapshot();
@@ -200,10 +210,8 @@ class Crawl {
     this.#recorder.background = moment;
     const background = this.#repository.background(moment);
     cluster.setBackground(KEYS, background, ENTRY_BYTES * this.#repository.entries);
-    const others = await Promise.all(
-      machines.slice(1).map((machine) => cluster.openDatabase(machine)),
-    );
-    return [percolator, ...others];
+    const others = await Promise.all(machines.slice(1).map(open));
+    return [process, ...others];
   }
 
   #openWorkers(): Promise<readonly { readonly percolator: Percolator; readonly worker: Worker }[]> {
@@ -218,10 +226,10 @@ class Crawl {
       machine: Machine,
       i: number,
     ): Promise<{ percolator: Percolator; worker: Worker }> => {
-      const shared = isOneMachine ? this.#loaders[i] : undefined;
+      const shared = isOneMachine ? this.#loaders[i]?.percolator : undefined;
       const percolator = shared ?? (await cluster.openDatabase(machine));
       const worker = percolator.startWorker(
-        [this.#timed(this.#recorder.observer(machine.name, clusteringObserver))],
+        [this.#timed(machine, this.#recorder.observer(machine.name, clusteringObserver))],
         {
           concurrency,
           idleMs: scanRest,
@@ -234,12 +242,14 @@ class Crawl {
     return Promise.all(machines.map(open));
   }
 
-  /** Notes when a run begins. */
-  #timed(observer: Observer): Observer {
+  /** Notes when a run begins, and makes its own code take time. */
+  #timed(machine: Machine, observer: Observer): Observer {
+    const { documentClusteredUs } = this.#plan.calibration.workload;
     return {
       ...observer,
-      run: (transaction, cell) => {
+      run: async (transaction, cell) => {
         this.#runs.set(transaction.startTimestamp, this.#cluster.clock.monotonicMs());
+        if (documentClusteredUs > 0) await this.#cluster.work(machine, documentClusteredUs);
         return observer.run(transaction, cell);
       },
     };
@@ -276,7 +286,9 @@ class Crawl {
     }
   }
 
-  async #load(percolator: Percolator, n: number): Promise<void> {
+  async #load({ machine, percolator }: Process, n: number): Promise<void> {
+    const { documentLoadedUs } = this.#plan.calibration.workload;
+    if (documentLoadedUs > 0) await this.#cluster.work(machine, documentLoadedUs);
     const { documents } = this.#repository;
     const number = numberOf(documents.repository + n);
     const value = encodeDocument(documents.documentOf(number));

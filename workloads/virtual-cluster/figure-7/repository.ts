@@ -24,6 +24,7 @@ export interface ClusteredKeys {
 
 const KEY_DIGITS = 12;
 const KEY_VALUES = 16 ** KEY_DIGITS;
+const SPACES = [0, 1, 2];
 
 export class Repository {
   readonly documents: SyntheticDocuments;
@@ -34,7 +35,7 @@ export class Repository {
   constructor(documents: SyntheticDocuments, clustered?: ClusteredKeys) {
     this.documents = documents;
     this.entries = clustered?.entries ?? 0;
-    this.#representatives = clustered?.representatives ?? [0, 1, 2].map(() => shared(documents));
+    this.#representatives = clustered?.representatives ?? SPACES.map(() => shared(documents));
     if (clustered !== undefined) return;
     for (let arrival = 0; arrival < documents.repository; arrival++) {
       this.#cluster(arrival, (space, key) => this.#representatives[space]?.[key] ?? 0);
@@ -61,7 +62,7 @@ export class Repository {
    * repository.
    */
   *follow(arrivals: Iterable<number>): Generator<readonly [arrival: number, founder: number]> {
-    const added = [0, 1, 2].map(() => new Map<number, number>());
+    const added = SPACES.map(() => new Map<number, number>());
     const find = (space: number, key: number): number =>
       added[space]?.get(key) ?? this.#representatives[space]?.[key] ?? 0;
     const add = (space: number, key: number, founder: number): void => {
@@ -76,16 +77,17 @@ export class Repository {
     find: (space: number, key: number) => number,
     add: (space: number, key: number, founder: number) => void = this.#add,
   ): number {
-    const keys = this.documents.keysOf(numberOf(arrival)).map((key) => this.#keyOf(key));
+    const number = numberOf(arrival);
+    const missed: number[] = [];
     let founder = 0;
-    let missed = 0;
-    while (missed < keys.length) {
-      founder = find(missed, keys[missed] ?? 0);
+    for (let space = 0; space < SPACES.length; space++) {
+      const key = this.documents.keyNumberOf(number, space); // Few need the second, fewer the third.
+      founder = find(space, key);
       if (founder !== 0) break;
-      missed++;
+      missed.push(key);
     }
     if (founder === 0) founder = arrival + 1;
-    for (let space = 0; space < missed; space++) add(space, keys[space] ?? 0, founder);
+    for (const [space, key] of missed.entries()) add(space, key, founder);
     return founder - 1;
   }
 

@@ -20,7 +20,7 @@ import { type Scale, TINY } from '../../brokerage/model/scale.ts';
 import { loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
 import { createPopulation } from '../../brokerage/population/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import { Cluster, type Machine, type Usage } from '../cluster.ts';
+import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
 import type { Tablet } from '../tablets.ts';
 import { spreadRows } from './spread.ts';
 
@@ -35,7 +35,9 @@ export interface BrokeragePlan {
   readonly users?: number | undefined;
   /** Whether the clients are on the tablet servers' machines. Default false. */
   readonly isOneMachine?: boolean | undefined;
-  readonly customers: number;
+  readonly scale: Scale;
+  /** Default: none. */
+  readonly batching?: DatabaseOptions['batching'];
   readonly warmUp: number;
   readonly seconds: number;
   /** Whether all tables are read and checked at the end. */
@@ -80,15 +82,16 @@ export function customersOf(load: number): number {
 }
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
-  const { calibration, seed, tabletServers, clients, customers, isOneMachine = false } = plan;
+  const { calibration, seed, tabletServers, clients, batching, isOneMachine = false } = plan;
   const cluster = new Cluster({ calibration, seed, tabletServers });
   const machines = isOneMachine
     ? cluster.tabletServers.slice(0, clients)
     : Array.from({ length: clients }, () => cluster.addMachine('client'));
-  const population = createPopulation(scaleOf(customers), seed);
+  const population = createPopulation(plan.scale, seed);
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
-    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
+    for (const machine of machines)
+      percolators.push(await cluster.openDatabase(machine, { batching }));
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');
     await loadPopulation(first, population);
@@ -100,8 +103,8 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
   });
 }
 
-/** A quarter of an hour of trades for each customer, and little else that is not needed. */
-function scaleOf(customers: number): Scale {
+/** A quarter of a day of trades for each customer, and little else that is not needed. */
+export function scaleOf(customers: number): Scale {
   return { ...TINY, customers };
 }
 
@@ -182,7 +185,7 @@ class Run {
       clock: machine.clock,
       random: createRandom(seed).fork(`client ${client}`),
       population,
-      brokerage: this.#watched(brokerage, originMs),
+      brokerage: this.#watched(brokerage, machine, originMs),
       range: {
         first: Math.floor((roster.customers * client) / clients),
         end: Math.floor((roster.customers * (client + 1)) / clients),
@@ -192,12 +195,15 @@ class Run {
     });
   }
 
-  /** Notes when Trade-Results end. */
-  #watched(brokerage: Brokerage, originMs: number): Brokerage {
-    const { clock } = this.#parts.cluster;
+  /** Notes when Trade-Results end, and makes the transactions' own code take time. */
+  #watched(brokerage: Brokerage, machine: Machine, originMs: number): Brokerage {
+    const { cluster } = this.#parts;
+    const { clock } = cluster;
+    const { brokerageTransactionUs } = this.#plan.calibration.workload;
     return {
       ...brokerage,
       execute: async (type, input) => {
+        if (brokerageTransactionUs > 0) await cluster.work(machine, brokerageTransactionUs);
         const executed = await brokerage.execute(type, input);
         if (type === 'tradeResult') {
           this.#endedAt.push((clock.monotonicMs() - originMs) / 1000);

@@ -3,9 +3,10 @@ import type { Measuring } from '#harness';
 import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
 import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
-import { type BrokerageResult, customersOf, simulateBrokerage } from './brokerage.ts';
+import { type BrokerageResult, customersOf, scaleOf, simulateBrokerage } from './brokerage.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -26,6 +27,7 @@ interface LoadPoint {
   readonly result: BrokerageResult;
 }
 
+/** Relative to the calibration as it is. */
 interface Variation {
   readonly place: string;
   readonly half: number;
@@ -37,6 +39,8 @@ const PAPER = { cores: 15_000, perSecond: 11_200 };
 /** Enough servers that none is busy: about 0.15 core seconds of a Trade-Result, at a third of them. */
 const LOAD_PER_SERVER = 8;
 const LOAD_PER_CLIENT = 25;
+/** Trade-Results of a variation: what a transaction costs needs no more. */
+export const VARIED_TRADE_RESULTS = 100;
 /** A load may take so much more for each transaction than the first one before the line bends. */
 const BEND = 1.15;
 
@@ -59,7 +63,7 @@ export async function simulateFigure9(
 async function simulateLoad(
   { seed, warmUp, tradeResults }: Figure9Plan,
   load: number,
-  calibration: LoadedCalibration['calibration'],
+  calibration: Calibration,
 ): Promise<LoadPoint> {
   const servers = Math.max(3, Math.ceil(load / LOAD_PER_SERVER));
   const customers = customersOf(load);
@@ -69,7 +73,7 @@ async function simulateLoad(
     tabletServers: servers,
     clients: Math.max(1, Math.ceil(load / LOAD_PER_CLIENT)),
     tradeResultsPerSecond: load,
-    customers,
+    scale: scaleOf(customers),
     warmUp,
     seconds: Math.max(1, tradeResults / load),
     isChecked: true,
@@ -84,13 +88,17 @@ async function vary(
 ): Promise<readonly Variation[]> {
   const places = assumedPlaces(plan.loaded).filter((place) => !place.startsWith('batch.'));
   const [load = 1] = plan.loads;
+  const small = { ...plan, tradeResults: Math.min(plan.tradeResults, VARIED_TRADE_RESULTS) };
+  const measure = async (calibration: Calibration): Promise<number> =>
+    workOf(await simulateLoad(small, load, calibration));
+  const base = await measure(plan.loaded.calibration);
   const variations: Variation[] = [];
   progress.phase('varying the assumed numbers', places.length, 'numbers');
   for (const place of places) {
     signal.throwIfAborted();
     const costs: number[] = [];
     for (const factor of [0.5, 2]) {
-      costs.push(workOf(await simulateLoad(plan, load, varied(plan.loaded, place, factor))));
+      costs.push((await measure(varied(plan.loaded, place, factor))) / base);
     }
     const [half = Number.NaN, twice = Number.NaN] = costs;
     variations.push({ place, half, twice });
@@ -136,7 +144,7 @@ function figure9Findings(
     tables: [
       loadsTable(points),
       ...(fit === null ? [] : [lineTable(fit)]),
-      ...(variations.length === 0 ? [] : [variationsTable(points, variations)]),
+      ...(variations.length === 0 ? [] : [variationsTable(variations)]),
     ],
     charts: [chartOf(points, fit)],
     targets: [],
@@ -241,13 +249,9 @@ function lineTable({ intercept, slope, slopeError, rSquared }: LineFit): ResultT
   };
 }
 
-function variationsTable(
-  [first]: readonly LoadPoint[],
-  variations: readonly Variation[],
-): ResultTable {
-  const base = first === undefined ? Number.NaN : workOf(first);
+function variationsTable(variations: readonly Variation[]): ResultTable {
   const rows = variations
-    .map(({ place, half, twice }) => [place, rounded(half / base, 3), rounded(twice / base, 3)])
+    .map(({ place, half, twice }) => [place, rounded(half, 3), rounded(twice, 3)])
     .toSorted((a, b) => Math.abs(Number(b[2]) - 1) - Math.abs(Number(a[2]) - 1));
   return {
     name: 'sensitivity',

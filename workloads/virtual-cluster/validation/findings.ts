@@ -93,7 +93,7 @@ function comparedTable({ crawl, brokerage, compared }: Validated): ResultTable {
     name: 'validation',
     title: 'What the model predicts of this machine, and what this machine did',
     caption:
-      `Measured by the runs ${runs.join(' and ')}. The simulated brokerage has as many customers, but fewer old trades. ` +
+      `Measured by the runs ${runs.join(' and ')}. ` +
       'The simulated machine has one core, for the one thread of engine and store.',
     columns: ['workload', 'what', 'unit', 'measured', 'predicted', 'error, %', 'wanted, %'],
     rows: compared.map((one) => [

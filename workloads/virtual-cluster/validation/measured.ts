@@ -1,4 +1,7 @@
 /** What runs on this machine measured: the newest ones, or else those of the reference. */
+import { median } from 'simple-statistics';
+import type { DatabaseOptions } from '../cluster.ts';
+import type { Scale } from '../../brokerage/model/scale.ts';
 import {
   findRuns,
   numberIn,
@@ -23,12 +26,15 @@ export interface MeasuredCrawl {
 export interface MeasuredBrokerage {
   readonly runId: string;
   readonly users: number;
+  readonly scale: Scale;
+  readonly batching: DatabaseOptions['batching'];
   /** At full speed. */
   readonly full: { readonly tradesPerSecond: number; readonly cpuMs: number };
-  /** Paced loads that the store kept up with. */
+  /** Paced loads that the store kept up with each time. */
   readonly paced: readonly PacedLoad[];
 }
 
+/** Medians of the runs of a load. */
 export interface PacedLoad {
   readonly tradesPerSecond: number;
   readonly cpuMs: number;
@@ -65,6 +71,8 @@ export function measuredBrokerage(): MeasuredBrokerage | null {
   return {
     runId: record.runId,
     users: Number(record.parameters['users']),
+    scale: scaleOf(record),
+    batching: batchingOf(record),
     full: {
       tradesPerSecond: numberIn(record, 'unpaced', 'TR/s', EMBEDDED) ?? Number.NaN,
       cpuMs: numberIn(record, 'cost', 'CPU ms per TR, full load', EMBEDDED) ?? Number.NaN,
@@ -73,19 +81,47 @@ export function measuredBrokerage(): MeasuredBrokerage | null {
   };
 }
 
+function scaleOf({ parameters }: RunRecord): Scale {
+  const of = (name: string): number => Number(parameters[name]);
+  return {
+    customers: of('customers'),
+    initialTradeDays: of('days'),
+    dailyMarketDays: of('dailyMarketDays'),
+    newsBytes: of('newsBytes'),
+    zipCodes: of('zipCodes'),
+    pricePeriodMs: 1000 * of('pricePeriod'),
+    backOffMs: of('backOffMs'),
+  };
+}
+
+function batchingOf({ parameters }: RunRecord): DatabaseOptions['batching'] {
+  if (parameters['batching'] !== 'on') return 'off';
+  const of = (name: string): number => Number(parameters[name]);
+  return {
+    delayMs: of('batchDelay'),
+    rowsMax: of('batchRows'),
+    inFlightMax: of('batchInFlight'),
+  };
+}
+
 function pacedLoads({ findings }: RunRecord): readonly PacedLoad[] {
   const table = findings?.tables.find(({ name }) => name === 'ladder');
   if (table === undefined) return [];
   const { columns, rows } = table;
-  return rows.flatMap((cells) => {
-    const of = (column: string): unknown => cells[columns.indexOf(column)];
-    if (of('system') !== EMBEDDED || of('kept up') !== 'yes') return [];
-    const p90 = of('TR, 90 % within ms');
+  const of = (cells: (typeof rows)[number], column: string): unknown =>
+    cells[columns.indexOf(column)];
+  const ours = rows.filter((cells) => of(cells, 'system') === EMBEDDED);
+  const byLoad = Map.groupBy(ours, (cells) => of(cells, 'TR/s offered'));
+  return [...byLoad.values()].flatMap((runs) => {
+    if (runs.some((cells) => of(cells, 'kept up') !== 'yes')) return [];
+    const numbers = (column: string): readonly number[] =>
+      runs.map((cells) => of(cells, column)).filter((value) => typeof value === 'number');
+    const p90s = numbers('TR, 90 % within ms');
     return [
       {
-        tradesPerSecond: Number(of('TR/s')),
-        cpuMs: Number(of('CPU ms per TR')),
-        p90Ms: typeof p90 === 'number' ? p90 : null,
+        tradesPerSecond: median([...numbers('TR/s')]),
+        cpuMs: median([...numbers('CPU ms per TR')]),
+        p90Ms: p90s.length === runs.length ? median([...p90s]) : null,
       },
     ];
   });

@@ -11,7 +11,7 @@ import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
 import type { CrawlPlan, CrawlResult } from '../figure-7/crawl.ts';
-import type { BrokeragePlan, BrokerageResult } from '../figure-9/brokerage.ts';
+import { type BrokeragePlan, type BrokerageResult, scaleOf } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 import type { Usage } from '../usage.ts';
 import { type Compared, inWords, validationFindings } from './findings.ts';
@@ -30,8 +30,10 @@ export interface ValidationPlan {
   readonly documents: number;
   /** Trade-Results of a load, about. */
   readonly tradeResults: number;
-  /** Seconds of a brokerage before it is measured, at least. */
-  readonly brokerageWarmUp: number;
+  /** Documents in memory that stand for the repository, at most. */
+  readonly repositoryMax: number;
+  /** Whether a tiny brokerage stands for the measured one, whose rows are longer. */
+  readonly isTiny: boolean;
 }
 
 const THROUGHPUT_ERROR_MAX = 15;
@@ -44,7 +46,7 @@ const DOUBLINGS_MAX = 4;
 const SCAN_REST_MS = 100;
 /** Documents in the history that is judged, about. */
 const JUDGED_DOCUMENTS = 2_000;
-const CUSTOMERS = 1_000;
+const TINY_CUSTOMERS = 100;
 
 export async function simulateValidation(
   plan: ValidationPlan,
@@ -78,7 +80,7 @@ export async function simulateValidation(
     progress.phase('the brokerage of figure 9', 0);
     tell(await simulating.fullBrokerage(brokerage));
     const half = nearest(brokerage.paced, brokerage.full.tradesPerSecond / 2);
-    if (half !== undefined) tell(await simulating.pacedBrokerage(half));
+    if (half !== undefined) tell(await simulating.pacedBrokerage(brokerage, half));
   }
   return validationFindings({ crawl, brokerage, compared, counted, wrong: simulating.wrong });
 }
@@ -159,8 +161,10 @@ class Simulating {
     ];
   }
 
-  async fullBrokerage({ users, full }: MeasuredBrokerage): Promise<readonly Compared[]> {
-    const result = await this.#brokerage({ users, tradeResultsPerSecond: full.tradesPerSecond });
+  async fullBrokerage(measured: MeasuredBrokerage): Promise<readonly Compared[]> {
+    const { users, full } = measured;
+    const load = { users, tradeResultsPerSecond: full.tradesPerSecond };
+    const result = await this.#brokerage(measured, load);
     const workload = `brokerage, ${users} users`;
     return [
       {
@@ -175,9 +179,9 @@ class Simulating {
     ];
   }
 
-  async pacedBrokerage(load: PacedLoad): Promise<readonly Compared[]> {
+  async pacedBrokerage(measured: MeasuredBrokerage, load: PacedLoad): Promise<readonly Compared[]> {
     const { tradesPerSecond, p90Ms } = load;
-    const result = await this.#brokerage({ tradeResultsPerSecond: tradesPerSecond });
+    const result = await this.#brokerage(measured, { tradeResultsPerSecond: tradesPerSecond });
     const workload = `brokerage, ${tradesPerSecond.toFixed(0)} TR/s`;
     const latency = {
       workload,
@@ -201,14 +205,15 @@ class Simulating {
   }
 
   async #crawl(crawl: MeasuredCrawl, perSecond: number): Promise<CrawlResult> {
-    const { documents, seed } = this.#plan;
-    const { repository, documentBytes, concurrency } = crawl;
+    const { documents, seed, repositoryMax } = this.#plan;
+    const { documentBytes, concurrency } = crawl;
+    const repository = Math.min(crawl.repository, repositoryMax);
     const seconds = virtualSeconds(documents / perSecond);
     const warmUp = WARM_UP * seconds;
     const plan: CrawlPlan = {
       calibration: this.calibration,
       tabletServers: 1,
-      scale: 1,
+      scale: crawl.repository / repository,
       perSecond,
       warmUp,
       seconds,
@@ -227,18 +232,20 @@ class Simulating {
   }
 
   async #brokerage(
+    { scale, batching }: MeasuredBrokerage,
     load: Pick<BrokeragePlan, 'tradeResultsPerSecond' | 'users'>,
   ): Promise<BrokerageResult> {
-    const { tradeResults, brokerageWarmUp, seed } = this.#plan;
+    const { tradeResults, seed, isTiny } = this.#plan;
     const seconds = virtualSeconds(tradeResults / load.tradeResultsPerSecond);
     const plan: Omit<BrokeragePlan, 'disturb'> = {
       calibration: this.calibration,
       seed,
       tabletServers: 1,
       clients: 1,
-      customers: CUSTOMERS,
+      scale: isTiny ? scaleOf(TINY_CUSTOMERS) : scale,
+      batching,
       // Orders need some time before their Trade-Results come at the same rate.
-      warmUp: Math.max(brokerageWarmUp, WARM_UP * seconds),
+      warmUp: Math.max(isTiny ? 1 : 5, WARM_UP * seconds),
       seconds,
       isChecked: true,
       isOneMachine: true,
@@ -267,7 +274,7 @@ function halfLoad({ points }: MeasuredCrawl): Point | undefined {
   )[0];
 }
 
-/** Of a load that ran several times, the first one that can say a percentile. */
+/** Of those that can say a percentile. */
 function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undefined {
   const distance = ({ tradesPerSecond }: PacedLoad): number => Math.abs(tradesPerSecond - wanted);
   return loads
@@ -275,9 +282,10 @@ function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undef
     .toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
-/** Cores that the engine and the store kept busy. */
-function coresOf({ kinds }: Usage): number {
-  return kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
+/** Cores that the engine and the store kept busy, also aside from their one thread. */
+function coresOf({ kinds, maintenanceUs, seconds }: Usage): number {
+  const cores = kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
+  return cores + maintenanceUs / 1e6 / seconds;
 }
 
 function cpuOfTrade(

@@ -1,0 +1,127 @@
+/**
+ * What engine and embedded store cost on this machine: as bench:micro has measured it, and by the
+ * shape of an operation (shape-costs.ts), if that was measured.
+ *
+ * Everything runs in one process, so processor time has no sides: the store's is the server's, the
+ * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds two.
+ */
+import { numberIn, type RunRecord } from '#results';
+import { NAMES } from '../../microbench/figure-8-cases.ts';
+import type { Entry } from './calibration.ts';
+import { assumed, type Change, must } from './change.ts';
+import { type ShapeCosts, shapeCosts } from './shape-costs.ts';
+
+/** Bytes that the model counts of an operation on a cell of 100 bytes: heads, key, filter, cell. */
+const COUNTED_BYTES = 300;
+const VALUE_BYTES = 100;
+const CONDITIONAL_CELLS = 2;
+
+type Value = Omit<Entry, 'unit'>;
+
+export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonly Change[] {
+  const times = new Times(micro, costs);
+  const { shapes } = times;
+  const read = times.cpu(NAMES.rawRead);
+  const cell = Math.max(0, times.cpu(NAMES.readMessage) - read);
+  const timestamp = times.cpu(NAMES.timestamp);
+  const messages = times.cpu(NAMES.prewriteMessage) + times.cpu(NAMES.commitMessage);
+  const engineRead = times.cpu(NAMES.read) - times.cpu(NAMES.readMessage) - timestamp;
+  const engineWrite = times.cpu(NAMES.write) - messages - 2 * timestamp;
+  const { callUs, fartherUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
+  const bytesUs = COUNTED_BYTES * byteUs;
+  const mutation = fartherUs - times.groupShareUs - bytesUs - VALUE_BYTES * writtenUs;
+  const kind = (name: string, server: Value, client: Value): readonly Change[] => [
+    [`storage.${name}.fixed.serverUs`, server],
+    [`storage.${name}.fixed.clientUs`, client],
+    [`storage.${name}.perCell.serverUs`, times.value(cell, 'a read of two cells less one of one')],
+    [`storage.${name}.perCell.clientUs`, assumed(0, 'counted at the server')],
+  ];
+  const scanned = (scannedUs ?? read) - cell - bytesUs;
+  return [
+    ['storage.call.fixed.serverUs', times.shape(callUs, 'calls stay in the process')],
+    ['storage.call.fixed.clientUs', assumed(0, 'calls stay in the process')],
+    ['storage.call.perByte.serverNs', times.shape(1000 * byteUs)],
+    ['storage.call.perByte.clientNs', assumed(0, 'counted at the server')],
+    ['storage.writtenByteNs', times.shape(1000 * writtenUs)],
+    ...kind(
+      'read',
+      times.value(read + fartherUs - cell - bytesUs, 'a raw read'),
+      times.value(engineRead, 'the engine around a read'),
+    ),
+    ...kind(
+      'mutate',
+      times.value(times.cpu(NAMES.rawWrite) + mutation - cell, 'a raw write'),
+      assumed(0, 'part of the transaction'),
+    ),
+    ...kind(
+      'conditionalMutate',
+      times.value(
+        messages / 2 + mutation - CONDITIONAL_CELLS * cell,
+        'prewrite and commit, the mean of both',
+      ),
+      times.value(engineWrite / 2, 'half of the engine around prewrite and commit'),
+    ),
+    ...kind(
+      'scan',
+      times.value(scanned, 'a raw read, for each row'),
+      times.value(engineRead, 'the engine around a read'),
+    ),
+    ['storage.batchedRowUs', times.shape(shapes?.batchedUs ?? 0)],
+    ['storage.maintenancePerByteNs', assumed(0, 'part of the measured operations')],
+    ['cache.bytesPerServer', assumed(1e12, 'the embedded store reads through the page cache')],
+    ...log(micro, times),
+    ['workload.documentLoadedUs', times.shape(shapes?.loadedUs ?? 0)],
+    ['workload.documentClusteredUs', times.shape(shapes?.clusteredUs ?? 0)],
+    ['workload.brokerageTransactionUs', times.shape(shapes?.transactionUs ?? 0)],
+  ];
+}
+
+/** As if the shape did not matter. */
+const NONE = { callUs: 0, fartherUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
+
+class Times {
+  readonly shapes: ShapeCosts | null;
+  /** What each write of bench:micro has of a group of the log. */
+  readonly groupShareUs: number;
+  readonly #micro: RunRecord;
+
+  constructor(micro: RunRecord, costs: RunRecord | null) {
+    this.#micro = micro;
+    this.shapes = costs === null ? null : shapeCosts(costs, this.cpu(NAMES.rawRead));
+    const groups = numberIn(micro, 'messages', 'disk commits', 'embedded', NAMES.rawWrite);
+    const { groupUs = 0, groupAsideUs = 0 } = this.shapes ?? {};
+    this.groupShareUs = (groupUs + groupAsideUs) * must(micro, groups, 'groups of the log');
+  }
+
+  /** Processor time of an operation of bench:micro. */
+  cpu(operation: string): number {
+    const value = numberIn(this.#micro, 'processor', 'client CPU us', 'embedded', operation);
+    return must(this.#micro, value, operation);
+  }
+
+  value(us: number, what: string): Value {
+    const shape = this.shapes === null ? '' : `; its shape: ${this.shapes.source}`;
+    const source = `run ${this.#micro.runId}, processor time of ${what}${shape}`;
+    return { value: Math.max(0, us), source };
+  }
+
+  /** @param otherwise why it is 0 if it was not measured */
+  shape(value: number, otherwise = 'not measured: bench:cluster --figure costs does'): Value {
+    return this.shapes === null ? assumed(0, otherwise) : { value, source: this.shapes.source };
+  }
+}
+
+function log(record: RunRecord, times: Times): readonly Change[] {
+  const median = (what: string): number =>
+    must(record, numberIn(record, 'in-process', 'median us', what), what);
+  const { groupUs = 0, groupAsideUs = 0 } = times.shapes ?? {};
+  const alone = median('raw write') - median('raw write, storage in memory');
+  const value = Math.max(1, alone - groupUs - groupAsideUs);
+  const source = `run ${record.runId}, a raw write on disk less one in memory`;
+  return [
+    ['log.wait.medianUs', { value, source }],
+    ['log.wait.p99Us', assumed(10 * value, 'ten times the median')],
+    ['log.perGroupUs', times.shape(groupUs, 'part of each mutation')],
+    ['log.perGroupAsideUs', times.shape(groupAsideUs, 'part of each mutation')],
+  ];
+}

@@ -1,0 +1,65 @@
+/** Mutations of one thread share groups of the log: the busier it is, the more of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRandom } from '#engine';
+import { Costs } from './costs.ts';
+import { EventLoop } from './event-loop.ts';
+import { GroupLog } from './group-log.ts';
+import { Machine } from './machine.ts';
+import { PAPER } from './testing.ts';
+
+const GROUP_US = 100;
+/** Of them, in other threads. */
+const ASIDE_US = 30;
+const WAIT_US = 500;
+
+function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
+  const loop = new EventLoop();
+  const machine = new Machine(
+    loop,
+    { name: 'server', kind: 'tablet server' },
+    { cores: 1, disks: 1 },
+  );
+  const wait = { medianUs: WAIT_US, p99Us: WAIT_US };
+  const calibration = {
+    ...PAPER,
+    log: { wait, perGroupUs: GROUP_US - ASIDE_US, perGroupAsideUs: ASIDE_US },
+  };
+  return {
+    loop,
+    machine,
+    log: new GroupLog(loop, new Costs(calibration, createRandom(1)), machine),
+  };
+}
+
+test('a mutation that is alone has a group of its own', async () => {
+  const { loop, log } = logOfOneCore();
+  const heard: number[] = [];
+  const write = (): void => log.add((durableUs) => heard.push(durableUs));
+  loop.at(0, { happen: write });
+  loop.at(10_000, { happen: write });
+  await loop.run(() => false);
+  assert.deepEqual(heard, [GROUP_US + WAIT_US, 10_000 + GROUP_US + WAIT_US]);
+  assert.equal(log.groupsUs + log.asideUs, 2 * GROUP_US);
+});
+
+test('those that come while a group is written are the next group', async () => {
+  const { loop, log } = logOfOneCore();
+  const heard: number[] = [];
+  for (const us of [0, 200, 300, 400]) {
+    loop.at(us, { happen: () => log.add((durableUs) => heard.push(durableUs)) });
+  }
+  await loop.run(() => false);
+  const first = GROUP_US + WAIT_US;
+  assert.deepEqual(heard, [first, 2 * first, 2 * first, 2 * first]);
+  assert.equal(log.groupsUs + log.asideUs, 2 * GROUP_US);
+});
+
+test('the thread hears of a group when it has nothing else to do', async () => {
+  const { loop, machine, log } = logOfOneCore();
+  const heard: number[] = [];
+  loop.at(0, { happen: () => log.add((durableUs) => heard.push(durableUs)) });
+  loop.at(300, { happen: () => void machine.take(5_000, 0) });
+  await loop.run(() => false);
+  assert.deepEqual(heard, [5_300]);
+});

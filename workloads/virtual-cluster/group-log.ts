@@ -1,0 +1,63 @@
+/**
+ * The log of a store in one process, whose one thread has all the work: what is written while a group
+ * is on its way to the disk is the next group, and shares its costs.
+ *
+ *     mutations ─▶ gathered ─▶ group: the thread, other threads, the wait for the disk ─▶ answered
+ *                     ▲                                                                │
+ *                     └── more of them come until the thread hears of it, which is ◀───┘
+ *                         when it has nothing else to do
+ *
+ * So the busier the thread, the larger the groups. As in the embedded store (row-store.ts).
+ */
+import type { Costs } from './costs.ts';
+import type { EventLoop } from './event-loop.ts';
+import type { Machine } from './machine.ts';
+
+export class GroupLog {
+  /** Processor time of all groups, of the server's cores and of other threads. */
+  groupsUs = 0;
+  asideUs = 0;
+  readonly #loop: EventLoop;
+  readonly #costs: Costs;
+  readonly #server: Machine;
+  #gathered: ((durableUs: number) => void)[] = [];
+  #isBusy = false;
+
+  constructor(loop: EventLoop, costs: Costs, server: Machine) {
+    this.#loop = loop;
+    this.#costs = costs;
+    this.#server = server;
+  }
+
+  /** `hear` is called when what has been applied by now is durable, with that moment. */
+  add(hear: (durableUs: number) => void): void {
+    this.#gathered.push(hear);
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#whenIdle(() => this.#write());
+  }
+
+  #write(): void {
+    const group = this.#gathered;
+    this.#gathered = [];
+    const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
+    this.groupsUs += perGroupUs;
+    this.asideUs += perGroupAsideUs;
+    const sentUs = this.#server.take(perGroupUs, 0);
+    const writtenUs = sentUs + perGroupAsideUs + this.#costs.logWait.next();
+    this.#loop.at(writtenUs, {
+      happen: () =>
+        this.#whenIdle(() => {
+          if (this.#gathered.length > 0) this.#write();
+          else this.#isBusy = false;
+          for (const hear of group) hear(this.#loop.nowUs);
+        }),
+    });
+  }
+
+  #whenIdle(happen: () => void): void {
+    const { idleUs } = this.#server.cores;
+    if (idleUs <= this.#loop.nowUs) happen();
+    else this.#loop.at(idleUs, { happen: () => this.#whenIdle(happen) });
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * What operations of engine and embedded store cost by their shape: rows of a call, cells and bytes of
+ * a row, mutations that share a group of the log. In raw reads of bench:micro (yardstick.ts), on
+ * tables as large as those of the workloads.
+ */
+import path from 'node:path';
+import { quantile } from 'simple-statistics';
+import { createRandom, openPercolator } from '#engine';
+import { shuffled } from '../../harness/shuffled.ts';
+import type { Case } from '../../microbench/case.ts';
+import { figure8Cases, MESSAGE_CELL } from '../../microbench/figure-8-cases.ts';
+import { recordMessages } from '../../microbench/recorded-messages.ts';
+import { batchedReads, loadShapes, readsOfShapes, writesOfShapes } from './shapes.ts';
+import { openLoaded, processorUs, type Yardstick } from './yardstick.ts';
+
+export interface OperationsPlan {
+  /** Rows of each table. */
+  readonly rows: number;
+  readonly rounds: number;
+  /** Of a case in a round. */
+  readonly operations: number;
+}
+
+export interface OperationCost {
+  readonly what: string;
+  readonly inFlight: number;
+  /** Lower quartiles of the rounds: processor time, and the same in raw reads of the yardstick. */
+  readonly us: number;
+  readonly reads: number;
+  /** In raw reads: without the threads that write to the disk. */
+  readonly mainReads: number;
+  /** Groups of the log for each operation. */
+  readonly groups: number;
+}
+
+/** In flight: as in bench:micro; and few and many callers, whose groups of the log differ in size. */
+export const IN_FLIGHT = { usual: 64, few: 16, many: 256 };
+/** Of slices: what else the machine does only makes them slower. */
+const QUARTILE = 0.25;
+/** More than a slice has. */
+const OPERATIONS_MAX = 1e6;
+
+export async function measureOperations(
+  folder: string,
+  plan: OperationsPlan,
+  given: {
+    readonly yardstick: Yardstick;
+    readonly signal: AbortSignal;
+    readonly onRound: (round: number) => void;
+  },
+): Promise<readonly OperationCost[]> {
+  await using cleanup = new AsyncDisposableStack();
+  const opened = await openCases(path.join(folder, 'operations'), plan.rows, cleanup);
+  const slices: Slice[] = [];
+  const reads: number[] = [];
+  const random = createRandom(1);
+  let first = OPERATIONS_MAX;
+  // Round 0 compiles the code.
+  for (let round = 0; round <= plan.rounds; round++) {
+    given.signal.throwIfAborted();
+    for (const { inFlight, one } of shuffled(random, opened.cases)) {
+      const run = { first, operations: plan.operations, concurrency: inFlight };
+      const readUs = await given.yardstick();
+      if (round > 0) reads.push(readUs);
+      for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
+        const before = opened.groups();
+        const { us, mainUs } = await processorUs(step, run);
+        const groups = (opened.groups() - before) / run.operations;
+        if (round > 0) slices.push({ what: step.name, inFlight, us, mainUs, groups });
+      }
+      first += OPERATIONS_MAX;
+    }
+    given.onRound(round);
+  }
+  return costsOf(slices, quantile(reads, QUARTILE));
+}
+
+interface Opened {
+  readonly cases: readonly { readonly inFlight: number; readonly one: Case }[];
+  /** Groups that the log has had so far. */
+  readonly groups: () => number;
+}
+
+async function openCases(
+  folder: string,
+  rows: number,
+  cleanup: AsyncDisposableStack,
+): Promise<Opened> {
+  const { percolator, data } = await openLoaded(folder, rows, cleanup);
+  const { store } = percolator;
+  await loadShapes(store, data);
+  const batched = cleanup.use(await openPercolator({ store, batching: {} }));
+  const value = data.value({ row: 0, operation: 0 });
+  const messages = await recordMessages({ store }, MESSAGE_CELL, value);
+  const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
+  const [reads = [], writes = []] = figure8Cases(percolator, data, { messages, written });
+  const allReads = [...reads, ...readsOfShapes(store, data), batchedReads(batched, data)];
+  const allWrites = [...writes, ...writesOfShapes(store, data)];
+  let groups = 0;
+  store.onChange?.(() => groups++);
+  return {
+    cases: [
+      ...allReads.map((one) => ({ inFlight: IN_FLIGHT.usual, one })),
+      ...[IN_FLIGHT.few, IN_FLIGHT.many].flatMap((inFlight) =>
+        allWrites.map((one) => ({ inFlight, one })),
+      ),
+    ],
+    groups: () => groups,
+  };
+}
+
+type Slice = Omit<OperationCost, 'reads' | 'mainReads'> & { readonly mainUs: number };
+
+function costsOf(slices: readonly Slice[], readUs: number): readonly OperationCost[] {
+  const byCase = Map.groupBy(slices, ({ what, inFlight }) => `${what}, ${inFlight}`);
+  return [...byCase.values()].flatMap((some) => {
+    const [first] = some;
+    if (first === undefined) return [];
+    const { what, inFlight } = first;
+    const [us, mainUs] = (['us', 'mainUs'] as const).map((key) =>
+      quantile(
+        some.map((one) => one[key]),
+        QUARTILE,
+      ),
+    ) as [number, number];
+    const groups = some.reduce((sum, one) => sum + one.groups, 0) / some.length;
+    return [{ what, inFlight, us, reads: us / readUs, mainReads: mainUs / readUs, groups }];
+  });
+}

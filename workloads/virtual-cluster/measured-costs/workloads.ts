@@ -1,0 +1,220 @@
+/**
+ * The time that the workloads' own code takes, of each document and each transaction: its samples in a
+ * profile of the real workload on the embedded store (own-time.ts), next to those of raw reads that
+ * are done meanwhile, so whatever slows this process slows both.
+ *
+ * Neither the rate of the workload nor its whole processor time is kept: a validation predicts those.
+ */
+import path from 'node:path';
+import { createRandom, openPercolator, openStore, type Percolator, systemClock } from '#engine';
+import { CustomerEmulator } from '../../brokerage/driver/customer-emulator.ts';
+import { SCALES } from '../../brokerage/model/scale.ts';
+import { loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
+import { createPopulation } from '../../brokerage/population/index.ts';
+import {
+  clusterOneByOne,
+  createSyntheticDocuments,
+  documentId,
+} from '../../crawl-rate/documents/index.ts';
+import { Clustered } from '../../crawl-rate/percolator/clustered.ts';
+import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
+import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
+import { Loading } from '../../crawl-rate/percolator/loading.ts';
+import { profileCpu } from '../../microbench/cpu-profile.ts';
+import { ownTime } from './own-time.ts';
+import { isOfYardstick, type Yardstick, YARDSTICK_READS } from './yardstick.ts';
+
+export interface WorkloadsPlan {
+  readonly documents: number;
+  readonly seconds: number;
+  /** The profile of the brokerage that sets its size. */
+  readonly brokerage: 'smoke' | 'quick';
+}
+
+/** In raw reads. */
+export interface OwnCost {
+  readonly what: string;
+  readonly reads: number;
+}
+
+export const OWN = {
+  loaded: "a document's loading, its own code",
+  clustered: "a document's clustering, its own code",
+  transaction: "a brokerage's transaction, its own code",
+} as const;
+
+const DOCUMENT_BYTES = 1024;
+/** As figure 7 has by default. */
+const CONCURRENCY = 256;
+const USERS = 32;
+const READS = 'raw reads';
+/** Between two measurements of the yardstick in a profile. */
+const REST_MS = 100;
+/** Until a run's measured interval, which begins in the future. */
+const START_MS = 100;
+
+export async function ownCostsOfCrawl(
+  folder: string,
+  { documents: count }: WorkloadsPlan,
+  yardstick: Yardstick,
+): Promise<readonly OwnCost[]> {
+  const documents = { repository: count, documentBytes: DOCUMENT_BYTES, seed: 1 };
+  await using database = await openDatabase(path.join(folder, 'crawl'));
+  const { percolator } = database;
+  const synthetic = createSyntheticDocuments(documents);
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  await loadRepository(percolator, {
+    documents: numbers.map((number) => synthetic.documentOf(number)),
+    partition: clusterOneByOne(
+      numbers.map((number) => ({ id: documentId(number), keys: synthetic.keysOf(number) })),
+    ),
+  });
+  const schedule = {
+    first: count,
+    warmupDocuments: count,
+    warmupPerSecond: 1e9,
+    documents: count,
+    perSecond: 1e9,
+  };
+  const loading = new Loading(percolator, {
+    database: { store: database.address },
+    documents,
+    schedule,
+    concurrency: CONCURRENCY,
+    engine: ENGINE,
+  });
+  const clustered = new Clustered(schedule);
+  let reached = Promise.withResolvers<void>();
+  let end = 0;
+  const worker = percolator.startWorker([clusteringObserver], {
+    concurrency: CONCURRENCY,
+    onCommitted: (run) => {
+      clustered.add(run);
+      loading.setClustered(clustered.documents);
+      if (clustered.documents === end) reached.resolve();
+    },
+  });
+  const clusterUntil = async (documentsEnd: number): Promise<void> => {
+    end = documentsEnd;
+    reached = Promise.withResolvers();
+    loading.load(end);
+    await Promise.race([reached.promise, worker.ended]);
+  };
+  await clusterUntil(count); // Compiled code.
+  const costs = await profiled(
+    yardstick,
+    async () => {
+      await clusterUntil(2 * count);
+      return count;
+    },
+    partOfCrawl,
+  );
+  await worker.stop();
+  return costs;
+}
+
+const ENGINE = {
+  batching: 'off',
+  batchDelay: 1,
+  batchRows: 256,
+  batchInFlight: 8,
+  prefetch: 'off',
+  scanners: 1,
+} as const;
+
+function partOfCrawl([innermost = '', ...outer]: readonly string[]): string | undefined {
+  if (!innermost.includes('/workloads/crawl-rate/')) return undefined;
+  const isLoading = [innermost, ...outer].some((file) => file.endsWith('/loading.ts'));
+  return isLoading ? OWN.loaded : OWN.clustered;
+}
+
+export async function ownCostsOfBrokerage(
+  folder: string,
+  { seconds, brokerage: profile }: WorkloadsPlan,
+  yardstick: Yardstick,
+): Promise<readonly OwnCost[]> {
+  const population = createPopulation(SCALES[profile], 1);
+  await using database = await openDatabase(path.join(folder, 'brokerage'));
+  const { percolator } = database;
+  await loadPopulation(percolator, population);
+  let trades = 0;
+  let executed = 0;
+  const brokerage = openBrokerage(percolator, { brokerUpdate: 'omit' });
+  const emulator = new CustomerEmulator({
+    clock: systemClock,
+    random: createRandom(1),
+    population,
+    brokerage: {
+      ...brokerage,
+      execute: (...given) => {
+        executed++;
+        return brokerage.execute(...given);
+      },
+    },
+    nextTradeId: () => population.roster.trades.lastId + 1 + trades++,
+    originMs: systemClock.monotonicMs(),
+  });
+  const run = async (): Promise<number> => {
+    const before = executed;
+    const beginMs = systemClock.monotonicMs() + START_MS;
+    const { firstFailure } = await emulator.run({
+      load: { kind: 'unpaced', users: USERS },
+      beginMs,
+      fromMs: beginMs,
+      toMs: beginMs + 1000 * seconds,
+      hasMaintenance: false,
+      signal: new AbortController().signal,
+    });
+    if (firstFailure !== null) throw new Error(`a transaction has failed: ${firstFailure}`);
+    return executed - before;
+  };
+  await run(); // Compiled code.
+  const costs = await profiled(yardstick, run, ([innermost = '']) =>
+    innermost.includes('/workloads/brokerage/') ? OWN.transaction : undefined,
+  );
+  emulator.exchange.close();
+  return costs;
+}
+
+/** @param work resolves to the number of its units */
+async function profiled(
+  yardstick: Yardstick,
+  work: () => Promise<number>,
+  partOf: (files: readonly string[]) => string | undefined,
+): Promise<readonly OwnCost[]> {
+  let units = 0;
+  let reads = 0;
+  let isOver = false;
+  const readMeanwhile = async (): Promise<void> => {
+    while (!isOver) {
+      await yardstick();
+      reads += YARDSTICK_READS;
+      await systemClock.sleep(REST_MS);
+    }
+  };
+  const { json } = await profileCpu(1, async () => {
+    const reading = readMeanwhile();
+    units = await work();
+    isOver = true;
+    await reading;
+  });
+  const { samples } = ownTime(json, (files) => (isOfYardstick(files) ? READS : partOf(files)));
+  const samplesOfRead = (samples.get(READS) ?? 0) / reads;
+  return [...samples].flatMap(([what, count]) =>
+    what === READS ? [] : [{ what, reads: count / units / samplesOfRead }],
+  );
+}
+
+async function openDatabase(folder: string): Promise<
+  AsyncDisposable & {
+    readonly percolator: Percolator;
+    readonly address: { readonly kind: 'embedded'; readonly folder: string };
+  }
+> {
+  const address = { kind: 'embedded', folder } as const;
+  await using cleanup = new AsyncDisposableStack();
+  const store = cleanup.use(await openStore(address));
+  const percolator = cleanup.use(await openPercolator({ store }));
+  const all = cleanup.move();
+  return { percolator, address, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}

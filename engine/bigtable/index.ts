@@ -40,6 +40,14 @@ export {
   classPathOf,
   javaOf,
   javaVersion,
+  confOf,
+  dataNodes,
+  freePorts,
+  hdfsProperties,
+  HOST,
+  JavaProcesses,
+  startNameNode,
+  writeSite,
 } from './hbase/local/index.ts';
 export { keyAfter, nextStart, rowBatches } from './range-scan.ts';
 export {

@@ -22,3 +22,13 @@ export {
   type Values,
 } from './database.ts';
 export { temporaryFolder } from './temporary-folder.ts';
+export {
+  confOf,
+  dataNodes,
+  freePorts,
+  hdfsProperties,
+  HOST,
+  JavaProcesses,
+  startNameNode,
+  writeSite,
+} from '../bigtable/index.ts';

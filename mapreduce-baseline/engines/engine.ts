@@ -88,7 +88,9 @@ async function syncFiles(folder: string): Promise<void> {
   }
 }
 
-const PROGRAM = fileURLToPath(new URL('../streaming-program.ts', import.meta.url));
+export const STREAMING_PROGRAM: string = fileURLToPath(
+  new URL('../streaming-program.ts', import.meta.url),
+);
 
 /** The command of one side of a job, as words: the repository's own Node, and no shell. */
 export function streamingCommand(
@@ -96,7 +98,7 @@ export function streamingCommand(
   url: string,
   parameters: unknown,
 ): string[] {
-  return [process.execPath, PROGRAM, side, url, encodedParameters(parameters)];
+  return [process.execPath, STREAMING_PROGRAM, side, url, encodedParameters(parameters)];
 }
 
 export function encodedParameters(parameters: unknown): string {

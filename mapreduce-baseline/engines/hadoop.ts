@@ -1,10 +1,15 @@
 /**
  * Chains by Hadoop Streaming: one Hadoop job for each job of the chain.
  *
- * Without a cluster's configuration Hadoop runs in one process, from and to files of this machine.
- * On a cluster this repository must be at the same path on every node, or be a folder that all of
- * them share, and so must files that are named by a path; anything else is named by a URI of the
- * cluster's, such as `hdfs://`, and is then the cluster's to make whole and durable.
+ *     one process     no cluster is configured: Hadoop runs in one process, from and to files of
+ *                     this machine
+ *     shared files    a cluster whose file system is a folder that all nodes have: this repository
+ *                     must be in it too, and is used from there
+ *     a cluster       with a file system of its own, such as HDFS (hadoop-cluster.ts): inputs of this
+ *                     machine and the program are put there, and the output is fetched
+ *
+ * A file that is named by a URI is read and written by Hadoop where it is, and is then the
+ * cluster's to make whole and durable.
  *
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
  * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the
@@ -14,117 +19,135 @@
  * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone, and
  * would lose the values.
  */
-import { basename, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { MapReduceError } from '../errors.ts';
-import type { Split } from '../input-splits.ts';
 import {
   type ChainEngine,
-  type ChainRun,
   type EngineSize,
   isUri,
   outsideEngine,
   streamingCommand,
   type Workplace,
 } from './engine.ts';
+import {
+  fetchParts,
+  fileSystemOf,
+  type HadoopAccess,
+  type HadoopWork,
+  killJobs,
+  NAME,
+  removeFolder,
+  settingWords,
+  stage,
+  type Staged,
+} from './hadoop-cluster.ts';
 import { runProgram } from './program.ts';
 import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
 
-const NAME = 'Hadoop';
-
-export interface HadoopOptions extends EngineSize {
+export interface HadoopOptions extends EngineSize, HadoopAccess {
   /** Starts Hadoop Streaming; the words of the job are appended. */
   readonly command: readonly string[];
-  /** Starts Hadoop's shell of file systems; needed for outputs that are named by a URI. */
-  readonly fileSystem: readonly string[];
-  /** Settings of Hadoop by their names. They take precedence over those of its configuration. */
-  readonly settings: Readonly<Record<string, string>>;
   /** Whether Hadoop runs the job in its own process; otherwise its configuration decides. */
   readonly isLocal: boolean;
 }
 
 export function hadoopEngine(options: HadoopOptions): ChainEngine {
+  let asked: Promise<string | undefined> | undefined;
   return outsideEngine(NAME, async (run, inputs, place) => {
-    if (isUri(place.output)) return runOnCluster(options, { run, inputs, place });
-    const between = (job: number): string => join(place.work, `after-${job}`);
-    await runJobs(options, { run, inputs, place, between });
-    await moveParts(between(run.chain.parameters.length), place.output);
+    const work = { run, files: await wholeFiles(inputs, place.work, NAME), place };
+    if (!options.isLocal) asked ??= fileSystemOf(options);
+    const fileSystem = await asked;
+    if (fileSystem === undefined && !isUri(place.output)) return runOnFiles(options, work);
+    return runOnCluster(options, fileSystem, work);
   });
 }
 
-interface Jobs {
-  readonly run: ChainRun;
-  readonly inputs: readonly Split[];
-  readonly place: Workplace;
-  /** The folder for the output of a job; the first is 1. */
-  readonly between: (job: number) => string;
+/** Tasks find this machine's files under the same paths. */
+function onFiles({ run, files }: HadoopWork): Staged {
+  return {
+    command: (side, parameters) => streamingCommand(side, run.chain.url, parameters),
+    archives: [],
+    inputs: files.map(uriOf),
+  };
+}
+
+async function runOnFiles(options: HadoopOptions, work: HadoopWork): Promise<void> {
+  const { run, place } = work;
+  const after = (job: number): string => join(place.work, `after-${job}`);
+  await runJobs(options, work, { staged: onFiles(work), outputOf: (job) => uriOf(after(job)) });
+  await moveParts(after(run.chain.parameters.length), place.output);
 }
 
 /**
- * The last job writes to the output itself. What is between the jobs is next to it meanwhile, in a
- * folder with a name that no other run has.
+ * What is only needed meanwhile is in a folder of the cluster with a name that no other run has, next
+ * to the output if that is there too.
+ * @param fileSystem of the cluster; undefined if it shares this machine's
  */
-async function runOnCluster(options: HadoopOptions, jobs: Omit<Jobs, 'between'>): Promise<void> {
-  const { output, work } = jobs.place;
-  const { length } = jobs.run.chain.parameters;
-  const folder = `${output}.${basename(work)}`;
-  const between = (job: number): string => (job === length ? output : `${folder}/after-${job}`);
-  const remove = [...options.fileSystem, '-rm', '-r', '-f', '-skipTrash', folder];
+async function runOnCluster(
+  options: HadoopOptions,
+  fileSystem: string | undefined,
+  work: HadoopWork,
+): Promise<void> {
+  const { run, place } = work;
+  const { length } = run.chain.parameters;
+  const isFetched = !isUri(place.output);
+  const beside = isFetched ? `${fileSystem}/tmp/mapreduce` : place.output;
+  const folder = `${beside}.unfinished-${randomUUID()}`;
+  const output = isFetched ? `${folder}/output` : place.output;
+  const outputOf = (job: number): string => (job === length ? output : `${folder}/after-${job}`);
   try {
-    await runJobs(options, { ...jobs, between });
+    const staged =
+      fileSystem === undefined ? onFiles(work) : await stage(options, { ...work, folder });
+    await runJobs(options, work, { staged, outputOf });
+    if (isFetched) await fetchParts(options, output, place);
   } catch (error) {
     // Why the jobs failed says more than why their folder could not be removed.
-    await runProgram(NAME, remove, {}).catch(() => {});
+    await removeFolder(options, folder).catch(() => {});
     throw error;
   }
-  if (length > 1) await runProgram(NAME, remove, {});
+  await removeFolder(options, folder);
 }
 
-async function runJobs(options: HadoopOptions, jobs: Jobs): Promise<void> {
-  const { run, place, between } = jobs;
-  let inputs: readonly string[] = await wholeFiles(jobs.inputs, place.work, NAME);
+interface Jobs {
+  readonly staged: Staged;
+  /** The place for the output of a job, as a URI; the first is 1. */
+  readonly outputOf: (job: number) => string;
+}
+
+async function runJobs(
+  options: HadoopOptions,
+  { run, place }: HadoopWork,
+  { staged, outputOf }: Jobs,
+): Promise<void> {
+  const { command, archives } = staged;
+  let { inputs } = staged;
   for (const [i, parameters] of run.chain.parameters.entries()) {
-    const output = between(i + 1);
-    await runStreaming(options, { run, parameters, inputs, output, place });
+    const output = outputOf(i + 1);
+    const words = [
+      ...settingWords(settingsOf(options, place)),
+      ...archives.flatMap((archive) => ['-archives', archive]),
+      ...inputs.flatMap((input) => ['-input', input]),
+      ...['-output', output],
+      ...['-mapper', command('map', parameters).map(quoted).join(' ')],
+      ...['-reducer', command('reduce', parameters).map(quoted).join(' ')],
+    ];
+    await runProgram(NAME, [...options.command, ...words], {
+      signal: run.signal,
+      stopped: (said) => killJobs(options, said),
+    });
     inputs = [output];
   }
 }
 
-interface Step {
-  readonly run: ChainRun;
-  readonly parameters: unknown;
-  readonly inputs: readonly string[];
-  readonly output: string;
-  readonly place: Workplace;
-}
-
-async function runStreaming(options: HadoopOptions, step: Step): Promise<void> {
-  const { run, parameters, inputs, output } = step;
-  const side = (name: 'map' | 'reduce'): string =>
-    streamingCommand(name, run.chain.url, parameters).map(quoted).join(' ');
-  const words = [
-    ...Object.entries(settingsOf(options, step)).flatMap(([name, value]) => [
-      '-D',
-      `${name}=${value}`,
-    ]),
-    ...inputs.flatMap((input) => ['-input', uriOf(input)]),
-    '-output',
-    uriOf(output),
-    '-mapper',
-    side('map'),
-    '-reducer',
-    side('reduce'),
-  ];
-  await runProgram(NAME, [...options.command, ...words], { signal: run.signal });
-}
-
 function settingsOf(
   { settings, isLocal, workers, memoryBytes }: HadoopOptions,
-  { place }: Step,
+  { work }: Workplace,
 ): Readonly<Record<string, string>> {
   const local = {
     'mapreduce.framework.name': 'local',
     'fs.defaultFS': 'file:///',
-    'hadoop.tmp.dir': join(place.work, 'hadoop'),
+    'hadoop.tmp.dir': join(work, 'hadoop'),
     'mapreduce.local.map.tasks.maximum': String(workers),
     'mapreduce.local.reduce.tasks.maximum': String(workers),
     'mapreduce.task.io.sort.mb': String(sortMebibytes({ memoryBytes, workers })),

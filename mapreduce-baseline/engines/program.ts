@@ -4,21 +4,28 @@ import { MapReduceError } from '../errors.ts';
 interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The group that it finds in what a failed program said is the reason. */
+  readonly reason?: RegExp | undefined;
+  /** Is told what a program had said that was stopped by the signal. */
+  readonly stopped?: ((said: string) => Promise<void>) | undefined;
 }
+
+/** The complaint of a streaming program, which reaches us through most engines. */
+const COMPLAINT = /^.*streaming-program: (.*)$/m;
 
 /** A failed program may have said a lot; the message has this much of the end. */
 const TOLD_CHARACTERS = 2_000;
 
 /**
  * The program gets a process group of its own, so that all its processes can be killed together.
- * @throws TASK_FAILED if it fails; the message has what a streaming program complained of, or the
- *   end of what the program said
+ * @returns what it said
+ * @throws TASK_FAILED if it fails; the message has the reason, or the end of what the program said
  */
 export async function runProgram(
   name: string,
   [command = '', ...words]: readonly string[],
-  { env = {}, signal }: ProgramOptions,
-): Promise<void> {
+  { env = {}, signal, reason = COMPLAINT, stopped }: ProgramOptions,
+): Promise<string> {
   signal?.throwIfAborted();
   const { execa } = await import('execa');
   const running = execa(command, words, { detached: true, env, stdin: 'ignore', reject: false });
@@ -26,11 +33,11 @@ export async function runProgram(
   signal?.addEventListener('abort', stop);
   try {
     const { failed, stdout, stderr, shortMessage } = await running;
-    signal?.throwIfAborted();
-    if (!failed) return;
     const said = `${stdout}\n${stderr}`.trim();
-    const reason = /^.*streaming-program: (.*)$/m.exec(said)?.[1];
-    const told = reason ?? (said.slice(-TOLD_CHARACTERS) || shortMessage);
+    if (signal?.aborted === true) await stopped?.(said);
+    signal?.throwIfAborted();
+    if (!failed) return said;
+    const told = reason.exec(said)?.[1] ?? (said.slice(-TOLD_CHARACTERS) || shortMessage);
     throw new MapReduceError('TASK_FAILED', `${name} failed: ${told}`);
   } finally {
     signal?.removeEventListener('abort', stop);

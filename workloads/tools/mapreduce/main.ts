@@ -31,6 +31,7 @@ import {
   type BatchEngineName,
   openBatchEngine,
 } from '../../harness/batch-engines.ts';
+import { isHadoopConfigured } from '../../harness/jvm/hadoop.ts';
 import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
 import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 
@@ -46,7 +47,7 @@ const specification = {
     engine: choice({
       choices: BATCH_ENGINES,
       description:
-        'what runs the steps; hadoop is the one of HADOOP_HOME, or one from Maven in one process; spark is spark-submit, or Python’s pyspark',
+        'what runs the steps; hadoop is the one of HADOOP_HOME or one from Maven, on the cluster of HADOOP_CONF_DIR or in one process; spark is spark-submit, or Python’s pyspark',
       default: 'local',
     }),
     input: textList({
@@ -200,8 +201,10 @@ async function inputsOf({ input, engine }: Settings): Promise<readonly string[]>
 function onlyOutside(option: string, uri: string, engine: BatchEngineName): string {
   if (engine === 'spark') return uri;
   if (engine === 'hadoop') {
-    if (process.env['HADOOP_HOME'] !== undefined) return uri;
-    throw new UsageError(`${option} must be a path without HADOOP_HOME, but is "${uri}".`);
+    if (isHadoopConfigured()) return uri;
+    throw new UsageError(
+      `${option} must be a path without HADOOP_CONF_DIR and HADOOP_HOME, but is "${uri}".`,
+    );
   }
   throw new UsageError(
     `${option} must be a path with --engine ${engine}, which reads this machine’s files, but is "${uri}".`,

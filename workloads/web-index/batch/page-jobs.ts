@@ -9,21 +9,23 @@
  * The bodies travel with their pages until they are rendered; what remains is text.
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
+// Not by the model's front door, here and in the other jobs: each task of an outside engine loads
+// all that is imported, and the door leads to readers of crawls too.
 import {
   type Capture,
   decodeCapture,
-  describeResource,
   encodeCapture,
   kindOf,
   latestCaptures,
-  type Link,
-  type ProcessedPage,
-  processPage,
   redirectTarget,
+} from '../model/capture.ts';
+import { type Link, type ProcessedPage, processPage } from '../model/process-page.ts';
+import {
+  describeResource,
   type RenderedPage,
   renderPage,
   type Resource,
-} from '../model/index.ts';
+} from '../model/render-page.ts';
 import { type Addressed, messageJob } from './message-job.ts';
 
 /** A capture as a message, in base64. */

@@ -11,16 +11,9 @@
  * ended.
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
-import {
-  type Anchor,
-  anchorsOf,
-  FIRST_RANK,
-  mergeAnchors,
-  nextRank,
-  RANK_LEVELS,
-  REDIRECTS_MAX,
-  shareOf,
-} from '../model/index.ts';
+import { type Anchor, anchorsOf, mergeAnchors } from '../model/anchors.ts';
+import { REDIRECTS_MAX } from '../model/limits.ts';
+import { FIRST_RANK, nextRank, RANK_LEVELS, shareOf } from '../model/page-rank.ts';
 import { type Addressed, messageJob } from './message-job.ts';
 import type { PageLine } from './page-jobs.ts';
 

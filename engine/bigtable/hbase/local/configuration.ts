@@ -3,11 +3,12 @@
  * without web pages, and with small memories.
  * What one process has for itself is an option of its command line.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-export const HOST = '127.0.0.1';
+import { hdfsProperties } from './hdfs.ts';
+import { confOf } from './java-processes.ts';
+import { freePorts, HOST } from './loopback.ts';
+import { type Properties, writeSite } from './site.ts';
 
 export interface Ports {
   readonly zooKeeper: number;
@@ -24,40 +25,27 @@ export interface Shape {
   readonly sessionTimeoutMs: number;
 }
 
-type Properties = Readonly<Record<string, string | number | boolean>>;
-
-/** Ports that are free now; all are found before any is used, so that none is given twice. */
 export async function findPorts({ regionServers }: Shape): Promise<Ports> {
-  const count = 3 + Math.max(1, regionServers);
-  const servers = await Promise.all(Array.from({ length: count }, listen));
-  const found = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  const [zooKeeper = 0, nameNode = 0, master = 0, ...rest] = found;
+  const [zooKeeper = 0, nameNode = 0, master = 0, ...rest] = await freePorts(
+    3 + Math.max(1, regionServers),
+  );
   return { zooKeeper, nameNode, master, regionServers: rest };
 }
 
 /** Writes the files for all processes. */
 export async function configure(folder: string, shape: Shape, ports: Ports): Promise<void> {
   const configuration = confOf(folder);
-  // HDFS looks for its web pages, even if there are none.
-  for (const pages of ['hdfs', 'datanode']) {
-    await mkdir(join(configuration, 'webapps', pages), { recursive: true });
-  }
   const isOne = shape.regionServers === 0;
   const files = isOne ? 'file://' : `hdfs://${HOST}:${ports.nameNode}`;
   const root = isOne ? join(folder, 'data') : '/hbase';
   const hbase = { ...hbaseProperties(folder, shape, ports), 'hbase.rootdir': `${files}${root}` };
-  await write(configuration, 'core-site.xml', {
+  await writeSite(configuration, 'core-site.xml', {
     'fs.defaultFS': `${files}/`,
     'hadoop.tmp.dir': join(folder, 'tmp'),
   });
-  await write(configuration, 'hdfs-site.xml', hdfsProperties(folder, shape));
-  await write(configuration, 'hbase-site.xml', hbase);
+  await writeSite(configuration, 'hdfs-site.xml', hdfsProperties(folder, shape.dataNodes));
+  await writeSite(configuration, 'hbase-site.xml', hbase);
   await writeFile(join(configuration, 'log4j2.properties'), LOGGING);
-}
-
-export function confOf(folder: string): string {
-  return join(folder, 'configuration');
 }
 
 function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties {
@@ -92,41 +80,6 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
     'hbase.master.wait.on.regionservers.interval': 100,
     'hbase.master.wait.on.regionservers.timeout': 500,
   };
-}
-
-function hdfsProperties(folder: string, { dataNodes }: Shape): Properties {
-  return {
-    'dfs.namenode.name.dir': join(folder, 'name-node'),
-    'dfs.namenode.http-address': `${HOST}:0`,
-    'dfs.namenode.datanode.registration.ip-hostname-check': false,
-    'dfs.namenode.safemode.extension': 0,
-    'dfs.datanode.address': `${HOST}:0`,
-    'dfs.datanode.http.address': `${HOST}:0`,
-    'dfs.datanode.ipc.address': `${HOST}:0`,
-    'dfs.replication': dataNodes,
-    'dfs.permissions.enabled': false,
-    // A client that finds a DataNode dead may go on with the others.
-    'dfs.client.block.write.replace-datanode-on-failure.policy': 'NEVER',
-  };
-}
-
-async function write(folder: string, name: string, properties: Properties): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, name), `<configuration>\n${lines(properties)}</configuration>\n`);
-}
-
-function lines(properties: Properties): string {
-  return Object.entries(properties)
-    .map(([name, value]) => `<property><name>${name}</name><value>${value}</value></property>\n`)
-    .join('');
-}
-
-function listen(): Promise<ReturnType<typeof createServer>> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, HOST, () => resolve(server));
-  });
 }
 
 const LOGGING = `status = warn

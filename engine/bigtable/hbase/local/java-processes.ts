@@ -1,0 +1,214 @@
+/**
+ * The programs of a local cluster, such as HBase's, as child processes with one folder for their
+ * files.
+ *
+ * All processes end when this one ends, however it ends (guarded-process.ts). Then the folder
+ * stays, and the next start removes it.
+ */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pid as ownPid } from 'node:process';
+import { type Clock, PercolatorError } from '../../../base/index.ts';
+import { type GuardedProcess, startGuarded, stopGuarded } from '../../guarded-process.ts';
+import type { Java } from './find-java.ts';
+
+export interface JavaProgram {
+  readonly name: string;
+  readonly heapMb: number;
+  /** The class, and what it is given. */
+  readonly main: readonly string[];
+}
+
+export interface LocalProcess {
+  /** `zookeeper`, `name-node`, `data-node-1`, `master`, `region-server-1`, ... or `hbase` for all. */
+  readonly name: string;
+  readonly pid: number;
+  readonly heapMb: number;
+}
+
+export interface JavaProcessesOptions {
+  /** What they are together, for messages and the folder: `HBase`. */
+  readonly cluster: string;
+  readonly java: Java;
+  readonly clock: Clock;
+  /** Compiles quickly rather than well: starts in half the time. */
+  readonly startQuickly: boolean;
+}
+
+interface Running {
+  readonly program: JavaProgram;
+  readonly process: GuardedProcess;
+  readonly hasEnded: boolean;
+}
+
+const START_MS_MAX = 120_000;
+/** HBase's own list, for Java's newer versions. */
+const OPENED = [
+  'java.lang',
+  'java.lang.reflect',
+  'java.nio',
+  'java.util',
+  'java.util.concurrent',
+  'jdk.internal.ref',
+  'sun.nio.ch',
+].map((name) => `java.base/${name}`);
+const EXPORTED = ['java.base/jdk.internal.misc', 'java.security.jgss/sun.security.krb5'];
+const JVM = [
+  '-XX:+UseSerialGC',
+  '-Djava.net.preferIPv4Stack=true',
+  '-Dzookeeper.admin.enableServer=false',
+  ...OPENED.flatMap((name) => ['--add-opens', `${name}=ALL-UNNAMED`]),
+  ...EXPORTED.flatMap((name) => ['--add-exports', `${name}=ALL-UNNAMED`]),
+];
+const QUICKLY = ['-XX:TieredStopAtLevel=1'];
+
+export class JavaProcesses implements AsyncDisposable {
+  readonly folder: string;
+  readonly logs: string;
+  readonly #options: JavaProcessesOptions;
+  readonly #running = new Map<string, Running>();
+  #stopped: Promise<void> | undefined;
+
+  private constructor(options: JavaProcessesOptions, folder: string) {
+    this.#options = options;
+    this.folder = folder;
+    this.logs = join(folder, 'logs');
+  }
+
+  /** Makes the folder, and starts nothing. */
+  static async prepare(options: JavaProcessesOptions): Promise<JavaProcesses> {
+    const processes = new JavaProcesses(options, await makeFolder(options.cluster));
+    await mkdir(processes.logs);
+    return processes;
+  }
+
+  /** Those that run. */
+  list(): readonly LocalProcess[] {
+    return [...this.#running.values()].flatMap(({ program, process: { pid }, hasEnded }) => {
+      const { name, heapMb } = program;
+      return pid === undefined || hasEnded ? [] : [{ name, pid, heapMb }];
+    });
+  }
+
+  /** Does nothing if it runs. */
+  start(program: JavaProgram): void {
+    if (this.#running.get(program.name)?.hasEnded === false) return;
+    const process = this.#launch(program);
+    const running = { program, process, hasEnded: false };
+    void process.then(() => {
+      running.hasEnded = true;
+    });
+    this.#running.set(program.name, running);
+  }
+
+  /** Runs a program to its end. */
+  async run(program: JavaProgram): Promise<void> {
+    const { exitCode } = await this.#launch(program);
+    if (exitCode !== 0) throw await this.#notStarted(`${program.name} failed`, program.name);
+  }
+
+  /** Kills one process, as `kill -9` does; resolves when it is gone. */
+  async kill(name: string): Promise<void> {
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    this.#running.delete(name);
+    await stopGuarded(running.process);
+  }
+
+  /** Lets a process end in good order; resolves when it is gone. */
+  async end(name: string): Promise<void> {
+    const running = this.#running.get(name);
+    running?.process.kill('SIGTERM');
+    await running?.process;
+    await this.kill(name);
+  }
+
+  signal(name: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#running.get(name)?.process.kill(signal);
+  }
+
+  /**
+   * @param name of the process that decides when it is reached; its log says why it is not
+   * @throws STORE_UNAVAILABLE if it is not reached in time, or a process has ended
+   */
+  async until(what: string, name: string, isReached: () => Promise<boolean>): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonicMs() + START_MS_MAX;
+    while (!(await isReached())) {
+      const ended = [...this.#running.values()].find(({ hasEnded }) => hasEnded)?.program.name;
+      if (ended !== undefined) {
+        throw await this.#notStarted(`its process ${ended} has ended`, ended);
+      }
+      if (clock.monotonicMs() > endMs) {
+        throw await this.#notStarted(`not so far that ${what}, in ${START_MS_MAX / 1000} s`, name);
+      }
+      await clock.sleep(100);
+    }
+  }
+
+  /** Stops everything and deletes the data. Stopping twice is harmless. */
+  async stop(): Promise<void> {
+    this.#stopped ??= this.#stopAll();
+    await this.#stopped;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** What it stored goes with it, so nothing is shut down in good order. */
+  async #stopAll(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((name) => this.kill(name)));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #launch({ name, heapMb, main }: JavaProgram): GuardedProcess {
+    const { java, startQuickly } = this.#options;
+    const classpath = `${confOf(this.folder)}:${java.classpath}`;
+    const options = [`-Xmx${heapMb}m`, ...JVM, ...(startQuickly ? QUICKLY : [])];
+    const command = [java.program, ...options, '-cp', classpath, ...main];
+    return startGuarded(command, this.#logOf(name));
+  }
+
+  #logOf(name: string): string {
+    return join(this.logs, `${name}.log`);
+  }
+
+  async #notStarted(reason: string, name: string): Promise<PercolatorError> {
+    const log = this.#logOf(name);
+    const text = await readFile(log, 'utf8').catch(() => '');
+    const complaint = text.split('\n').findLast((line) => /Exception|Error|ERROR|FATAL/.test(line));
+    const said = complaint === undefined ? '' : `: ${complaint.trim().slice(0, 300)}`;
+    const message = `${this.#options.cluster} did not start, ${reason}${said} (${log})`;
+    return new PercolatorError('STORE_UNAVAILABLE', message);
+  }
+}
+
+/** The folder of the configuration files, first on the class path of all. */
+export function confOf(folder: string): string {
+  return join(folder, 'configuration');
+}
+
+/** A folder of our own, after removing those of processes that are gone. */
+async function makeFolder(cluster: string): Promise<string> {
+  const parent = join(tmpdir(), `percolator-${cluster.toLowerCase()}`);
+  await mkdir(parent, { recursive: true });
+  for (const name of await readdir(parent)) {
+    const folder = join(parent, name);
+    const owner = await readFile(join(folder, 'owner'), 'utf8').catch(() => '');
+    const [pid = ''] = owner.split(' ', 1);
+    if (owner === '' || owner === (await describeProcess(pid))) continue;
+    await rm(folder, { recursive: true, force: true });
+  }
+  const folder = await mkdtemp(join(parent, 'run-'));
+  await writeFile(join(folder, 'owner'), await describeProcess(String(ownPid)));
+  return folder;
+}
+
+/** With its start, since numbers of processes are used again. */
+async function describeProcess(number: string): Promise<string> {
+  const { execa } = await import('execa');
+  const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], { reject: false });
+  return `${number} ${stdout.trim()}`;
+}

@@ -1,0 +1,119 @@
+/**
+ * What a run on a Hadoop cluster does besides its jobs: it puts the program and this machine's inputs
+ * into the cluster's file system, fetches the output, and ends jobs that are no longer wanted.
+ */
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ChainRun, isUri, type Workplace } from './engine.ts';
+import { packProgram } from './packed-program.ts';
+import { runProgram } from './program.ts';
+import { moveParts } from './whole-files.ts';
+
+export const NAME = 'Hadoop';
+
+export interface HadoopAccess {
+  /** Starts a class of Hadoop's; its name and what it is given are appended. */
+  readonly program: readonly string[];
+  /** Settings of Hadoop by their names. They take precedence over those of its configuration. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** A run, and its place on this machine. */
+export interface HadoopWork {
+  readonly run: ChainRun;
+  /** Paths or URIs. */
+  readonly files: readonly string[];
+  readonly place: Workplace;
+}
+
+/** What the tasks of a run find on their machines. */
+export interface Staged {
+  readonly command: (side: 'map' | 'reduce', parameters: unknown) => readonly string[];
+  /** URIs of archives that each task gets. */
+  readonly archives: readonly string[];
+  /** URIs. */
+  readonly inputs: readonly string[];
+}
+
+/** Words that come before all others that Hadoop is given. */
+export function settingWords(settings: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-D', `${name}=${value}`]);
+}
+
+const CONFIGURATION = 'org.apache.hadoop.conf.Configuration';
+const FILE_SYSTEM_SHELL = 'org.apache.hadoop.fs.FsShell';
+const JOB_CLIENT = 'org.apache.hadoop.mapred.JobClient';
+/** The folder in which a task finds the program. */
+const PROGRAM = 'program';
+
+/**
+ * The cluster's file system as a URI without a slash at its end; undefined if the configuration
+ * names none but that of the machine.
+ */
+export async function fileSystemOf({
+  program,
+  settings,
+}: HadoopAccess): Promise<string | undefined> {
+  // As a program it prints all settings as XML.
+  const printed = await runProgram(NAME, [...program, CONFIGURATION], {});
+  const [, configured] = /<name>fs\.defaultFS<\/name><value>([^<]*)</.exec(printed) ?? [];
+  const uri = settings['fs.defaultFS'] ?? configured ?? 'file:///';
+  return uri.startsWith('file:') ? undefined : uri.replace(/\/+$/, '');
+}
+
+/** Puts into the folder what the tasks need from this machine. */
+export async function stage(
+  access: HadoopAccess,
+  { run, files, place, folder }: HadoopWork & { readonly folder: string },
+): Promise<Staged> {
+  const upload = join(place.work, 'upload');
+  await mkdir(upload);
+  const archive = `${PROGRAM}.tar`;
+  const program = await packProgram(run.chain.url, join(upload, archive));
+  const inputs: string[] = [];
+  for (const [i, file] of files.entries()) {
+    inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
+    if (!isUri(file)) await symlink(file, join(upload, `input-${i}`));
+  }
+  await runShell(access, ['-mkdir', '-p', folder]);
+  await runShell(access, ['-put', upload, `${folder}/upload`], run.signal);
+  return {
+    command: (side, parameters) => program.command(PROGRAM, side, parameters),
+    archives: [`${folder}/upload/${archive}#${PROGRAM}`],
+    inputs,
+  };
+}
+
+/** Brings the parts of an output to this machine. */
+export async function fetchParts(
+  access: HadoopAccess,
+  from: string,
+  { work, output }: Workplace,
+): Promise<void> {
+  const fetched = join(work, 'fetched');
+  await runShell(access, ['-get', from, fetched]);
+  await moveParts(fetched, output);
+}
+
+export function removeFolder(access: HadoopAccess, folder: string): Promise<void> {
+  return runShell(access, ['-rm', '-r', '-f', '-skipTrash', folder]);
+}
+
+/** Jobs run on without the program that has submitted them. @param said by that program */
+export async function killJobs({ program }: HadoopAccess, said: string): Promise<void> {
+  const ids = new Set(said.match(/\bjob_\d+_\d+\b/g));
+  for (const id of ids) await runProgram(NAME, [...program, JOB_CLIENT, '-kill', id], {});
+}
+
+/** The folder may be in one that all users write to, and what is in it is not for them. */
+async function runShell(
+  { program, settings }: HadoopAccess,
+  words: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const given = settingWords({ 'fs.permissions.umask-mode': '077', ...settings });
+  await runProgram(NAME, [...program, FILE_SYSTEM_SHELL, ...given, ...words], {
+    reason: /^(?:mkdir|put|get|rm): (.*)$/m,
+    signal,
+  });
+}

@@ -21,9 +21,16 @@ import type * as Execa from 'execa';
  */
 const SCRIPT = `
   exec 3<&0
-  (read -r word <&3 || { kill -9 $$; kill -CONT $$; }) >/dev/null 2>&1 &
   log=$1
-  shift
+  grace=$2
+  shift 2
+  (
+    read -r word <&3 && exit
+    [ "$grace" = 0 ] || kill $$
+    while [ "$grace" != 0 ] && kill -0 $$; do sleep 1; grace=$((grace - 1)); done
+    kill -9 $$
+    kill -CONT $$
+  ) >/dev/null 2>&1 &
   [ -z "$log" ] || exec >>"$log" 2>&1
   exec "$@" </dev/null 3<&-
 `;
@@ -40,10 +47,20 @@ const OPTIONS = {
   reject: false,
 } as const;
 
-/** @param command the program and what it is given; its output goes to the file `log`, or to us */
-export function startGuarded(command: readonly string[], log = ''): GuardedProcess {
+interface GuardedOptions {
+  /** A file for its output, which otherwise comes to us. */
+  readonly log?: string | undefined;
+  /** How long it may take to end in good order when we have ended, in seconds. Default 0. */
+  readonly graceSeconds?: number | undefined;
+}
+
+/** @param command the program and what it is given */
+export function startGuarded(
+  command: readonly string[],
+  { log = '', graceSeconds = 0 }: GuardedOptions = {},
+): GuardedProcess {
   const { execa } = require('execa') as typeof Execa;
-  return execa('sh', ['-c', SCRIPT, 'sh', log, ...command], OPTIONS);
+  return execa('sh', ['-c', SCRIPT, 'sh', log, String(graceSeconds), ...command], OPTIONS);
 }
 
 /** Resolves when the process is gone. Stopping twice is harmless. */

@@ -35,16 +35,18 @@ export interface Staged {
   readonly inputs: readonly string[];
 }
 
+const CONFIGURATION = 'org.apache.hadoop.conf.Configuration';
+const FILE_SYSTEM_SHELL = 'org.apache.hadoop.fs.FsShell';
+const JOB_CLIENT = 'org.apache.hadoop.mapred.JobClient';
+/** The folder may be in one that all users write to, and what is in it is not for them. */
+const OURS = settingWords({ 'fs.permissions.umask-mode': '077' });
+/** The folder in which a task finds the program. */
+const PROGRAM = 'program';
+
 /** Words that come before all others that Hadoop is given. */
 export function settingWords(settings: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-D', `${name}=${value}`]);
 }
-
-const CONFIGURATION = 'org.apache.hadoop.conf.Configuration';
-const FILE_SYSTEM_SHELL = 'org.apache.hadoop.fs.FsShell';
-const JOB_CLIENT = 'org.apache.hadoop.mapred.JobClient';
-/** The folder in which a task finds the program. */
-const PROGRAM = 'program';
 
 /**
  * The cluster's file system as a URI without a slash at its end; undefined if the configuration
@@ -75,8 +77,8 @@ export async function stage(
     inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
     if (!isUri(file)) await symlink(file, join(upload, `input-${i}`));
   }
-  await runShell(access, ['-mkdir', '-p', folder]);
-  await runShell(access, ['-put', upload, `${folder}/upload`], run.signal);
+  await runShell(access, [...OURS, '-mkdir', '-p', folder]);
+  await runShell(access, [...OURS, '-put', upload, `${folder}/upload`], run.signal);
   return {
     command: (side, parameters) => program.command(PROGRAM, side, parameters),
     archives: [`${folder}/upload/${archive}#${PROGRAM}`],
@@ -105,14 +107,13 @@ export async function killJobs({ program }: HadoopAccess, said: string): Promise
   for (const id of ids) await runProgram(NAME, [...program, JOB_CLIENT, '-kill', id], {});
 }
 
-/** The folder may be in one that all users write to, and what is in it is not for them. */
 async function runShell(
   { program, settings }: HadoopAccess,
   words: readonly string[],
   signal?: AbortSignal,
 ): Promise<void> {
-  const given = settingWords({ 'fs.permissions.umask-mode': '077', ...settings });
-  await runProgram(NAME, [...program, FILE_SYSTEM_SHELL, ...given, ...words], {
+  const shell = [...program, FILE_SYSTEM_SHELL, ...settingWords(settings)];
+  await runProgram(NAME, [...shell, ...words], {
     reason: /^(?:mkdir|put|get|rm): (.*)$/m,
     signal,
   });

@@ -4,7 +4,7 @@
  *
  *     loaded-files <url of a module> ...
  */
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,8 +19,13 @@ registerHooks({
   },
 });
 
-for (const url of process.argv.slice(2)) await import(url);
-process.stdout.write([...files].map((file) => `${file}\n`).join(''));
+try {
+  for (const url of process.argv.slice(2)) await import(url);
+  writeFileSync(process.stdout.fd, [...files].join('\n'));
+} catch (error) {
+  writeFileSync(process.stderr.fd, error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
 process.exit(); // A module may have begun something.
 
 function add(file: string): void {

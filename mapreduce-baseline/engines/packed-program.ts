@@ -6,6 +6,7 @@
  * A module is found by the place of the module that imports it, so the files keep their places
  * relative to one another; a module that is named by an absolute path is not found there.
  */
+import { realpath } from 'node:fs/promises';
 import { dirname, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MapReduceError } from '../errors.ts';
@@ -30,7 +31,7 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   const input = [...new Set(files)].map((name) => `${inRoot(name)}\n`).join('');
   const { execa } = await import('execa');
   await execa('tar', ['-c', '-f', file, '-C', root, '-T', '-'], { input });
-  const module = relative(dirname(STREAMING_PROGRAM), fileURLToPath(url));
+  const module = relative(dirname(STREAMING_PROGRAM), await realpath(fileURLToPath(url)));
   const specifier = module.startsWith('.') ? module : `./${module}`;
   return {
     command: (name, side, parameters) => [

@@ -3,10 +3,9 @@
  * ResourceManager, a NodeManager), each a process of its own, with small memories, and started
  * quickly.
  *
- * All processes end when this one ends, however it ends. Tasks are children of the NodeManager, in
- * sessions of their own. It ends them when it is told to end; should it be killed, their
- * application master gives up after seconds without a ResourceManager, and a task without its
- * master ends too.
+ * All processes end when this one ends, however it ends. The processes of jobs are the NodeManager's,
+ * in sessions of their own, and would outlive it by minutes if it were killed; so it is told to end,
+ * and ends them.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -45,6 +44,7 @@ const NODE_MANAGER = {
   name: 'node-manager',
   heapMb: 256,
   main: [`${YARN}.nodemanager.NodeManager`],
+  graceSeconds: 20,
 };
 const TASK_JVM = '-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1';
 const TASK_MEBIBYTES = 384;
@@ -124,7 +124,6 @@ function mapReduceProperties(classpath: string): Readonly<Record<string, string 
     'yarn.app.mapreduce.am.resource.mb': TASK_MEBIBYTES,
     'yarn.app.mapreduce.am.command-opts': TASK_JVM,
     'yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms': 100,
-    'yarn.app.mapreduce.am.scheduler.connection.wait.interval-ms': 5000,
     'mapreduce.map.memory.mb': TASK_MEBIBYTES,
     'mapreduce.reduce.memory.mb': TASK_MEBIBYTES,
     'mapred.child.java.opts': TASK_JVM,
@@ -144,7 +143,7 @@ function resourceManagerProperties({ resourceManager }: Ports): Readonly<Record<
     ...Object.fromEntries(addresses),
     'yarn.resourcemanager.scheduler.class': `${YARN}.resourcemanager.scheduler.fifo.FifoScheduler`,
     'yarn.resourcemanager.nodemanagers.heartbeat-interval-ms': '100',
-    'yarn.resourcemanager.connect.max-wait.ms': '10000',
+    'yarn.resourcemanager.connect.max-wait.ms': '5000',
     'yarn.resourcemanager.connect.retry-interval.ms': '500',
   };
 }

@@ -18,6 +18,8 @@ export interface JavaProgram {
   readonly heapMb: number;
   /** The class, and what it is given. */
   readonly main: readonly string[];
+  /** How long it may take to end its own children when this process ends, in seconds. Default 0. */
+  readonly graceSeconds?: number | undefined;
 }
 
 export interface LocalProcess {
@@ -163,12 +165,12 @@ export class JavaProcesses implements AsyncDisposable {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  #launch({ name, heapMb, main }: JavaProgram): GuardedProcess {
+  #launch({ name, heapMb, main, graceSeconds }: JavaProgram): GuardedProcess {
     const { java, startQuickly } = this.#options;
     const classpath = `${confOf(this.folder)}:${java.classpath}`;
     const options = [`-Xmx${heapMb}m`, ...JVM, ...(startQuickly ? QUICKLY : [])];
     const command = [java.program, ...options, '-cp', classpath, ...main];
-    return startGuarded(command, this.#logOf(name));
+    return startGuarded(command, { log: this.#logOf(name), graceSeconds });
   }
 
   #logOf(name: string): string {

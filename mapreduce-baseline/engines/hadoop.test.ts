@@ -1,0 +1,67 @@
+/** What the engine asks of a Hadoop that has a cluster, told by one that only writes it down. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { temporaryFolder } from '#engine/testing';
+import type { ChainEngine } from './engine.ts';
+import { hadoopEngine } from './hadoop.ts';
+
+const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
+
+/** What Hadoop's programs are given, one call a line; `streaming` and `shell` are what they do. */
+async function writtenDown(streaming: string, shell = ':'): Promise<[ChainEngine, string]> {
+  const folder = temporaryFolder();
+  const [script, calls] = [join(folder, 'hadoop.sh'), join(folder, 'calls')];
+  await writeFile(
+    script,
+    `echo "$@" >>'${calls}'
+case "$1" in
+  streaming) ${streaming} ;;
+  *Configuration) echo '<name>fs.defaultFS</name><value>hdfs://names/</value>' ;;
+  *FsShell) ${shell} ;;
+esac
+`,
+  );
+  const engine = hadoopEngine({
+    command: ['sh', script, 'streaming'],
+    program: ['sh', script],
+    settings: {},
+    isLocal: false,
+    workers: 1,
+    memoryBytes: 2 ** 20,
+  });
+  return [engine, calls];
+}
+
+function run(engine: ChainEngine, signal?: AbortSignal): Promise<void> {
+  const folder = temporaryFolder();
+  const chain = { url: JOB, parameters: [{ combine: false }] };
+  const inputs = [{ path: 'hdfs://names/words' }];
+  return engine.run({ chain, inputs, outputFolder: join(folder, 'counts'), signal });
+}
+
+test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
+  const [engine, calls] = await writtenDown('echo "Running job: job_17_0004"; sleep 60');
+  const stop = new AbortController();
+  const running = run(engine, stop.signal);
+  const isStreaming = async (): Promise<boolean> =>
+    /^streaming /m.test(await readFile(calls, 'utf8').catch(() => ''));
+  while (!(await isStreaming())) await sleep(20);
+  await sleep(200); // Until it has told the number of its job.
+  stop.abort(new Error('stopped'));
+  await assert.rejects(running, /stopped/);
+  const called = await readFile(calls, 'utf8');
+  assert.match(called, /^org\.apache\.hadoop\.mapred\.JobClient -kill job_17_0004$/m);
+  assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
+});
+
+test('what the shell of the file system complains of is the message', async () => {
+  const complaint = 'echo "INFO: connecting"; echo "mkdir: Permission denied: user=me" >&2; exit 1';
+  const [engine] = await writtenDown(':', complaint);
+  await assert.rejects(run(engine), {
+    code: 'TASK_FAILED',
+    message: 'Hadoop failed: Permission denied: user=me',
+  });
+});

@@ -116,14 +116,18 @@ async function configure(folder: string, classpath: string, ports: Ports): Promi
   });
 }
 
-function mapReduceProperties(classpath: string): Readonly<Record<string, string | number>> {
+function mapReduceProperties(
+  classpath: string,
+): Readonly<Record<string, string | number | boolean>> {
   return {
     'mapreduce.framework.name': 'yarn',
+    // The tasks of a small job run in the container of its master: one Java less for each.
+    'mapreduce.job.ubertask.enable': true,
     'mapreduce.application.classpath': classpath.replaceAll(path.delimiter, ','),
     'mapreduce.shuffle.port': 0,
     'yarn.app.mapreduce.am.resource.mb': TASK_MEBIBYTES,
     'yarn.app.mapreduce.am.command-opts': TASK_JVM,
-    'yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms': 100,
+    'yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms': 250,
     'mapreduce.map.memory.mb': TASK_MEBIBYTES,
     'mapreduce.reduce.memory.mb': TASK_MEBIBYTES,
     'mapred.child.java.opts': TASK_JVM,
@@ -142,7 +146,7 @@ function resourceManagerProperties({ resourceManager }: Ports): Readonly<Record<
   return {
     ...Object.fromEntries(addresses),
     'yarn.resourcemanager.scheduler.class': `${YARN}.resourcemanager.scheduler.fifo.FifoScheduler`,
-    'yarn.resourcemanager.nodemanagers.heartbeat-interval-ms': '100',
+    'yarn.resourcemanager.nodemanagers.heartbeat-interval-ms': '250',
     'yarn.resourcemanager.connect.max-wait.ms': '5000',
     'yarn.resourcemanager.connect.retry-interval.ms': '500',
   };
@@ -174,7 +178,7 @@ async function javaHome(): Promise<string> {
   return /java\.home = (.*)/.exec(all)?.[1]?.trim() ?? '';
 }
 
-const LOGGING = `log4j.rootLogger=INFO,console
+const LOGGING = `log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{2}: %m%n

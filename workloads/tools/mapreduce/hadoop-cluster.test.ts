@@ -16,6 +16,9 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 
 const MAIN = new URL('main.ts', import.meta.url);
 
+/** Ten times what it takes on a machine with nothing else to do. */
+const LONG = { timeout: 600_000 };
+
 const why = await whyNoHadoopCluster();
 if (why === undefined) claimAll(await startHadoop());
 else test('the clustering on a Hadoop cluster', { skip: why }, () => {});
@@ -23,21 +26,25 @@ else test('the clustering on a Hadoop cluster', { skip: why }, () => {});
 function claimAll(hadoop: LocalHadoop): void {
   after(() => hadoop.stop());
 
-  test('the cluster finds the same clusters, with a program that came with the job', async () => {
-    const folder = temporaryFolder();
-    const crawl = path.join(folder, 'crawl');
-    await writeFile(crawl, documents());
-    const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];
-    const options = (output: string) => ['--input', crawl, '--output', output, '--workers', '1'];
-    const onCluster = ['--engine', 'hadoop', '--setting', 'mapreduce.job.maps=1'];
-    await succeeds(options(ours));
-    await succeeds([...options(theirs), ...onCluster], { HADOOP_CONF_DIR: hadoop.configuration });
-    const digest = await digestClusters(readClusters(theirs));
-    assert.equal(digest, await digestClusters(readClusters(ours)));
-    assert.ok((await readdir(theirs)).every((part) => part.startsWith('part-')));
-    const given = await readdir(path.join(hadoop.folder, 'node-manager'), { recursive: true });
-    assert.ok(given.some((file) => file.endsWith('cluster-job.ts')));
-  });
+  test(
+    'the cluster finds the same clusters, with a program that came with the job',
+    LONG,
+    async () => {
+      const folder = temporaryFolder();
+      const crawl = path.join(folder, 'crawl');
+      await writeFile(crawl, documents());
+      const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];
+      const options = (output: string) => ['--input', crawl, '--output', output, '--workers', '1'];
+      const onCluster = ['--engine', 'hadoop', '--setting', 'mapreduce.job.maps=1'];
+      await succeeds(options(ours));
+      await succeeds([...options(theirs), ...onCluster], { HADOOP_CONF_DIR: hadoop.configuration });
+      const digest = await digestClusters(readClusters(theirs));
+      assert.equal(digest, await digestClusters(readClusters(ours)));
+      assert.ok((await readdir(theirs)).every((part) => part.startsWith('part-')));
+      const given = await readdir(path.join(hadoop.folder, 'node-manager'), { recursive: true });
+      assert.ok(given.some((file) => file.endsWith('cluster-job.ts')));
+    },
+  );
 }
 
 function documents(): string {

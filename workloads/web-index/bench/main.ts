@@ -10,6 +10,7 @@
 import path from 'node:path';
 import { availableParallelism } from 'node:os';
 import {
+  choice,
   integer,
   noFsyncOption,
   number,
@@ -18,7 +19,7 @@ import {
   secondsOption,
   storeOption,
 } from '#harness';
-import { openBatchEngine } from '../../harness/batch-engines.ts';
+import { BATCH_ENGINES, openBatchEngine } from '../../harness/batch-engines.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
 import { provideEmptyStore } from '../../harness/stores/empty-stores.ts';
 import { describeStore } from '../../harness/stores/index.ts';
@@ -68,6 +69,12 @@ await runExperiment(
       }),
       rate: number({ description: 'recrawls', unit: 'recrawls per second', min: 0.1, max: 1_000 }),
       seconds: secondsOption('each system', 1),
+      batch: choice({
+        choices: BATCH_ENGINES,
+        description:
+          'what runs the batch, which has 22 jobs: hadoop and spark need minutes for each run',
+        default: 'local',
+      }),
       store: storeOption(),
       noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
     },
@@ -110,7 +117,7 @@ await runExperiment(
     );
     progress.phase('recrawling with the batch', 0);
     const workers = availableParallelism();
-    await using engine = await openBatchEngine('local', { workers, memoryBytes: 512 * MEBIBYTE });
+    await using engine = await openBatchEngine(options.batch, { workers, memoryBytes: 512 * MEBIBYTE });
     const batch = await measureBatch(point('batch'), engine);
     return findingsOf({ documents, recrawled, perSecond: rate, pipeline, batch });
   },

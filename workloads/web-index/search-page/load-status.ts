@@ -10,7 +10,7 @@ export interface LoadStage {
 export interface LoadStatus {
   /** `failed` keeps what was loaded before. */
   readonly state: 'loading' | 'ready' | 'failed';
-  /** In the order in which a document goes through them. */
+  /** In the order in which a document goes through them; at the last one it can be found. */
   readonly stages: readonly LoadStage[];
   /** How many documents there will be; null while that is not known. */
   readonly documentsExpected: number | null;

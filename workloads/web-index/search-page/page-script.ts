@@ -83,6 +83,20 @@ export function startSearchPage(): void {
     if (said !== null) said.textContent = remark;
     const rows = stages.map(({ name, documents }) => rowOf(name, documents, most));
     panel.querySelector('tbody')?.replaceChildren(...rows);
+    showBelow(state, stages.at(-1)?.documents ?? 0);
+  }
+
+  /** What the page says below the panel was right when it was sent. */
+  function showBelow(state: Status['state'], found: number): void {
+    const searchable = document.getElementById('searchable');
+    if (searchable !== null && found > 0) {
+      const pages = `${found.toLocaleString('en')} ${found === 1 ? 'page' : 'pages'}`;
+      searchable.textContent = `${pages} can be searched${state === 'loading' ? ' so far' : ''}.`;
+    }
+    const hint = document.getElementById('hint');
+    if (hint !== null && state !== 'loading') {
+      hint.textContent = 'Loading has ended since: search again.';
+    }
   }
 
   if (panel !== null && panel.dataset['state'] === 'loading') {

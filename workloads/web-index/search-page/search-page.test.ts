@@ -39,6 +39,12 @@ const HOSTILE: readonly Partial<ServedPage>[] = [
   { url: 'http://hostile.org/turned', title: `hostile ${TURNED}`, text: `${TURNED} hostile` },
 ];
 const MANY = 10_000;
+/** Of the texts alone: a cell is as high as its row. */
+const HEIGHTS_OF_NUMBERS = `Array.from(document.querySelectorAll('.number'), (cell) => {
+  const text = document.createRange();
+  text.selectNodeContents(cell);
+  return text.getBoundingClientRect().height;
+})`;
 
 describe('the search page', () => {
   let opened: OpenBrowser;
@@ -180,7 +186,7 @@ describe('the search page', () => {
 
   test('of ten thousand results shows ten, and a way to each other page', async () => {
     await withPage('?q=many', async (page) => {
-      assert.match(await page.locator('.note').innerText(), /^10,000 pages, 1 to 10 /);
+      assert.match(await page.locator('.note').innerText(), /^10,000 pages so far, 1 to 10 /);
       const numbers = async (): Promise<string> =>
         (await page.locator('nav li').allInnerTexts()).join(' ');
       assert.equal(await numbers(), '1 2 … 1,000 Next');
@@ -206,6 +212,23 @@ describe('the search page', () => {
     assert.equal((await ask({ path: `/?q=${'many+'.repeat(20_000)}` })).statusCode, 431);
   });
 
+  test('without a query says how many pages can be searched, as they come', async () => {
+    const look = async (page: Page): Promise<void> => {
+      const stages = [
+        { name: 'a name of several words', documents: 123_456 },
+        { name: 'searchable', documents: 7 },
+      ];
+      progress.update({ stages });
+      await page.getByText('7 pages can be searched so far.').waitFor();
+      // No number is broken over lines.
+      const heights = await page.evaluate<readonly number[]>(HEIGHTS_OF_NUMBERS);
+      assert.equal(heights.length, 2);
+      assert.ok(Number(heights[0]) < 1.5 * Number(heights[1]), String(heights));
+    };
+    await withPage('', look, { viewport: NARROW });
+    progress.update({ stages: [{ name: 'fetched', documents: 40 }] });
+  });
+
   test('keeps its panel up to date while a crawl is loading', async () => {
     await withPage('?q=nothingness', async (page) => {
       const rows = page.locator('#status tr');
@@ -221,6 +244,7 @@ describe('the search page', () => {
       progress.update({ state: 'failed', remark: MARKUP });
       await page.getByText('Loading has failed').waitFor();
       assert.equal(await page.locator('#remark').innerText(), MARKUP);
+      assert.match(await page.locator('main').innerText(), /Loading has ended since: search again/);
       progress.update({ state: 'ready', remark: '' });
     });
     await withPage('', async (page) => {

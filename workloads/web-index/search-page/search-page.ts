@@ -129,7 +129,7 @@ function welcome(documents: number, { state }: LoadStatus): Html {
     documents === 0
       ? 'No page can be searched yet.'
       : `${counted(documents, 'pages')} can be searched${state === 'loading' ? ' so far' : ''}.`;
-  return html`<p class="note">${here}</p>`;
+  return html`<p id="searchable" class="note">${here}</p>`;
 }
 
 function answer(shown: SearchPage, found: SearchResults): Html {
@@ -146,7 +146,7 @@ function answer(shown: SearchPage, found: SearchResults): Html {
     last === 1 ? null : `, ${formatCount(first)} to ${formatCount(first + results.length - 1)}`;
   return html`<h2 class="unseen">Results</h2>
     <p class="note">
-      ${counted(total, 'pages')}${range} (${ms.toFixed(ms < 10 ? 1 : 0)} ms)
+      ${counted(total, 'pages')}${status.state === 'loading' ? ' so far' : ''}${range} (${ms.toFixed(ms < 10 ? 1 : 0)} ms)
       ${haveAllWords ? null : html`<br />No page has all of the words; these have some of them.`}
       ${query.length > QUERY_CHARACTERS_MAX ? html`<br />Only the first ${formatCount(QUERY_CHARACTERS_MAX)} characters of the query count.` : null}
     </p>
@@ -162,7 +162,7 @@ function nothing({ state }: LoadStatus): Html {
       ? 'The crawl is still loading: the page may come.'
       : 'Fewer or other words may find more.';
   return html`<h2>No page found</h2>
-    <p>${hint}</p>`;
+    <p id="hint">${hint}</p>`;
 }
 
 function resultItem({
@@ -186,7 +186,7 @@ function resultItem({
   return html`<li>
     <article ${isLanguage ? html`lang="${language}"` : null}>
       <h3>${link}</h3>
-      <p class="url"><bdi dir="ltr">${cut(url, URL_CHARACTERS)}</bdi> ${day(capturedMs)}</p>
+      <p class="url"><bdi dir="ltr">${cut(url, URL_CHARACTERS)}</bdi>${day(capturedMs)}</p>
       <p class="isolated">${marked(snippet)}</p>
       ${anchors.length === 0 ? null : anchorLine(anchors)}
       ${duplicates.length === 0 ? null : duplicatesFold(duplicates)}

@@ -36,7 +36,9 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   return {
     command: (name, side, parameters) => [
       ...[process.execPath, STREAMING_PROGRAM].map((program) => `${name}/${inRoot(program)}`),
-      ...[side, specifier, encodedParameters(parameters)],
+      side,
+      specifier,
+      encodedParameters(parameters),
     ],
   };
 }

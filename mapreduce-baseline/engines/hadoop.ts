@@ -128,9 +128,12 @@ async function runJobs(
       ...settingWords(settingsOf(options, place)),
       ...archives.flatMap((archive) => ['-archives', archive]),
       ...inputs.flatMap((input) => ['-input', input]),
-      ...['-output', output],
-      ...['-mapper', command('map', parameters).map(quoted).join(' ')],
-      ...['-reducer', command('reduce', parameters).map(quoted).join(' ')],
+      '-output',
+      output,
+      '-mapper',
+      command('map', parameters).map(quoted).join(' '),
+      '-reducer',
+      command('reduce', parameters).map(quoted).join(' '),
     ];
     await runProgram(NAME, [...options.command, ...words], {
       signal: run.signal,

@@ -9,7 +9,6 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { execa } from 'execa';
 import { MapReduceError } from '../errors.ts';
 import { encodedParameters, STREAMING_PROGRAM } from './engine.ts';
 
@@ -30,13 +29,16 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   const root = commonFolder(files);
   const inRoot = (name: string): string => relative(root, name);
   const input = [...new Set(files)].map((name) => `${inRoot(name)}\n`).join('');
+  const { execa } = await import('execa');
   await execa('tar', ['-c', '-f', file, '-C', root, '-T', '-'], { input });
   const module = relative(dirname(STREAMING_PROGRAM), await realpath(fileURLToPath(url)));
   const specifier = module.startsWith('.') ? module : `./${module}`;
   return {
     command: (name, side, parameters) => [
       ...[process.execPath, STREAMING_PROGRAM].map((program) => `${name}/${inRoot(program)}`),
-      ...[side, specifier, encodedParameters(parameters)],
+      side,
+      specifier,
+      encodedParameters(parameters),
     ],
   };
 }
@@ -44,6 +46,7 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
 /** In a process of its own: in this one they are loaded already. */
 async function loadedFiles(url: string): Promise<readonly string[]> {
   const streaming = new URL('../streaming.ts', import.meta.url).href;
+  const { execa } = await import('execa');
   const { failed, stdout, stderr } = await execa(
     process.execPath,
     [LOADED_FILES, new URL('../errors.ts', import.meta.url).href, streaming, url],

@@ -117,7 +117,10 @@ await runExperiment(
     );
     progress.phase('recrawling with the batch', 0);
     const workers = availableParallelism();
-    await using engine = await openBatchEngine(options.batch, { workers, memoryBytes: 512 * MEBIBYTE });
+    await using engine = await openBatchEngine(options.batch, {
+      workers,
+      memoryBytes: 512 * MEBIBYTE,
+    });
     const batch = await measureBatch(point('batch'), engine);
     return findingsOf({ documents, recrawled, perSecond: rate, pipeline, batch });
   },

@@ -16,16 +16,7 @@ export {
 export { electCanonical, type Member } from './election.ts';
 export { type Cluster, type IndexedPage, indexOf, type WebIndex } from './index-of.ts';
 export { REDIRECTS_MAX } from './limits.ts';
-export {
-  finalRank,
-  FIRST_RANK,
-  nextRank,
-  RANK_LEVELS,
-  ranksFrom,
-  shareOf,
-  sharesOf,
-  shownRank,
-} from './page-rank.ts';
+export { finalRank, ranksFrom, sharesOf, shownRank } from './page-rank.ts';
 export { type Link, type ProcessedPage, processPage } from './process-page.ts';
 export { describeDamage, readCaptures, type ReadOptions } from './read-captures.ts';
 export { describeResource, type RenderedPage, renderPage, type Resource } from './render-page.ts';

@@ -38,13 +38,15 @@ declare class EventSource {
   close(): void;
 }
 
+/** LoadStatus, as the browser gets it. */
+interface Status {
+  readonly state: 'loading' | 'ready' | 'failed';
+  readonly stages: readonly { readonly name: string; readonly documents: number }[];
+  readonly documentsExpected: number | null;
+  readonly remark: string;
+}
+
 export function startSearchPage(): void {
-  interface Status {
-    readonly state: 'loading' | 'ready' | 'failed';
-    readonly stages: readonly { readonly name: string; readonly documents: number }[];
-    readonly documentsExpected: number | null;
-    readonly remark: string;
-  }
   const panel = document.getElementById('status');
   const headings = { loading: 'Loading the crawl', ready: 'Loaded', failed: 'Loading has failed' };
 
@@ -81,8 +83,9 @@ export function startSearchPage(): void {
     }
     const said = document.getElementById('remark');
     if (said !== null) said.textContent = remark;
-    const rows = stages.map(({ name, documents }) => rowOf(name, documents, most));
-    panel.querySelector('tbody')?.replaceChildren(...rows);
+    panel
+      .querySelector('tbody')
+      ?.replaceChildren(...stages.map(({ name, documents }) => rowOf(name, documents, most)));
     showBelow(state, stages.at(-1)?.documents ?? 0);
   }
 
@@ -94,9 +97,8 @@ export function startSearchPage(): void {
       searchable.textContent = `${pages} can be searched${state === 'loading' ? ' so far' : ''}.`;
     }
     const hint = document.getElementById('hint');
-    if (hint !== null && state !== 'loading') {
-      hint.textContent = 'Loading has ended since: search again.';
-    }
+    if (hint === null || state === 'loading') return;
+    hint.textContent = 'Loading has ended since: search again.';
   }
 
   if (panel !== null && panel.dataset['state'] === 'loading') {

@@ -146,7 +146,8 @@ function answer(shown: SearchPage, found: SearchResults): Html {
     last === 1 ? null : `, ${formatCount(first)} to ${formatCount(first + results.length - 1)}`;
   return html`<h2 class="unseen">Results</h2>
     <p class="note">
-      ${counted(total, 'pages')}${status.state === 'loading' ? ' so far' : ''}${range} (${ms.toFixed(ms < 10 ? 1 : 0)} ms)
+      ${counted(total, 'pages')}${status.state === 'loading' ? ' so far' : ''}${range}
+      (${ms.toFixed(ms < 10 ? 1 : 0)} ms)
       ${haveAllWords ? null : html`<br />No page has all of the words; these have some of them.`}
       ${query.length > QUERY_CHARACTERS_MAX ? html`<br />Only the first ${formatCount(QUERY_CHARACTERS_MAX)} characters of the query count.` : null}
     </p>

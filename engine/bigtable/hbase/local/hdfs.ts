@@ -8,8 +8,8 @@ import type { Properties } from './site.ts';
 const HDFS = 'org.apache.hadoop.hdfs.server';
 const NAME_NODE = `${HDFS}.namenode.NameNode`;
 
-/** What is written to `hdfs-site.xml`. */
-export function hdfsProperties(folder: string, dataNodes: number): Properties {
+/** What is written to `hdfs-site.xml`. @param replicas of each block; at most the DataNodes */
+export function hdfsProperties(folder: string, replicas: number): Properties {
   return {
     'dfs.namenode.name.dir': join(folder, 'name-node'),
     'dfs.namenode.http-address': `${HOST}:0`,
@@ -18,7 +18,7 @@ export function hdfsProperties(folder: string, dataNodes: number): Properties {
     'dfs.datanode.address': `${HOST}:0`,
     'dfs.datanode.http.address': `${HOST}:0`,
     'dfs.datanode.ipc.address': `${HOST}:0`,
-    'dfs.replication': dataNodes,
+    'dfs.replication': replicas,
     'dfs.permissions.enabled': false,
     // A client that finds a DataNode dead may go on with the others.
     'dfs.client.block.write.replace-datanode-on-failure.policy': 'NEVER',

@@ -36,8 +36,9 @@ export async function varyFigure8(
   const variations = places.flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
   const measure = async (calibration: Calibration): Promise<Ratios> => {
     const cases: MeasuredCase[] = [];
-    for (const name of CASES)
+    for (const name of CASES) {
       cases.push(await measureCase({ ...plan, ...SMALL, calibration }, name));
+    }
     return ratiosOf(cases);
   };
   const base = await measure(loaded.calibration);

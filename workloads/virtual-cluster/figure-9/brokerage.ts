@@ -90,8 +90,9 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
   const population = createPopulation(plan.scale, seed);
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
-    for (const machine of machines)
+    for (const machine of machines) {
       percolators.push(await cluster.openDatabase(machine, { batching }));
+    }
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');
     await loadPopulation(first, population);

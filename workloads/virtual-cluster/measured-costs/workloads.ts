@@ -184,9 +184,9 @@ async function profiled(
 ): Promise<readonly OwnCost[]> {
   let units = 0;
   let reads = 0;
-  let isOver = false;
+  const over = new AbortController();
   const readMeanwhile = async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await yardstick();
       reads += YARDSTICK_READS;
       await systemClock.sleep(REST_MS);
@@ -194,8 +194,7 @@ async function profiled(
   };
   const { json } = await profileCpu(1, async () => {
     const reading = readMeanwhile();
-    units = await work();
-    isOver = true;
+    units = await work().finally(() => over.abort());
     await reading;
   });
   const { samples } = ownTime(json, (files) => (isOfYardstick(files) ? READS : partOf(files)));

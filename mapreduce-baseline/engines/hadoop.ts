@@ -45,6 +45,9 @@ import {
 import { runProgram } from './program.ts';
 import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
 
+/** A folder of the cluster's to which each user may write. */
+const SHARED_FOLDER = '/tmp';
+
 export interface HadoopOptions extends EngineSize, HadoopAccess {
   /** Starts Hadoop Streaming; the words of the job are appended. */
   readonly command: readonly string[];
@@ -92,8 +95,8 @@ async function runOnCluster(
   const { run, place } = work;
   const { length } = run.chain.parameters;
   const isFetched = !isUri(place.output);
-  const beside = isFetched ? `${fileSystem}/tmp/mapreduce` : place.output;
-  const folder = `${beside}.unfinished-${randomUUID()}`;
+  const near = isFetched ? `${fileSystem}${SHARED_FOLDER}/mapreduce` : place.output;
+  const folder = `${near}.unfinished-${randomUUID()}`;
   const output = isFetched ? `${folder}/output` : place.output;
   const outputOf = (job: number): string => (job === length ? output : `${folder}/after-${job}`);
   try {

@@ -14,8 +14,8 @@ export const SHAPES = {
 } as const;
 
 export const ROWS_READ = 16;
-export const ROWS_WRITTEN = 8;
-export const CELLS_READ = 8;
+const ROWS_WRITTEN = 8;
+const CELLS_READ = 8;
 export const BYTES = { short: 100, long: 1_000 };
 
 const LONG = 'costs-long';

@@ -51,7 +51,7 @@ test('a crawl is searchable while it loads and after it; ctrl-C ends that, and n
   assert.match(await (await fetch(await address)).text(), /Loading the crawl/);
   assert.match(await result, /: 15 results can be found\. 1 note /);
   const found = await (await fetch(`${await address}?q=of7`)).text();
-  assert.match(found, /1 page [^]*Page 7[^]*The same content at 1 other address/);
+  assert.match(found, /1 page\s[^]*Page 7[^]*The same content at 1 other address/);
   child.kill('SIGINT');
   assert.equal((await child).exitCode, 130);
 });

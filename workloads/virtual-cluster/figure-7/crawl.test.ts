@@ -48,7 +48,7 @@ test('a history of some rows acquits runs that read one of them and write others
 test('above its capacity a cluster is saturated, and completes what it can', async () => {
   const run = (perSecond: number): Promise<CrawlResult> =>
     measureCrawl(
-      { ...plan, concurrency: 64, perSecond, tabletServers: 2, seconds: 0.4 },
+      { ...plan, concurrency: 128, perSecond, tabletServers: 2, seconds: 1 },
       repository,
     );
   const [some, more] = [await run(3_500), await run(5_000)];

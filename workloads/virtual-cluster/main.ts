@@ -131,7 +131,8 @@ const EMBEDDED = {
 };
 const COSTS_LIMITATIONS: readonly string[] = [
   'A profile is a sample: of code that takes little time it says little.',
-  'Raw reads are a unit for code that does other things than reading, so a busy machine does not slow both quite alike.',
+  'Whatever else the machine does makes these times longer.',
+  'Times of the main thread do not hold those of the helpers of the garbage collector.',
 ];
 
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */

@@ -1,7 +1,7 @@
 /**
- * What `bench:cluster --figure costs` adds to bench:micro: how costs depend on the shape of an
- * operation, and what the workloads' own code takes. Measured in raw reads of bench:micro, which says
- * how long one takes. All in microseconds of the processor.
+ * What `bench:cluster --figure costs` has measured: what operations cost by their shape, and what the
+ * workloads' own code takes. All in microseconds of the main thread, which has all work of a process
+ * but for writing the log and for helpers of the garbage collector.
  */
 import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
@@ -14,8 +14,6 @@ export interface ShapeCosts {
   readonly source: string;
   /** Of a call besides its rows. */
   readonly callUs: number;
-  /** Of a row in a large table, more than in one of bench:micro. */
-  readonly fartherUs: number;
   readonly byteUs: number;
   /** Of a byte that is written, more than of any other. */
   readonly writtenUs: number;
@@ -31,12 +29,34 @@ export interface ShapeCosts {
   readonly transactionUs: number;
 }
 
-/** @param readUs a raw read of bench:micro */
-export function shapeCosts(costs: RunRecord, readUs: number): ShapeCosts {
-  const column = (name: string, what: string, inFlight: number | ''): number =>
-    must(costs, numberIn(costs, 'costs', name, what, String(inFlight)), what);
+const WRITES: ReadonlySet<string> = new Set([
+  NAMES.rawWrite,
+  NAMES.write,
+  NAMES.prewriteMessage,
+  NAMES.commitMessage,
+]);
+
+/** A read, or a write with many in flight. */
+export function cpuUs(costs: RunRecord, what: string): number {
+  return measured(costs, MAIN, what, WRITES.has(what) ? IN_FLIGHT.many : IN_FLIGHT.usual);
+}
+
+/** Groups of the log for each write, with many in flight. */
+export function groupsOfWrite(costs: RunRecord): number {
+  return measured(costs, 'groups of the log', NAMES.rawWrite, IN_FLIGHT.many);
+}
+
+const MAIN = 'µs of the main thread';
+
+type Column = 'µs' | typeof MAIN | 'groups of the log';
+
+function measured(costs: RunRecord, name: Column, what: string, inFlight: number | ''): number {
+  return must(costs, numberIn(costs, 'costs', name, what, String(inFlight)), what);
+}
+
+export function shapeCosts(costs: RunRecord): ShapeCosts {
   const of = (what: string, inFlight: number | '' = IN_FLIGHT.usual): number =>
-    readUs * column('raw reads', what, inFlight);
+    measured(costs, MAIN, what, inFlight);
   const read = of(NAMES.rawRead);
   const callUs = positive(read - (of(SHAPES.rowsRead) - read) / (ROWS_READ - 1));
   const more = BYTES.long - BYTES.short;
@@ -44,25 +64,24 @@ export function shapeCosts(costs: RunRecord, readUs: number): ShapeCosts {
   const { few, many } = IN_FLIGHT;
   const written = (of(SHAPES.longWrite, many) - of(NAMES.rawWrite, many)) / more;
   // With few in flight there are more groups.
-  const groupUs = (unit: 'raw reads' | 'of the main thread'): number => {
+  const groupUs = (column: 'µs' | typeof MAIN): number => {
     const perGroup = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
-      const difference = (name: string): number =>
-        column(name, what, few) - column(name, what, many);
-      return (readUs * difference(unit)) / difference('groups of the log');
+      const difference = (name: Column): number =>
+        measured(costs, name, what, few) - measured(costs, name, what, many);
+      return difference(column) / difference('groups of the log');
     });
     return positive(perGroup.reduce((sum, us) => sum + us, 0) / perGroup.length);
   };
-  const mainUs = groupUs('of the main thread');
+  const mainUs = groupUs(MAIN);
   return {
-    source: `run ${costs.runId}, in raw reads of bench:micro`,
+    source: `run ${costs.runId}`,
     callUs,
-    fartherUs: positive(read - readUs - callUs),
     byteUs,
     writtenUs: positive(written - byteUs),
     scannedUs: positive((of(SHAPES.scan) - callUs) / ROWS_READ),
     batchedUs: positive(of(SHAPES.batchedRead) - of(NAMES.laterRead) + callUs),
     groupUs: mainUs,
-    groupAsideUs: positive(groupUs('raw reads') - mainUs),
+    groupAsideUs: positive(groupUs('µs') - mainUs),
     loadedUs: of(OWN.loaded, ''),
     clusteredUs: of(OWN.clustered, ''),
     transactionUs: of(OWN.transaction, ''),

@@ -1,6 +1,6 @@
 /**
- * What engine and embedded store cost on this machine: as bench:micro has measured it, and by the
- * shape of an operation (shape-costs.ts), if that was measured.
+ * What engine and embedded store cost on this machine: by the shape of an operation, as bench:cluster
+ * has measured it (shape-costs.ts), or without that as bench:micro has.
  *
  * Everything runs in one process, so processor time has no sides: the store's is the server's, the
  * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds two.
@@ -9,7 +9,7 @@ import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
 import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
-import { type ShapeCosts, shapeCosts } from './shape-costs.ts';
+import { cpuUs, groupsOfWrite, type ShapeCosts, shapeCosts } from './shape-costs.ts';
 
 /** Bytes that the model counts of an operation on a cell of 100 bytes: heads, key, filter, cell. */
 const COUNTED_BYTES = 300;
@@ -27,9 +27,9 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
   const messages = times.cpu(NAMES.prewriteMessage) + times.cpu(NAMES.commitMessage);
   const engineRead = times.cpu(NAMES.read) - times.cpu(NAMES.readMessage) - timestamp;
   const engineWrite = times.cpu(NAMES.write) - messages - 2 * timestamp;
-  const { callUs, fartherUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
+  const { callUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
   const bytesUs = COUNTED_BYTES * byteUs;
-  const mutation = fartherUs - times.groupShareUs - bytesUs - VALUE_BYTES * writtenUs;
+  const mutation = -times.groupShareUs - bytesUs - VALUE_BYTES * writtenUs;
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
     [`storage.${name}.fixed.serverUs`, server],
     [`storage.${name}.fixed.clientUs`, client],
@@ -45,7 +45,7 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     ['storage.writtenByteNs', times.shape(1000 * writtenUs)],
     ...kind(
       'read',
-      times.value(read + fartherUs - cell - bytesUs, 'a raw read'),
+      times.value(read - cell - bytesUs, 'a raw read'),
       times.value(engineRead, 'the engine around a read'),
     ),
     ...kind(
@@ -77,32 +77,33 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
 }
 
 /** As if the shape did not matter. */
-const NONE = { callUs: 0, fartherUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
+const NONE = { callUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
 
 class Times {
   readonly shapes: ShapeCosts | null;
-  /** What each write of bench:micro has of a group of the log. */
+  /** What each measured write has of a group of the log. */
   readonly groupShareUs: number;
   readonly #micro: RunRecord;
+  readonly #costs: RunRecord | null;
 
   constructor(micro: RunRecord, costs: RunRecord | null) {
     this.#micro = micro;
-    this.shapes = costs === null ? null : shapeCosts(costs, this.cpu(NAMES.rawRead));
-    const groups = numberIn(micro, 'messages', 'disk commits', 'embedded', NAMES.rawWrite);
-    const { groupUs = 0, groupAsideUs = 0 } = this.shapes ?? {};
-    this.groupShareUs = (groupUs + groupAsideUs) * must(micro, groups, 'groups of the log');
+    this.#costs = costs;
+    this.shapes = costs === null ? null : shapeCosts(costs);
+    const { groupUs = 0 } = this.shapes ?? {};
+    this.groupShareUs = costs === null ? 0 : groupUs * groupsOfWrite(costs);
   }
 
-  /** Processor time of an operation of bench:micro. */
+  /** Processor time of an operation of figure 8. */
   cpu(operation: string): number {
+    if (this.#costs !== null) return cpuUs(this.#costs, operation);
     const value = numberIn(this.#micro, 'processor', 'client CPU us', 'embedded', operation);
     return must(this.#micro, value, operation);
   }
 
   value(us: number, what: string): Value {
-    const shape = this.shapes === null ? '' : `; its shape: ${this.shapes.source}`;
-    const source = `run ${this.#micro.runId}, processor time of ${what}${shape}`;
-    return { value: Math.max(0, us), source };
+    const { runId } = this.#costs ?? this.#micro;
+    return { value: Math.max(0, us), source: `run ${runId}, processor time of ${what}` };
   }
 
   /** @param otherwise why it is 0 if it was not measured */

@@ -2,9 +2,9 @@
  * The calibration of this machine, from its run records: one machine with store and workers, as the
  * benches run.
  *
- *     bench:micro      what reads and writes of the embedded store cost, and what a commit waits
- *     bench:cluster    with `--figure costs`: how that depends on the shape of an operation, and what the
- *                      workloads' own code takes
+ *     bench:cluster    with `--figure costs`: what operations of the embedded store cost, by their shape, and
+ *                      what the workloads' own code takes
+ *     bench:micro      what a commit waits; and without the former, what reads and writes cost
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
  *

@@ -12,7 +12,6 @@ import {
   ownCostsOfCrawl,
   type WorkloadsPlan,
 } from './workloads.ts';
-import { openYardstick } from './yardstick.ts';
 
 export type MeasuredCostsPlan = OperationsPlan & WorkloadsPlan;
 
@@ -20,27 +19,23 @@ export async function measureCosts(
   plan: MeasuredCostsPlan,
   { progress, signal, work }: Measuring,
 ): Promise<FindingsParts> {
-  await using cleanup = new AsyncDisposableStack();
-  progress.phase('opening stores', 0);
-  const yardstick = await openYardstick(work, plan.rows, cleanup);
   progress.phase('operations', plan.rounds, 'rounds');
   const operations = await measureOperations(work, plan, {
-    yardstick,
     signal,
     onRound: (round) => progress.update(round),
   });
   progress.phase('the clustering of figure 7', 0);
-  const crawl = await ownCostsOfCrawl(work, plan, yardstick);
+  const crawl = await ownCostsOfCrawl(work, plan);
   signal.throwIfAborted();
   progress.phase('the brokerage of figure 9', 0);
-  const brokerage = await ownCostsOfBrokerage(work, plan, yardstick);
+  const brokerage = await ownCostsOfBrokerage(work, plan);
   return findingsOf(operations, [...crawl, ...brokerage]);
 }
 
 function findingsOf(operations: readonly OperationCost[], own: readonly OwnCost[]): FindingsParts {
-  const total = own.reduce((sum, { reads }) => sum + reads, 0);
+  const total = own.reduce((sum, { us }) => sum + us, 0);
   return {
-    headline: `The code of the workloads themselves takes the time of ${own.map(({ what, reads }) => `${reads.toFixed(1)} raw reads (${what})`).join(', ')}.`,
+    headline: `The code of the workloads themselves takes ${own.map(({ what, us }) => `${us.toFixed(1)} µs (${what})`).join(', ')}.`,
     check: {
       passed: total > 0,
       detail: 'every operation was answered with what was written, and no transaction failed',
@@ -56,19 +51,17 @@ function costsTable(operations: readonly OperationCost[], own: readonly OwnCost[
     name: 'costs',
     title: 'Processor time on this machine',
     caption:
-      'Lower quartiles of the rounds, on the embedded store. Raw reads are those of bench:micro, measured in between: a machine that ' +
-      'is busy with something else slows both alike. Own code: what a profile of the workload shows of its own functions.',
-    columns: ['of', 'in flight', 'µs', 'raw reads', 'of the main thread', 'groups of the log'],
+      'Lower quartiles of the rounds, on the embedded store. Own code: what a profile of the workload shows of its own functions.',
+    columns: ['of', 'in flight', 'µs', 'µs of the main thread', 'groups of the log'],
     rows: [
-      ...operations.map(({ what, inFlight, us, reads, mainReads, groups }) => [
+      ...operations.map(({ what, inFlight, us, mainUs, groups }) => [
         what,
         String(inFlight),
         rounded(us, 4),
-        rounded(reads, 4),
-        rounded(mainReads, 4),
+        rounded(mainUs, 4),
         rounded(groups, 4),
       ]),
-      ...own.map(({ what, reads }) => [what, '', null, rounded(reads, 4), null, null]),
+      ...own.map(({ what, us }) => [what, '', rounded(us, 4), rounded(us, 4), null]),
     ],
   };
 }

@@ -1,7 +1,7 @@
 /**
  * What operations of engine and embedded store cost by their shape: rows of a call, cells and bytes of
- * a row, mutations that share a group of the log. In raw reads of bench:micro (yardstick.ts), on
- * tables as large as those of the workloads.
+ * a row, mutations that share a group of the log. On tables as large as those of the workloads, and
+ * in one process, whose compiled code has seen all of them: a read alone takes half as long.
  */
 import path from 'node:path';
 import { quantile } from 'simple-statistics';
@@ -11,7 +11,7 @@ import type { Case } from '../../microbench/case.ts';
 import { figure8Cases, MESSAGE_CELL } from '../../microbench/figure-8-cases.ts';
 import { recordMessages } from '../../microbench/recorded-messages.ts';
 import { batchedReads, loadShapes, readsOfShapes, writesOfShapes } from './shapes.ts';
-import { openLoaded, processorUs, type Yardstick } from './yardstick.ts';
+import { openLoaded, processorUs } from './processor-time.ts';
 
 export interface OperationsPlan {
   /** Rows of each table. */
@@ -24,11 +24,10 @@ export interface OperationsPlan {
 export interface OperationCost {
   readonly what: string;
   readonly inFlight: number;
-  /** Lower quartiles of the rounds: processor time, and the same in raw reads of the yardstick. */
+  /** Processor time of all threads, the lower quartile of the rounds. */
   readonly us: number;
-  readonly reads: number;
-  /** In raw reads: without the threads that write to the disk. */
-  readonly mainReads: number;
+  /** Without the threads that write to the disk. */
+  readonly mainUs: number;
   /** Groups of the log for each operation. */
   readonly groups: number;
 }
@@ -43,16 +42,11 @@ const OPERATIONS_MAX = 1e6;
 export async function measureOperations(
   folder: string,
   plan: OperationsPlan,
-  given: {
-    readonly yardstick: Yardstick;
-    readonly signal: AbortSignal;
-    readonly onRound: (round: number) => void;
-  },
+  given: { readonly signal: AbortSignal; readonly onRound: (round: number) => void },
 ): Promise<readonly OperationCost[]> {
   await using cleanup = new AsyncDisposableStack();
   const opened = await openCases(path.join(folder, 'operations'), plan.rows, cleanup);
-  const slices: Slice[] = [];
-  const reads: number[] = [];
+  const slices: OperationCost[] = [];
   const random = createRandom(1);
   let first = OPERATIONS_MAX;
   // Round 0 compiles the code.
@@ -60,8 +54,6 @@ export async function measureOperations(
     given.signal.throwIfAborted();
     for (const { inFlight, one } of shuffled(random, opened.cases)) {
       const run = { first, operations: plan.operations, concurrency: inFlight };
-      const readUs = await given.yardstick();
-      if (round > 0) reads.push(readUs);
       for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
         const before = opened.groups();
         const { us, mainUs } = await processorUs(step, run);
@@ -72,7 +64,7 @@ export async function measureOperations(
     }
     given.onRound(round);
   }
-  return costsOf(slices, quantile(reads, QUARTILE));
+  return costsOf(slices);
 }
 
 interface Opened {
@@ -109,21 +101,17 @@ async function openCases(
   };
 }
 
-type Slice = Omit<OperationCost, 'reads' | 'mainReads'> & { readonly mainUs: number };
-
-function costsOf(slices: readonly Slice[], readUs: number): readonly OperationCost[] {
+function costsOf(slices: readonly OperationCost[]): readonly OperationCost[] {
   const byCase = Map.groupBy(slices, ({ what, inFlight }) => `${what}, ${inFlight}`);
   return [...byCase.values()].flatMap((some) => {
     const [first] = some;
     if (first === undefined) return [];
-    const { what, inFlight } = first;
-    const [us, mainUs] = (['us', 'mainUs'] as const).map((key) =>
+    const quartile = (key: 'us' | 'mainUs'): number =>
       quantile(
         some.map((one) => one[key]),
         QUARTILE,
-      ),
-    ) as [number, number];
+      );
     const groups = some.reduce((sum, one) => sum + one.groups, 0) / some.length;
-    return [{ what, inFlight, us, reads: us / readUs, mainReads: mainUs / readUs, groups }];
+    return [{ ...first, us: quartile('us'), mainUs: quartile('mainUs'), groups }];
   });
 }

@@ -10,23 +10,22 @@ type Node = Profiler.ProfileNode;
 /**
  * @param partOf names the part of a workload that a stack belongs to, from the files of its
  * functions, innermost first; undefined if it is not the workload's
- * @returns samples by part, and of everything that works
+ * @returns microseconds by part
  */
 export function ownTime(
   profileJson: string,
   partOf: (files: readonly string[]) => string | undefined,
-): { readonly samples: ReadonlyMap<string, number>; readonly working: number } {
-  const { nodes, samples = [] } = JSON.parse(profileJson) as Profiler.Profile;
+): ReadonlyMap<string, number> {
+  const { nodes, samples = [], timeDeltas = [] } = JSON.parse(profileJson) as Profiler.Profile;
   const stacks = new Stacks(nodes);
-  const counts = new Map<string, number>();
-  let working = 0;
-  for (const id of samples) {
-    if (stacks.isOutside(id)) continue;
-    working++;
-    const part = partOf(stacks.filesOf(id));
-    if (part !== undefined) counts.set(part, (counts.get(part) ?? 0) + 1);
+  const times = new Map<string, number>();
+  for (const [i, id] of samples.entries()) {
+    const part = stacks.isOutside(id) ? undefined : partOf(stacks.filesOf(id));
+    // A sample stands for the time until the next one.
+    const us = timeDeltas[i + 1] ?? 0;
+    if (part !== undefined) times.set(part, (times.get(part) ?? 0) + us);
   }
-  return { samples: counts, working };
+  return times;
 }
 
 class Stacks {

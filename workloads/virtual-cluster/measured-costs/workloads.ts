@@ -1,7 +1,6 @@
 /**
  * The time that the workloads' own code takes, of each document and each transaction: its samples in a
- * profile of the real workload on the embedded store (own-time.ts), next to those of raw reads that
- * are done meanwhile, so whatever slows this process slows both.
+ * profile of the real workload on the embedded store (own-time.ts).
  *
  * Neither the rate of the workload nor its whole processor time is kept: a validation predicts those.
  */
@@ -22,7 +21,6 @@ import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
 import { Loading } from '../../crawl-rate/percolator/loading.ts';
 import { profileCpu } from '../../microbench/cpu-profile.ts';
 import { ownTime } from './own-time.ts';
-import { isOfYardstick, type Yardstick, YARDSTICK_READS } from './yardstick.ts';
 
 export interface WorkloadsPlan {
   readonly documents: number;
@@ -31,10 +29,10 @@ export interface WorkloadsPlan {
   readonly brokerage: 'smoke' | 'quick';
 }
 
-/** In raw reads. */
 export interface OwnCost {
   readonly what: string;
-  readonly reads: number;
+  /** Processor time of a document or a transaction. */
+  readonly us: number;
 }
 
 export const OWN = {
@@ -47,16 +45,12 @@ const DOCUMENT_BYTES = 1024;
 /** As figure 7 has by default. */
 const CONCURRENCY = 256;
 const USERS = 32;
-const READS = 'raw reads';
-/** Between two measurements of the yardstick in a profile. */
-const REST_MS = 100;
 /** Until a run's measured interval, which begins in the future. */
 const START_MS = 100;
 
 export async function ownCostsOfCrawl(
   folder: string,
   { documents: count }: WorkloadsPlan,
-  yardstick: Yardstick,
 ): Promise<readonly OwnCost[]> {
   const documents = { repository: count, documentBytes: DOCUMENT_BYTES, seed: 1 };
   await using database = await openDatabase(path.join(folder, 'crawl'));
@@ -101,14 +95,10 @@ export async function ownCostsOfCrawl(
     await Promise.race([reached.promise, worker.ended]);
   };
   await clusterUntil(count); // Compiled code.
-  const costs = await profiled(
-    yardstick,
-    async () => {
-      await clusterUntil(2 * count);
-      return count;
-    },
-    partOfCrawl,
-  );
+  const costs = await profiled(async () => {
+    await clusterUntil(2 * count);
+    return count;
+  }, partOfCrawl);
   await worker.stop();
   return costs;
 }
@@ -131,7 +121,6 @@ function partOfCrawl([innermost = '', ...outer]: readonly string[]): string | un
 export async function ownCostsOfBrokerage(
   folder: string,
   { seconds, brokerage: profile }: WorkloadsPlan,
-  yardstick: Yardstick,
 ): Promise<readonly OwnCost[]> {
   const population = createPopulation(SCALES[profile], 1);
   await using database = await openDatabase(path.join(folder, 'brokerage'));
@@ -169,7 +158,7 @@ export async function ownCostsOfBrokerage(
     return executed - before;
   };
   await run(); // Compiled code.
-  const costs = await profiled(yardstick, run, ([innermost = '']) =>
+  const costs = await profiled(run, ([innermost = '']) =>
     innermost.includes('/workloads/brokerage/') ? OWN.transaction : undefined,
   );
   emulator.exchange.close();
@@ -178,30 +167,14 @@ export async function ownCostsOfBrokerage(
 
 /** @param work resolves to the number of its units */
 async function profiled(
-  yardstick: Yardstick,
   work: () => Promise<number>,
   partOf: (files: readonly string[]) => string | undefined,
 ): Promise<readonly OwnCost[]> {
   let units = 0;
-  let reads = 0;
-  const over = new AbortController();
-  const readMeanwhile = async (): Promise<void> => {
-    while (!over.signal.aborted) {
-      await yardstick();
-      reads += YARDSTICK_READS;
-      await systemClock.sleep(REST_MS);
-    }
-  };
   const { json } = await profileCpu(1, async () => {
-    const reading = readMeanwhile();
-    units = await work().finally(() => over.abort());
-    await reading;
+    units = await work();
   });
-  const { samples } = ownTime(json, (files) => (isOfYardstick(files) ? READS : partOf(files)));
-  const samplesOfRead = (samples.get(READS) ?? 0) / reads;
-  return [...samples].flatMap(([what, count]) =>
-    what === READS ? [] : [{ what, reads: count / units / samplesOfRead }],
-  );
+  return [...ownTime(json, partOf)].map(([what, us]) => ({ what, us: us / units }));
 }
 
 async function openDatabase(folder: string): Promise<

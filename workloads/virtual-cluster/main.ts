@@ -200,7 +200,7 @@ await runExperiment(
         { figure: ['7'] },
         integer({
           description: 'observer runs in flight on each machine; too few, and its cores idle',
-          default: 64,
+          default: 256,
           min: 1,
           max: 10_000,
         }),

@@ -85,7 +85,15 @@ function headlineOf(result: Figure7Result): string {
     return `At the costs of ${result.calibration}, ${machines} keep up with ${highest?.rate ?? 0} % per hour, the highest rate here; the paper's stop at 40 %.${latency}`;
   }
   const capacity = capacityOf(first.rate, first.result);
-  return `At the costs of ${result.calibration}, ${machines} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at 40 %.${latency}`;
+  return `At the costs of ${result.calibration}, ${machines} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at 40 %. ${limitWords(result.plan, first.result)}${latency}`;
+}
+
+/** What is full at the limit: the cores, or the observer runs that a machine may have in flight. */
+function limitWords(plan: Figure7Plan, { usage, runsInFlight }: CrawlResult): string {
+  const servers = usage.kinds.find(({ kind }) => kind === 'tablet server');
+  const cores = 100 * (servers?.cores ?? 0);
+  const runs = runsInFlight / plan.machines;
+  return `The cores of tablet servers are ${cores.toFixed(0)} % busy there, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each machine.`;
 }
 
 function milliseconds({ latency }: CrawlResult): string {

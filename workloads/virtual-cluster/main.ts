@@ -52,7 +52,7 @@ interface Size {
   readonly isVaried: boolean;
 }
 
-const COSTS = { rows: 50_000, brokerage: 'quick' } as const;
+const COSTS = { rows: 1_000_000, brokerage: 'quick' } as const;
 
 const SIZES: Sizes<Size> = {
   smoke: {
@@ -334,7 +334,7 @@ function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'
 
 /** Some thirty cases, in real time. */
 function costsSeconds({ rows, rounds, operations, documents, seconds }: MeasuredCostsPlan): number {
-  return 5 + rows / 2_000 + (rounds * 30 * operations) / 20_000 + documents / 2_000 + 2 * seconds;
+  return 5 + rows / 20_000 + (rounds * 30 * operations) / 20_000 + documents / 2_000 + 2 * seconds;
 }
 
 /** Of some six crawl rates, the highest of them up to four times, and of two loads. */

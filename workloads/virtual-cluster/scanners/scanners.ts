@@ -58,6 +58,8 @@ const THINK_MS = 100;
 const SCAN_ROWS = 32;
 const MEASURED_SHARE = 0.9;
 const LOOK_MS = 5;
+/** They clean the rest: all together would search clean tablets for the last few rows. */
+const LAST_SCANNERS = 10;
 /** Virtual time after which a mode is given up. */
 const LIMIT_SECONDS = 600;
 
@@ -125,8 +127,9 @@ class Scanning {
     const seconds = (clock.monotonicMs() - beganMs) / 1000;
     const meetings = workers.reduce((sum, { counters }) => sum + counters.meetings, 0);
     const runsPerRow = this.#runs.begun / measured;
+    await stopAll(workers.splice(LAST_SCANNERS));
     await this.#untilClean(rows, endMs);
-    for (const worker of workers) await worker.stop();
+    await stopAll(workers);
     const rowsPerSecond = measured / seconds;
     const ofMost = rowsPerSecond / ((1000 * scanners) / THINK_MS);
     const wrong = wrongIn(this.#committed, rows);
@@ -152,6 +155,10 @@ class Scanning {
     const { clock } = this.#parts.cluster;
     while (this.#committed.size < rows && clock.monotonicMs() < endMs) await clock.sleep(LOOK_MS);
   }
+}
+
+async function stopAll(workers: readonly Worker[]): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.stop()));
 }
 
 async function loadDirty(percolator: Percolator, rows: number, tablets: number): Promise<void> {

@@ -43,6 +43,7 @@ describe('docs/figure-7.md says what was measured:', () => {
 for (const [file, folder] of [
   ['docs/hbase.md', 'micro-hbase'],
   ['docs/virtual-cluster.md', 'cluster-validation'],
+  ['docs/virtual-cluster.md', 'cluster-figure-7'],
 ] as const) {
   test(`${file} says what was found`, () => {
     const record = readRunRecord(path.join(ROOT, 'results/reference', folder));

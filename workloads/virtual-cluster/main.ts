@@ -79,9 +79,9 @@ const SIZES: Sizes<Size> = {
   },
   quick: {
     machines: 240,
-    rates: [1, 10, 40, 110],
+    rates: [1, 10, 40, 90],
     repositories: [2_000_000, 1_000_000],
-    times: { warmUp: 0.4, seconds: 0.5 },
+    times: { warmUp: 0.3, seconds: 0.3 },
     figure8: { rows: 4_000, clients: 4, callersPerClient: 256, warmUp: 0.3, seconds: 1 },
     figure9: { loads: [10, 30, 100, 200], warmUp: 5, tradeResults: 200 },
     figure10: { load: 15, before: 20, after: 60 },
@@ -136,7 +136,7 @@ const COSTS_LIMITATIONS: readonly string[] = [
 ];
 
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */
-const DOCUMENTS_PER_SECOND = 2_500;
+const DOCUMENTS_PER_SECOND = 1_000;
 const OPERATIONS_PER_SECOND = 20_000;
 /** Dirty rows, loaded and cleaned. */
 const DIRTY_PER_SECOND = 300;

@@ -25,7 +25,7 @@ export interface HuntOptions {
   readonly jobs: number;
   readonly signal?: AbortSignal | undefined;
   /** Called when a hunt ends, with the number of those that have ended. */
-  readonly onHunted?: ((done: number) => void) | undefined;
+  readonly onHunted?: ((done: number, result: HuntResult) => void) | undefined;
 }
 
 /** In the order of `mutants`, without those that were left when `signal` aborted. */
@@ -41,8 +41,9 @@ export async function huntAll(
       const hunt = { name: mutant.name, seeds: options.seedsOf(mutant) };
       const answer = await ask(thread, hunt, options.signal);
       if (answer === 'interrupted') break;
-      hunted.set(mutant.name, { mutant, ...answer });
-      options.onHunted?.(hunted.size);
+      const result = { mutant, ...answer };
+      hunted.set(mutant.name, result);
+      options.onHunted?.(hunted.size, result);
     }
     await thread.terminate();
   }

@@ -41,7 +41,7 @@ export function cpuPerTrade(runs: readonly RunResult[]): number | null {
 }
 
 /** The Trade-Results that a paced load asks for; null at full speed. */
-export function tradesOffered({ offered }: RunResult): number | null {
+function tradesOffered({ offered }: RunResult): number | null {
   return offered.tradesPerSecond === null ? null : offered.tradesPerSecond * offered.seconds;
 }
 

@@ -15,12 +15,15 @@ import { flag, runCommand } from '#harness';
 import { SLOW } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
-/** A test that has not ended after two minutes never will. */
+/**
+ * A test that has not ended after two minutes never will. On two cores, three files of tests run at
+ * a time: many wait for a clock.
+ */
 const RUNNER = [
   '--import',
   path.join(ROOT, 'every-test-asserts.ts'),
   '--test',
-  '--test-concurrency=2',
+  '--test-concurrency=3',
   '--test-timeout=120000',
 ];
 
@@ -43,10 +46,10 @@ const specification = {
 
 await runCommand(specification, async ({ quick }, { signal }) => {
   const steps = quick
-    ? [[process.execPath, ...RUNNER, ...quickTests()]]
+    ? [[process.execPath, ...RUNNER, ...otherTests()]]
     : [
         ['npm', 'run', '--silent', 'check'],
-        [process.execPath, ...RUNNER],
+        [process.execPath, ...RUNNER, ...slowTests(), ...otherTests()],
       ];
   for (const [program = '', ...given] of steps) {
     const { exitCode } = await execa(program, given, {
@@ -66,6 +69,11 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   }
 });
 
-function quickTests(): readonly string[] {
+/** They come first: a long one that begins last would keep one core waiting. */
+function slowTests(): readonly string[] {
+  return globSync([...SLOW], { cwd: ROOT, exclude: ['node_modules'] }).toSorted();
+}
+
+function otherTests(): readonly string[] {
   return globSync('**/*.test.ts', { cwd: ROOT, exclude: ['node_modules', ...SLOW] }).toSorted();
 }

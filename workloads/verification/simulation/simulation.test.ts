@@ -9,7 +9,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  add,
   NOTHING,
   notCovered,
   planOf,
@@ -20,18 +19,14 @@ import {
 } from './index.ts';
 
 const SEEDS = 500;
-const SEEDS_PER_TEST = 100;
 
 describe('no rule is broken', () => {
   let tally = NOTHING;
-  for (let from = 1; from <= SEEDS; from += SEEDS_PER_TEST) {
-    const to = from + SEEDS_PER_TEST - 1;
-    test(`in the runs of seeds ${from} to ${to}`, async () => {
-      const done = await simulateSeeds({ from, to, jobs: 2 }, () => {});
-      tally = add(tally, done);
-      assert.deepEqual(done.failed, []);
-    });
-  }
+
+  test(`in the runs of ${SEEDS} seeds`, { timeout: 400_000 }, async () => {
+    tally = await simulateSeeds({ from: 1, to: SEEDS, jobs: 2 }, () => {});
+    assert.deepEqual(tally.failed, []);
+  });
 
   test('and every fault has occurred', () => {
     assert.equal(tally.runs, SEEDS);

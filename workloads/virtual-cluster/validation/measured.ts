@@ -38,8 +38,8 @@ export interface MeasuredBrokerage {
 export interface PacedLoad {
   readonly tradesPerSecond: number;
   readonly cpuMs: number;
-  /** 90 % of the Trade-Results took no longer; null if they were too few. */
-  readonly p90Ms: number | null;
+  /** Half of the Trade-Results took no longer; null if they were too few. */
+  readonly medianMs: number | null;
 }
 
 const EMBEDDED = 'Percolator, embedded';
@@ -116,12 +116,12 @@ function pacedLoads({ findings }: RunRecord): readonly PacedLoad[] {
     if (runs.some((cells) => of(cells, 'kept up') !== 'yes')) return [];
     const numbers = (column: string): readonly number[] =>
       runs.map((cells) => of(cells, column)).filter((value) => typeof value === 'number');
-    const p90s = numbers('TR, 90 % within ms');
+    const medians = numbers('TR, 50 % within ms');
     return [
       {
         tradesPerSecond: median([...numbers('TR/s')]),
         cpuMs: median([...numbers('CPU ms per TR')]),
-        p90Ms: p90s.length === runs.length ? median([...p90s]) : null,
+        medianMs: medians.length === runs.length ? median([...medians]) : null,
       },
     ];
   });

@@ -180,18 +180,18 @@ class Simulating {
   }
 
   async pacedBrokerage(measured: MeasuredBrokerage, load: PacedLoad): Promise<readonly Compared[]> {
-    const { tradesPerSecond, p90Ms } = load;
+    const { tradesPerSecond, medianMs } = load;
     const result = await this.#brokerage(measured, { tradeResultsPerSecond: tradesPerSecond });
     const workload = `brokerage, ${tradesPerSecond.toFixed(0)} TR/s`;
     const latency = {
       workload,
-      what: 'latency of 90 % at half load',
+      what: 'median latency at half load',
       unit: 'ms',
-      predicted: result.p90Ms,
+      predicted: result.medianMs,
       errorMax: LATENCY_ERROR_MAX,
     };
     return [
-      ...(p90Ms === null ? [] : [{ ...latency, measured: p90Ms }]),
+      ...(medianMs === null ? [] : [{ ...latency, measured: medianMs }]),
       ...cpuOfTrade(workload, load.cpuMs, result),
     ];
   }
@@ -278,7 +278,7 @@ function halfLoad({ points }: MeasuredCrawl): Point | undefined {
 function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undefined {
   const distance = ({ tradesPerSecond }: PacedLoad): number => Math.abs(tradesPerSecond - wanted);
   return loads
-    .filter(({ p90Ms }) => p90Ms !== null)
+    .filter(({ medianMs }) => medianMs !== null)
     .toSorted((a, b) => distance(a) - distance(b))[0];
 }
 

@@ -17,7 +17,7 @@ import type { Point } from './run-record.ts';
 import { readMeasuredRun } from './run-from-files.ts';
 import { limitations } from './page/sections.ts';
 import { html, inlineJson, inlineScript } from './page/html.ts';
-import { buildReport, type ReportFiles } from './report.ts';
+import { buildReport, type ReportFiles, subtitle } from './report.ts';
 import { createRun } from './run-in-progress.ts';
 import { readTimeSeries } from './time-series.ts';
 import { UsageError } from './usage-error.ts';
@@ -35,6 +35,16 @@ describe('a report', () => {
     for (const [index, file] of files.entries()) {
       assert.ok(before[index]?.equals(readFileSync(file)), file);
     }
+  });
+
+  test('says under each picture whether this machine was measured, or virtual time', () => {
+    const folder = temporaryFolder();
+    createSampleRun(folder).finish();
+    const { record } = readMeasuredRun(folder);
+    assert.match(subtitle(record), /^On this machine: .* documents, .* store, \d+ cores, \d/);
+    const store = { name: 'virtual', durability: 'none' };
+    const virtual = { ...record, store, parameters: { calibration: 'paper-2010' } };
+    assert.match(subtitle(virtual), /^In virtual time: .* documents, costs of paper-2010, \d/);
   });
 
   test('of thousands of points says so before they are drawn', () => {

@@ -125,14 +125,16 @@ function write(folder: string, [name, content]: NamedContent): string {
 }
 
 /** Where and when it was measured, for a picture that is seen without its page. */
-function subtitle({ repository, environment, store, startedAt, label }: RunRecord): string {
-  const size = repository === null ? [] : [`${formatCount(repository.documents)} documents`];
+export function subtitle(record: RunRecord): string {
+  const { repository, environment, store, startedAt, label, parameters } = record;
+  const isVirtual = store.name === 'virtual';
   const words = [
-    ...size,
-    `${store.name} store`,
-    `${environment.cores} cores`,
+    ...(repository === null ? [] : [`${formatCount(repository.documents)} documents`]),
+    ...(isVirtual
+      ? [`costs of ${String(parameters['calibration'] ?? 'this-machine')}`]
+      : [`${store.name} store`, `${environment.cores} cores`]),
     startedAt.slice(0, 10),
     ...(label === null ? [] : [label]),
   ];
-  return `On this machine: ${words.join(', ')}`;
+  return `${isVirtual ? 'In virtual time' : 'On this machine'}: ${words.join(', ')}`;
 }

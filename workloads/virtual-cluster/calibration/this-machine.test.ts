@@ -9,7 +9,7 @@ import { runScript } from '../../harness/testing/run-script.ts';
 import { simulateBatch, simulateRun } from '../batch/cycles.ts';
 import { loadCalibration, parseCalibration } from './load.ts';
 import { assumedPlaces } from './sensitivity.ts';
-import { calibrateThisMachine } from './this-machine.ts';
+import { calibrateHBase, calibrateThisMachine } from './this-machine.ts';
 
 const MAIN = new URL('main.ts', import.meta.url);
 
@@ -48,6 +48,28 @@ test('the script writes a calibration that bench:cluster can read', async () => 
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), kept, 'ours is that of the reference');
 });
 
+describe('with HBase in place of the embedded store', () => {
+  test('an operation of one caller takes as long as it did', () => {
+    const { calibration } = calibrateHBase([REFERENCE_FOLDER]) ?? assert.fail('no records');
+    const { call, mutate, read } = calibration.storage;
+    const record = readRunRecord(path.join(REFERENCE_FOLDER, 'micro-hbase-alone'));
+    const took = (operation: string): number =>
+      numberIn(record, 'processor', 'us', 'hbase', operation) ?? Number.NaN;
+    const ofCall =
+      call.fixed.clientUs + call.fixed.serverUs + calibration.network.roundTrip.medianUs;
+    const ofRead = read.perCell.clientUs + read.fixed.serverUs;
+    within(0.01, (ofCall + ofRead) / took('raw read'), 'a raw read');
+    const ofWrite = mutate.perCell.clientUs + mutate.fixed.clientUs + mutate.fixed.serverUs;
+    const { medianUs: waitUs } = calibration.log.wait;
+    within(0.01, (ofCall + ofWrite + waitUs) / took('raw write'), 'a raw write');
+    assert.ok(waitUs > 1);
+  });
+
+  test('there is none without records of bench:micro on HBase', () => {
+    assert.equal(calibrateHBase([temporaryFolder()]), null);
+  });
+});
+
 describe('with it the batch takes as long as it did', () => {
   const { calibration } = parseCalibration(calibrateThisMachine([REFERENCE_FOLDER]).file, 'x');
   const given = { calibration, documentBytes: 1024, repository: 1e6, seed: 1 };
@@ -79,8 +101,8 @@ describe('with it the batch takes as long as it did', () => {
     // Half a run until the next one begins, and a run.
     for (const { rate, meanMs } of points) within(0.3, seconds / (meanMs / 1500), `${rate} %`);
   });
-
-  function within(errorMax: number, ratio: number, what: string): void {
-    assert.ok(Math.abs(ratio - 1) < errorMax, `${what}: ${ratio}`);
-  }
 });
+
+function within(errorMax: number, ratio: number, what: string): void {
+  assert.ok(Math.abs(ratio - 1) < errorMax, `${what}: ${ratio}`);
+}

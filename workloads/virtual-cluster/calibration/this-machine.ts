@@ -15,7 +15,8 @@ import { UsageError } from '#results';
 import { clusteringVolumes } from '../batch/clustering.ts';
 import type { Calibration, Entry, Like } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
-import { isEntry, loadCalibration, type Tree } from './load.ts';
+import { hbaseCosts } from './hbase-costs.ts';
+import { isEntry, loadCalibration, parseCalibration, type Tree } from './load.ts';
 import { storageCosts } from './storage-costs.ts';
 
 export interface ThisMachine {
@@ -85,15 +86,39 @@ export function calibrateThisMachine(
   };
 }
 
+/** This machine with HBase in place of the embedded store; null without its two records. */
+export function calibrateHBase(
+  folders: readonly string[] = [RUNS_FOLDER, REFERENCE_FOLDER],
+): { readonly calibration: Calibration; readonly used: readonly string[] } | null {
+  const measured = (isUsable: (concurrency: number) => boolean): RunRecord | null =>
+    newest('micro', 'processor', folders, ({ parameters: { store, concurrency } }) => {
+      return store === 'hbase' && isUsable(Number(concurrency));
+    });
+  const [busy, alone] = [measured((callers) => callers > 1), measured((callers) => callers === 1)];
+  if (busy === null || alone === null) return null;
+  const { file } = calibrateThisMachine(folders);
+  const numbers = file.numbers as unknown as Tree<Entry>;
+  for (const change of hbaseCosts({ busy, alone })) put(numbers, change);
+  const about = `${file.about}, with HBase`;
+  const { calibration } = parseCalibration({ ...file, about, numbers }, 'this machine with HBase');
+  return { calibration, used: [busy.runId, alone.runId] };
+}
+
 /** The newest one, those that were measured here before those of the reference. */
-function newest(experiment: string, table: string, folders: readonly string[]): RunRecord | null {
+function newest(
+  experiment: string,
+  table: string,
+  folders: readonly string[],
+  isWanted: (record: RunRecord) => boolean = () => true,
+): RunRecord | null {
   const records = folders.flatMap((folder) => findRuns(folder).map(({ record }) => record));
   const isUsable = (record: RunRecord): boolean =>
     record.experiment === experiment &&
     record.state === 'finished' &&
     record.profile !== 'smoke' &&
     record.findings?.check.passed === true &&
-    record.findings.tables.some(({ name }) => name === table);
+    record.findings.tables.some(({ name }) => name === table) &&
+    isWanted(record);
   return records.find((record): record is RunRecord => record !== null && isUsable(record)) ?? null;
 }
 

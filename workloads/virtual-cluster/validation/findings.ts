@@ -1,7 +1,6 @@
 /** The findings of the validation: each number, its prediction, and the error. */
 import type { FindingsParts, ResultTable, Target } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import type { MeasuredBrokerage, MeasuredCrawl } from './measured.ts';
 import { COUNTED_DOCUMENTS, type Operations } from './operations.ts';
 
 /** A number that was measured, and what the model says. */
@@ -16,8 +15,8 @@ export interface Compared {
 }
 
 export interface Validated {
-  readonly crawl: MeasuredCrawl | null;
-  readonly brokerage: MeasuredBrokerage | null;
+  /** The runs that measured. */
+  readonly runs: readonly string[];
   readonly compared: readonly Compared[];
   readonly counted: { readonly measured: Operations; readonly predicted: Operations };
   readonly wrong: readonly string[];
@@ -87,14 +86,13 @@ function operationsTarget({ measured, predicted }: Validated['counted'], met: bo
   };
 }
 
-function comparedTable({ crawl, brokerage, compared }: Validated): ResultTable {
-  const runs = [crawl, brokerage].flatMap((run) => (run === null ? [] : [run.runId]));
+function comparedTable({ runs, compared }: Validated): ResultTable {
   return {
     name: 'validation',
     title: 'What the model predicts of this machine, and what this machine did',
     caption:
-      `Measured by the runs ${runs.join(' and ')}. ` +
-      'The simulated machine has one core, for the one thread of engine and store.',
+      `Measured by the runs ${runs.join(', ')}. With the embedded store the simulated machine has one core, for the one ` +
+      'thread of engine and store; with HBase all cores of this machine, which its processes share.',
     columns: ['workload', 'what', 'unit', 'measured', 'predicted', 'error, %', 'wanted, %'],
     rows: compared.map((one) => [
       one.workload,

@@ -11,7 +11,7 @@ import {
   RUNS_FOLDER,
 } from '#results';
 
-/** Of `./run.sh bench:crawl-rate`, with the embedded store and one process. */
+/** Of `./run.sh bench:crawl-rate`, with one process. */
 export interface MeasuredCrawl {
   readonly runId: string;
   readonly repository: number;
@@ -44,10 +44,10 @@ export interface PacedLoad {
 
 const EMBEDDED = 'Percolator, embedded';
 
-export function measuredCrawl(): MeasuredCrawl | null {
+export function measuredCrawl(on: 'embedded' | 'hbase'): MeasuredCrawl | null {
   const record = newest('crawl-rate', ({ points, parameters }) => {
     const { store = 'embedded', processes } = parameters;
-    const isHere = store === 'embedded' && processes === undefined;
+    const isHere = store === on && processes === undefined;
     return isHere && points.some(({ system, latency }) => system === 'percolator' && latency);
   });
   if (record === null) return null;

@@ -10,6 +10,7 @@ import { type FindingsParts, type Point, UsageError } from '#results';
 import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
+import { calibrateHBase } from '../calibration/this-machine.ts';
 import type { CrawlPlan, CrawlResult } from '../figure-7/crawl.ts';
 import { type BrokeragePlan, type BrokerageResult, scaleOf } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
@@ -52,14 +53,17 @@ export async function simulateValidation(
   plan: ValidationPlan,
   { progress, signal, work, keep }: Measuring,
 ): Promise<FindingsParts> {
-  const crawl = measuredCrawl();
+  const crawl = measuredCrawl('embedded');
   const brokerage = measuredBrokerage();
+  const hbase = { crawl: measuredCrawl('hbase'), costs: calibrateHBase() };
   if (crawl === null && brokerage === null) {
     throw new UsageError(
       'A validation needs a record of bench:crawl-rate or bench:brokerage on the embedded store, but there is none.',
     );
   }
   const simulating = new Simulating(plan, oneCore(), signal);
+  const wrong = simulating.wrong;
+  const runs = [crawl, brokerage].flatMap((run) => (run === null ? [] : [run.runId]));
   progress.phase('counting the operations of a document', 0);
   const counted = {
     measured: await realOperations(work),
@@ -69,7 +73,7 @@ export async function simulateValidation(
   const tell = (some: readonly Compared[]): void => {
     compared.push(...some);
     for (const one of some) progress.note(inWords(one));
-    keep(validationFindings({ crawl, brokerage, compared, counted, wrong: simulating.wrong }));
+    keep(validationFindings({ runs, compared, counted, wrong }));
   };
   if (crawl !== null) {
     progress.phase('the clustering of figure 7', 0);
@@ -82,7 +86,15 @@ export async function simulateValidation(
     const half = nearest(brokerage.paced, brokerage.full.tradesPerSecond / 2);
     if (half !== undefined) tell(await simulating.pacedBrokerage(brokerage, half));
   }
-  return validationFindings({ crawl, brokerage, compared, counted, wrong: simulating.wrong });
+  if (hbase.crawl !== null && hbase.costs !== null) {
+    progress.phase('the clustering of figure 7 on HBase', 0);
+    const { calibration, used } = hbase.costs;
+    runs.push(hbase.crawl.runId, ...used);
+    // Its processes share all cores of the machine.
+    const onHBase = new Simulating(plan, calibration, signal, { where: ' on HBase', wrong });
+    for (const point of hbase.crawl.points) tell(await onHBase.crawlPoint(hbase.crawl, point));
+  }
+  return validationFindings({ runs, compared, counted, wrong });
 }
 
 function batchPoint(
@@ -116,18 +128,27 @@ function oneCore(): Calibration {
 class Simulating {
   readonly calibration: Calibration;
   /** What the checks of the simulations found. */
-  readonly wrong: string[] = [];
+  readonly wrong: string[];
   readonly #plan: ValidationPlan;
   readonly #signal: AbortSignal;
+  /** After the name of a workload. */
+  readonly #where: string;
 
-  constructor(plan: ValidationPlan, calibration: Calibration, signal: AbortSignal) {
+  constructor(
+    plan: ValidationPlan,
+    calibration: Calibration,
+    signal: AbortSignal,
+    { where = '', wrong = [] }: { readonly where?: string; readonly wrong?: string[] } = {},
+  ) {
     this.#plan = plan;
     this.calibration = calibration;
     this.#signal = signal;
+    this.#where = where;
+    this.wrong = wrong;
   }
 
   async crawlPoint(crawl: MeasuredCrawl, point: Point): Promise<readonly Compared[]> {
-    const workload = `crawl-rate, ${point.ratePercentPerHour} %/hour`;
+    const workload = `crawl-rate${this.#where}, ${point.ratePercentPerHour} %/hour`;
     if (point.verdict === 'saturated') {
       const predicted = await this.#crawlCapacity(crawl, point.documentsPerSecondOffered);
       const measured = point.documentsPerSecondCompleted;

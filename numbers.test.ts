@@ -44,6 +44,11 @@ for (const [file, folder] of [
   ['docs/hbase.md', 'micro-hbase'],
   ['docs/virtual-cluster.md', 'cluster-validation'],
   ['docs/virtual-cluster.md', 'cluster-figure-7'],
+  ['docs/virtual-cluster.md', 'cluster-figure-8'],
+  ['docs/virtual-cluster-costs.md', 'cluster-figure-9'],
+  ['docs/virtual-cluster-costs.md', 'cluster-figure-10'],
+  ['docs/virtual-cluster-costs.md', 'cluster-oracle'],
+  ['docs/virtual-cluster-costs.md', 'cluster-scanners'],
 ] as const) {
   test(`${file} says what was found`, () => {
     const record = readRunRecord(path.join(ROOT, 'results/reference', folder));

@@ -2,6 +2,7 @@
  * Simulations in threads of their own, as many at a time as there are jobs: those of one figure are
  * independent, and each is single-threaded.
  */
+import { totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { SyntheticOptions } from '../crawl-rate/documents/index.ts';
 import type { BrokeragePlan, BrokerageResult } from './figure-9/brokerage.ts';
@@ -39,8 +40,14 @@ export interface Performed {
  */
 let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
 
-/** With Node's default size, messages in flight survive too often, which costs time. */
-const YOUNG_GENERATION_MB = 96;
+/**
+ * With Node's default sizes, messages in flight survive too often, which costs time; and a brokerage
+ * of 11,200 Trade-Results per second would end for want of memory that the machine has.
+ */
+const RESOURCE_LIMITS = {
+  maxYoungGenerationSizeMb: 96,
+  maxOldGenerationSizeMb: Math.round((0.85 * totalmem()) / 2 ** 20),
+};
 
 /**
  * Begins them in order. Rejects with the first failure, or when the signal aborts.
@@ -71,7 +78,7 @@ export function performInThread<S extends Simulation>(
   const clustered = latest?.documents === documents ? latest.clustered : undefined;
   const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {
     workerData: { ...simulation, clustered },
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+    resourceLimits: RESOURCE_LIMITS,
   });
   const stop = (): void => {
     void worker.terminate();

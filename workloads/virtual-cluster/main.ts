@@ -98,7 +98,7 @@ const SIZES: Sizes<Size> = {
     times: { warmUp: 0.5, seconds: 1 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 4 },
     figure9: { loads: [10, 30, 100, 200, 300, 400, 600], warmUp: 5, tradeResults: 1_000 },
-    figure10: { load: 50, before: 20, after: 60 },
+    figure10: { load: 25, before: 20, after: 60 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     scanning: { scanners: 1_000, rows: 60_000 },
     validation: { documents: 40_000, tradeResults: 1_000, repositoryMax: 1e7, isTiny: false },

@@ -44,6 +44,8 @@ const RECOVERED = 0.9;
 /** Throughput is that of so many seconds, because few transactions end in one. */
 const WINDOW_SECONDS = 3;
 const PAPER_SERVERS = 15;
+/** Transactions wait for a lock for this many times as long as a death takes to be noticed. */
+const LOCK_WAIT_DETECTIONS = 5;
 
 /** The paper's 15 servers, and what could matter, one at a time. */
 export function variantsOf({ failures }: Calibration, isWhole: boolean): readonly Variant[] {
@@ -88,6 +90,8 @@ async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<Fa
     warmUp: before,
     seconds: after,
     isChecked: true,
+    // A transaction whose call was lost keeps its locks until the death is noticed.
+    lockWaitMsMax: LOCK_WAIT_DETECTIONS * failures.detectionMs,
     disturb: (cluster, beginMs) => killThird(cluster, { beginMs, before, after, logBytes }),
   });
   const bins = perSecond(result.endedAt, before + after);

@@ -38,6 +38,8 @@ export interface BrokeragePlan {
   readonly scale: Scale;
   /** Default: none. */
   readonly batching?: DatabaseOptions['batching'];
+  /** How long a transaction waits for a lock. Default: that of the engine. */
+  readonly lockWaitMsMax?: number | undefined;
   readonly warmUp: number;
   readonly seconds: number;
   /** Whether all tables are read and checked at the end. */
@@ -82,7 +84,8 @@ export function customersOf(load: number): number {
 }
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
-  const { calibration, seed, tabletServers, clients, batching, isOneMachine = false } = plan;
+  const { calibration, seed, tabletServers, clients, isOneMachine = false } = plan;
+  const { batching, lockWaitMsMax } = plan;
   const cluster = new Cluster({ calibration, seed, tabletServers });
   const machines = isOneMachine
     ? cluster.tabletServers.slice(0, clients)
@@ -91,7 +94,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
     for (const machine of machines) {
-      percolators.push(await cluster.openDatabase(machine, { batching }));
+      percolators.push(await cluster.openDatabase(machine, { batching, lockWaitMsMax }));
     }
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');

@@ -41,8 +41,8 @@ export interface Performed {
 let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
 
 /**
- * With Node's default sizes, messages in flight survive too often, which costs time; and a brokerage
- * of 11,200 Trade-Results per second would end for want of memory that the machine has.
+ * With Node's default sizes, messages in flight survive too often, which costs time; and a large
+ * brokerage would end for want of memory that the machine has.
  */
 const RESOURCE_LIMITS = {
   maxYoungGenerationSizeMb: 96,

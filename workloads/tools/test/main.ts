@@ -69,7 +69,7 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   }
 });
 
-/** They come first: a long one that begins last would keep one core waiting. */
+/** The slow tests come first: if a long one began last, it would leave the other core idle. */
 function slowTests(): readonly string[] {
   return globSync([...SLOW], { cwd: ROOT, exclude: ['node_modules'] }).toSorted();
 }

@@ -20,8 +20,8 @@ export interface HBaseRecords {
 type Side = 'client' | 'server';
 type Value = Omit<Entry, 'unit'>;
 
-/** A raw operation has one cell; the messages of prewrite and commit change two each. */
-const CONDITIONAL_CELLS = 2;
+/** The message of a read looks for lock, write record and data, a raw read for one cell. */
+const MORE_CELLS = 2;
 const P99_TIMES = 10;
 
 export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
@@ -40,7 +40,7 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
   const engineRead = cpu('client', NAMES.read) - cpu('client', NAMES.readMessage) - timestamp;
   const engineWrite = cpu('client', NAMES.write) / 2 - messages('client') - timestamp;
   const raw = { client: cpu('client', NAMES.rawRead), server: cpu('server', NAMES.rawRead) };
-  const cell = Math.max(0, cpu('client', NAMES.readMessage) - raw.client) / CONDITIONAL_CELLS;
+  const cell = Math.max(0, cpu('client', NAMES.readMessage) - raw.client) / MORE_CELLS;
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
     [`storage.${name}.fixed.serverUs`, server],
     [`storage.${name}.fixed.clientUs`, client],

@@ -147,7 +147,7 @@ function figure9Findings(
       ...(fit === null ? [] : [lineTable(fit)]),
       ...(variations.length === 0 ? [] : [variationsTable(variations)]),
     ],
-    charts: [chartOf(points, fit)],
+    charts: [chartOf(kept, fit)],
     targets: [],
   };
 }
@@ -172,7 +172,7 @@ function bendOf(points: readonly LoadPoint[]): string {
   if (bent === undefined) return 'The line does not bend in this range.';
   const { hottest, usage } = bent.result;
   const busiest = usage.kinds.toSorted((a, b) => b.coresMax - a.coresMax)[0];
-  return `It ends before ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all rows.`;
+  return `The line ends before ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all rows.`;
 }
 
 function percent(share: number): string {
@@ -261,7 +261,7 @@ function variationsTable(variations: readonly Variation[]): ResultTable {
   };
 }
 
-function chartOf(points: readonly LoadPoint[], fit: LineFit | null): ResultChart {
+function chartOf(kept: readonly LoadPoint[], fit: LineFit | null): ResultChart {
   const mark = (x: number, y: number) => ({ x, y, low: null, high: null });
   return {
     name: 'figure-9',
@@ -274,13 +274,11 @@ function chartOf(points: readonly LoadPoint[], fit: LineFit | null): ResultChart
         name: 'Percolator',
         look: 'percolator',
         isLine: true,
-        points: points
-          .filter(({ result }) => result.keptUp)
-          .map(({ result }) => mark(result.tradeResultsPerSecond, result.cores)),
+        points: kept.map(({ result }) => mark(result.tradeResultsPerSecond, result.cores)),
         fit:
           fit === null
             ? null
-            : points.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0),
+            : kept.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0),
       },
       { name: 'paper', look: 'paper', isLine: false, points: [mark(PAPER.perSecond, PAPER.cores)] },
     ],

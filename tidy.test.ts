@@ -7,9 +7,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { execa } from 'execa';
 import { type ErrorCode, isRetryable, PercolatorError } from '#engine';
 import packageJson from './package.json' with { type: 'json' };
+import { runInTurn } from './workloads/harness/testing/run-script.ts';
 import { SLOW } from './workloads/tools/test/slow.ts';
 
 const ROOT = import.meta.dirname;
@@ -158,21 +158,25 @@ describe('the documentation', () => {
 });
 
 describe('a script that a user runs', () => {
-  const options = read('docs/options.md');
-  for (const [script, command] of Object.entries(packageJson.scripts)) {
-    const program = /^node (\S+\.ts)$/.exec(command)?.[1];
-    if (program === undefined) continue;
-    test(`${script} explains itself, and refuses an option that it does not have`, async () => {
-      const help = await run(program, '--help');
+  test('explains itself, and refuses an option that it does not have', async () => {
+    const options = read('docs/options.md');
+    const programs = Object.entries(packageJson.scripts).flatMap(([script, command]) => {
+      const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+      return program === undefined ? [] : [[script, path.join(ROOT, program)] as const];
+    });
+    const each = (word: string) => programs.map(([, program]) => ({ program, words: [word] }));
+    const ended = await runInTurn([...each('--help'), ...each('--no-such-option')]);
+    for (const [i, [script]] of programs.entries()) {
+      const [help, wrong] = [ended[i], ended[programs.length + i]];
+      assert.ok(help !== undefined && wrong !== undefined);
       assert.equal(help.exitCode, 0, help.stderr);
       assert.match(help.stdout, new RegExp(`^Usage: \\./run\\.sh ${script} \\[options\\]`));
       const section = `## ${script}\n\n\`\`\`text\n${help.stdout.trim()}\n\`\`\`\n`;
       assert.ok(options.includes(section), 'docs/options.md is out of date: ./run.sh options');
-      const wrong = await run(program, '--no-such-option');
-      assert.equal(wrong.exitCode, 2);
-      assert.match(wrong.stderr, /^.*--no-such-option.*$/); // One line, which names it.
-    });
-  }
+      assert.equal(wrong.exitCode, 2, script);
+      assert.match(wrong.stderr, /^.*--no-such-option.*$/, script); // One line, which names it.
+    }
+  });
 });
 
 /** The files that git tracks; without git, all files except those that git would ignore. */
@@ -217,15 +221,4 @@ function names(entries: readonly (readonly [string, string])[]): readonly string
 
 function firstFolder(file: string): string {
   return file.slice(0, file.indexOf('/'));
-}
-
-async function run(
-  program: string,
-  option: string,
-): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [program, option], {
-    cwd: ROOT,
-    reject: false,
-  });
-  return { exitCode, stdout, stderr };
 }

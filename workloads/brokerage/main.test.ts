@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord, type ResultTable } from '#results';
 import { temporaryFolder } from '#engine/testing';
+import { assertRefused } from '../harness/testing/run-script.ts';
 import { tryPostgres } from './postgres/postgres.fixture.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
@@ -53,10 +54,13 @@ describe('the ladder', () => {
       stderr,
       /^Plan: 100 customers, 0\.25 days of trades, on embedded, functions, frames;/m,
     );
+    // Printed, a table that is too wide on a busy machine stands on its side.
+    const loads = tableOf(out, 'ladder')?.rows.map((row) => row.slice(0, 2)) ?? [];
+    assert.deepEqual(
+      loads,
+      names.flatMap((name) => [2, 6, 20].map((rate) => [name, rate])),
+    );
     for (const name of names) {
-      for (const rate of ['2', '6', '20']) {
-        assert.match(stdout, new RegExp(`^ +${name} +${rate} +\\d`, 'm'));
-      }
       assert.match(stdout, new RegExp(`^ +not judged +${name}: a straight line: `, 'm'));
     }
     assert.match(stdout, /^ +paper +- +- +1,339 +30$/m);
@@ -151,31 +155,25 @@ test('a mistake in a transaction leaves no numbers, and exit code 1', async () =
 });
 
 describe('bad input', () => {
-  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['customers of no load unit', ['--customers', '150'], /--customers.*multiple of 100.*"150"/],
-    ['an unknown system', ['--system', 'oracle'], /--system.*"oracle"/],
-    ['an unknown mode of the broker', ['--broker', 'maybe'], /--broker.*"maybe"/],
-    ['a rate of zero', ['--rates', '0'], /--rates.*"0"/],
-    ['an unknown option', ['--tpse', '1'], /--tpse/],
-    ['a former option', ['--preset', 'smoke'], /^There is no --preset: it is now --profile;/],
-    ['a part that PostgreSQL does not have', [...THEIRS, '--brokers'], /^--brokers .* --system /],
-    [
-      'a store of PostgreSQL',
-      [...THEIRS, '--store', 'embedded'],
-      /^--store has .* --system is post/,
-    ],
-    ['a ladder in a run without one', ['--unpaced', '--rates', '1,10'], /^--rates .*--paced/],
+  const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--customers', '150'], /--customers.*multiple of 100.*"150"/],
+    [['--system', 'oracle'], /--system.*"oracle"/],
+    [['--broker', 'maybe'], /--broker.*"maybe"/],
+    [['--rates', '0'], /--rates.*"0"/],
+    [['--tpse', '1'], /--tpse/],
+    [['--preset', 'smoke'], /^There is no --preset: it is now --profile;/],
+    [[...THEIRS, '--brokers'], /^--brokers .* --system /],
+    [[...THEIRS, '--store', 'embedded'], /^--store has .* --system is post/],
+    [['--unpaced', '--rates', '1,10'], /^--rates .*--paced/],
   ];
-  for (const [name, options, sentence] of cases) {
-    test(`${name} prints one sentence and ends with exit code 2`, async () => {
-      const out = path.join(folder, 'never');
-      const { exitCode, stderr } = await run([...options, '--out', out]);
-      assert.equal(exitCode, 2);
-      assert.match(stderr, sentence);
-      assert.equal(stderr.split('\n').length, 1);
-      assert.equal(existsSync(out), false);
-    });
-  }
+  test('prints one sentence and ends with exit code 2', async () => {
+    const out = path.join(folder, 'never');
+    await assertRefused(
+      MAIN,
+      mistakes.map(([words, sentence]) => [[...words, '--out', out], sentence]),
+    );
+    assert.equal(existsSync(out), false);
+  });
 
   test('a PostgreSQL that does not answer is reported, and is an error if it is the only system', async () => {
     const out = path.join(folder, 'unreachable');

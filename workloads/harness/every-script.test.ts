@@ -7,32 +7,31 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { DEFAULTS } from '../tools/tune/candidates.ts';
 import { asConfig } from './engine-settings.ts';
-import { interruptScript } from './testing/run-script.ts';
+import { interruptScript, runInTurn } from './testing/run-script.ts';
 
 const ROOT = path.dirname(path.dirname(import.meta.dirname));
 const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
 
-for (const [script, command] of Object.entries(scripts)) {
-  const program = /^node (\S+\.ts)$/.exec(command)?.[1];
-  if (!script.startsWith('bench:') || program === undefined) continue;
-  test(`${script} knows every setting that tune recommends`, async () => {
-    const folder = temporaryFolder();
-    const config = path.join(folder, 'config.json');
-    // The last setting stops the script before it does anything.
-    // It would report an earlier unknown setting first.
-    writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
-    const options = { cwd: ROOT, reject: false } as const;
-    const { exitCode, stderr } = await execaNode(program, ['--config', config], options);
-    assert.equal(exitCode, 2);
-    assert.match(stderr, /there is no --no-such-setting\.$/);
+test('every benchmark knows every setting that tune recommends', async () => {
+  const config = path.join(temporaryFolder(), 'config.json');
+  // The last setting stops the script before it does anything.
+  // It would report an earlier unknown setting first.
+  writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
+  const lines = Object.entries(scripts).flatMap(([script, command]) => {
+    const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+    if (!script.startsWith('bench:') || program === undefined) return [];
+    return [{ program: path.join(ROOT, program), words: ['--config', config] }];
   });
-}
+  for (const [i, { exitCode, stderr }] of (await runInTurn(lines)).entries()) {
+    assert.equal(exitCode, 2, lines[i]?.program);
+    assert.match(stderr, /there is no --no-such-setting\.$/);
+  }
+});
 
 /** The smallest run of each script whose plan counts something. */
 const SMALLEST: Readonly<Record<string, string>> = {

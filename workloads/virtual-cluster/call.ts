@@ -169,7 +169,6 @@ class Call implements VirtualEvent {
     const { loop, costs } = this.#storage;
     const kind = this.#kind;
     const counts = this.#storage.counts[kind];
-    const isMutation = kind === 'mutate' || kind === 'conditionalMutate';
     let us = costs.callUs('serverUs');
     let bytes = HEAD_BYTES;
     let misses = 0;
@@ -178,9 +177,7 @@ class Call implements VirtualEvent {
       this.#answerBytes += work.answerBytes;
       this.#answerCells += work.answerCells;
       bytes += work.bytes + work.answerBytes;
-      us += costs.rowUs('serverUs', kind) * work.rows;
-      us += costs.cellsUs('serverUs', kind, work.cells + work.answerCells);
-      if (isMutation) us += costs.writtenUs(work.bytes);
+      us += this.#rowUs(work);
       counts.rows += work.rows;
     }
     us += costs.bytesUs('serverUs', bytes);
@@ -190,6 +187,7 @@ class Call implements VirtualEvent {
     this.#arrivedUs = loop.nowUs;
     this.#state = 'served';
     const workedUs = this.#work(us, misses);
+    const isMutation = isMutating(kind);
     if (isMutation && costs.hasGroups) {
       this.#storage.logOf(this.#server).add((durableUs) => this.#send(durableUs));
     } else this.#send(workedUs + (isMutation ? costs.logWait.next() : 0));
@@ -214,17 +212,29 @@ class Call implements VirtualEvent {
       const needsRead = this.#kind === 'read' || this.#kind === 'conditionalMutate';
       const isMiss = needsRead && this.#storage.misses(data, tablet, work.row);
       tablet.operations++;
-      if (this.#kind === 'mutate' || this.#kind === 'conditionalMutate') {
+      if (isMutating(this.#kind)) {
         tablet.logBytes += work.bytes;
         this.#storage.maintenanceUs += this.#storage.costs.maintenanceUs(work.bytes);
       }
       work.serve(this.#storage, tablet);
+      tablet.recent.note(work.row, this.#rowUs(work));
       return isMiss;
     } catch (error) {
       if (!(error instanceof PercolatorError)) throw error;
       work.error = error;
       return false;
     }
+  }
+
+  /** Processor time of a row at the server, after it was served. */
+  #rowUs({ rows, cells, answerCells, bytes }: RowWork): number {
+    const { costs } = this.#storage;
+    const kind = this.#kind;
+    return (
+      costs.rowUs('serverUs', kind) * rows +
+      costs.cellsUs('serverUs', kind, cells + answerCells) +
+      (isMutating(kind) ? costs.writtenUs(bytes) : 0)
+    );
   }
 
   /** Returns when card, cores and disk will have done it. */
@@ -291,6 +301,10 @@ class Call implements VirtualEvent {
       } else sendRows(this.#storage, this.#caller, this.#kind, this.#works);
     });
   }
+}
+
+function isMutating(kind: OperationKind): boolean {
+  return kind === 'mutate' || kind === 'conditionalMutate';
 }
 
 function settle(work: RowWork): void {

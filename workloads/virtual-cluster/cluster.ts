@@ -46,6 +46,7 @@ import {
   type TimestampOracle,
 } from '#engine';
 import { withNext } from '../../engine/oracle/index.ts';
+import { balanceTablets } from './balance.ts';
 import type { Calibration } from './calibration/calibration.ts';
 import { ClientStore } from './client-store.ts';
 import { Costs } from './costs.ts';
@@ -223,6 +224,11 @@ export class Cluster {
   /** The tablets of each table are moved so that every tablet server that is alive has its share. */
   spread(): void {
     spreadTablets(this.storage);
+  }
+
+  /** Hot tablets are split, and busy servers give tablets to idle ones (balance.ts). */
+  balance(): void {
+    balanceTablets(this.storage);
   }
 
   #watched(oracle: TimestampOracle): TimestampOracle {

@@ -17,11 +17,42 @@ export interface Tablet {
   availableUs: number;
   /** Operations so far: where it is hot. */
   operations: number;
+  /** Since the tablets were balanced last. */
+  readonly recent: RecentWork;
   /** Bytes written since it was last loaded: what a log replay takes. */
   logBytes: number;
   /** Reads since its server began to serve it, and how many find the cache cold. */
   reads: number;
   coldReads: number;
+}
+
+/** Rows of a tablet that were asked for: a sample of at most so many. */
+const SAMPLE_MAX = 512;
+
+/** Where the work of a tablet is. */
+export class RecentWork {
+  /** Processor time of its rows, at the server; that of calls is not part of it. */
+  workUs = 0;
+  operations = 0;
+  /** The rows of every operation, of every second one, of every fourth ... */
+  rows: string[] = [];
+  #every = 1;
+
+  note(row: string, us: number): void {
+    this.workUs += us;
+    if (this.operations++ % this.#every !== 0) return;
+    this.rows.push(row);
+    if (this.rows.length < SAMPLE_MAX) return;
+    this.rows = this.rows.filter((_, i) => i % 2 === 0);
+    this.#every *= 2;
+  }
+
+  clear(): void {
+    this.workUs = 0;
+    this.operations = 0;
+    this.rows = [];
+    this.#every = 1;
+  }
 }
 
 export class Tablets {
@@ -107,5 +138,5 @@ export class Tablets {
 
 function tabletOf(table: string, start: string, server: Machine): Tablet {
   const counts = { operations: 0, logBytes: 0, reads: 0, coldReads: 0 };
-  return { table, start, server, availableUs: 0, ...counts };
+  return { table, start, server, availableUs: 0, recent: new RecentWork(), ...counts };
 }

@@ -6,9 +6,9 @@ import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { hadoopClassPath } from '../../harness/jvm/hadoop.ts';
-import { runProgram } from '../../harness/testing/run-script.ts';
+import { assertRefused, runProgram } from '../../harness/testing/run-script.ts';
 
-const MAIN = new URL('main.ts', import.meta.url);
+const MAIN = path.join(import.meta.dirname, 'main.ts');
 const MAPREDUCE = new URL('../../../mapreduce-baseline/', import.meta.url);
 
 /** Counts words, then how many words have each count. */
@@ -104,7 +104,7 @@ test('bad input is answered with one sentence that names the option', async () =
   const { folder, job, words } = await files();
   const output = path.join(folder, 'output');
   const both = ['--input', words, '--output', output];
-  const cases: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
+  const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
     [['--input', words], /^--output must name a new folder, but is missing\.$/],
     [['--output', output], /^--input must name a file or a folder, but is missing\.$/],
     [['--input', 'nothing', '--output', output], /^--input must be .* exists, but is "nothing"\.$/],
@@ -115,10 +115,6 @@ test('bad input is answered with one sentence that names the option', async () =
     [[...both, '--job', words], /^--job must be a module with jobs, but .*cannot be loaded/],
     [[...both, '--job', `${job}.js`], /^--job must be a module that exists, but is /],
   ];
-  for (const [options, sentence] of cases) {
-    const { exitCode, stderr } = await runProgram(MAIN, options);
-    assert.equal(exitCode, 2, stderr);
-    assert.match(stderr.trim(), sentence);
-  }
+  await assertRefused(MAIN, mistakes);
   assert.deepEqual((await readdir(folder)).toSorted(), ['job.mjs', 'words']);
 });

@@ -8,6 +8,7 @@ import { execaNode } from 'execa';
 import { systemClock, whyNoHBase } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord } from '#results';
+import { assertRefused } from '../../harness/testing/run-script.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -192,28 +193,22 @@ test('a round that ends short of a floor says so', async () => {
 });
 
 describe('bad input', () => {
-  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['an unknown workload', ['--workloads', 'bank,tpc-c'], /--workloads.*"tpc-c"/],
-    ['an unknown store', ['--store', 'floppy'], /--store.*floppy/],
-    ['no process', ['--processes', '0'], /--processes.*"0"/],
-    ['a run of no time', ['--seconds', '0'], /--seconds.*"0"/],
-    ['a round of no pairs', ['--pairs', '0'], /--pairs.*"0"/],
-    [
-      'a power cut of an emulator',
-      ['--power-cuts', '--store', 'emulator'],
-      /--power-cuts.*embedded.*emulator/,
-    ],
+  const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--workloads', 'bank,tpc-c'], /--workloads.*"tpc-c"/],
+    [['--store', 'floppy'], /--store.*floppy/],
+    [['--processes', '0'], /--processes.*"0"/],
+    [['--seconds', '0'], /--seconds.*"0"/],
+    [['--pairs', '0'], /--pairs.*"0"/],
+    [['--power-cuts', '--store', 'emulator'], /--power-cuts.*embedded.*emulator/],
   ];
-  for (const [name, options, sentence] of cases) {
-    test(`${name} is answered with one sentence and exit code 2`, async () => {
-      const never = path.join(folder, 'never');
-      const { exitCode, stderr } = await start(...options, '--out', never);
-      assert.equal(exitCode, 2);
-      assert.match(stderr, sentence);
-      assert.equal(stderr.split('\n').length, 1);
-      assert.equal(existsSync(never), false);
-    });
-  }
+  test('is answered with one sentence and exit code 2', async () => {
+    const out = path.join(folder, 'never');
+    await assertRefused(
+      MAIN,
+      mistakes.map(([words, sentence]) => [[...words, '--out', out], sentence]),
+    );
+    assert.equal(existsSync(out), false);
+  });
 });
 
 /**

@@ -75,6 +75,8 @@ const TRANSACTIONS_PER_TRADE = 8.9;
  * conflict on the few securities that there are.
  */
 const CUSTOMERS_PER_LOAD = 6;
+/** In the first half of the warm-up; the second half works off what waited for hot tablets. */
+const BALANCES = 8;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
 
@@ -142,7 +144,11 @@ class Run {
     const interval = { fromMs: beginMs + 1000 * warmUp, toMs: beginMs + 1000 * (warmUp + seconds) };
     const running = this.#runAll(beginMs, interval);
     const disturbed = disturb?.(cluster, beginMs);
-    await cluster.clock.sleep(1000 * warmUp);
+    for (let i = 0; i < BALANCES; i++) {
+      await cluster.clock.sleep((1000 * warmUp) / 2 / BALANCES);
+      cluster.balance();
+    }
+    await cluster.clock.sleep((1000 * warmUp) / 2);
     const window = cluster.window();
     const before = operationsOf(cluster);
     await cluster.clock.sleep(1000 * seconds);

@@ -1,9 +1,10 @@
 /** The planner as a user starts it. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
-import { interruptProgram, runProgram } from '../../harness/testing/run-script.ts';
+import { assertRefused, interruptProgram, runProgram } from '../../harness/testing/run-script.ts';
 
-const PROGRAM = new URL('main.ts', import.meta.url);
+const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const CRAWL = '--calibration paper-2010 --documents-per-second 300 --repository 200000'.split(' ');
 
 test('a load has a plan that its own check confirms, and the same one each time', async () => {
@@ -65,11 +66,7 @@ test('a mistake on the command line is one sentence, and exit code 2', async () 
     [['--calibration', 'guess', '--documents-per-second', '1'], /^--calibration must be /],
     [['--documents-per-second', '1', '--percentile', '95'], /^--percentile must be one of /],
   ] as const;
-  for (const [words, sentence] of mistakes) {
-    const { exitCode, stdout, stderr } = await runProgram(PROGRAM, words);
-    assert.match(stderr, sentence);
-    assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 1], stderr);
-  }
+  await assertRefused(PROGRAM, mistakes);
 });
 
 test('ctrl-C ends the search', async () => {

@@ -109,7 +109,7 @@ test('more runs than can be merged at once are merged in several passes', async 
 
 test('a reducer that does not ask for all values does not disturb the next group', async () => {
   const folder = temporaryFolder();
-  const records: Pair[] = [['a', '1'], ['a', '2'], ['b', '3'], ['a', '4'], ['c', '5']]; // prettier-ignore
+  const records: Pair[] = [['a', '1'], ['a', '2'], ['b', '3'], ['a', '4'], ['c', '5']]; // oxfmt-ignore
   using merge = new ExternalMerge(join(folder, 'runs'), 2048);
   merge.add(bufferOf(records));
   const keysOf = (visitAll: (visit: (key: Slice) => void) => void): string[] => {

@@ -21,7 +21,8 @@ export interface SimulatedDiskOptions {
   readonly random: Random;
   /** Called before each operation; may make it fail. */
   readonly before?:
-    ((operation: DiskOperation, name: string) => DiskFailure | undefined) | undefined;
+    | ((operation: DiskOperation, name: string) => DiskFailure | undefined)
+    | undefined;
 }
 
 const SECTOR_BYTES = 512;

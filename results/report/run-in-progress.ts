@@ -43,7 +43,11 @@ export interface RunHeader {
 export type MeasuredPoint = Omit<Point, 'latency' | 'timeSeriesFile' | OptionalField> &
   Partial<Pick<Point, OptionalField>>;
 type OptionalField =
-  'repeatMediansMs' | 'generatorLagP99Ms' | 'cpuSecondsPerDocument' | 'cyclesMeasured' | 'notes';
+  | 'repeatMediansMs'
+  | 'generatorLagP99Ms'
+  | 'cpuSecondsPerDocument'
+  | 'cyclesMeasured'
+  | 'notes';
 
 export interface Run {
   readonly folder: string;

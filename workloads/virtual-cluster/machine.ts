@@ -13,7 +13,13 @@ import type { EventLoop } from './event-loop.ts';
 import { Station } from './station.ts';
 
 export type MachineKind =
-  'tablet server' | 'worker' | 'loader' | 'client' | 'oracle' | 'lock service' | 'batch worker';
+  | 'tablet server'
+  | 'worker'
+  | 'loader'
+  | 'client'
+  | 'oracle'
+  | 'lock service'
+  | 'batch worker';
 
 export interface MachineSize {
   readonly cores: number;

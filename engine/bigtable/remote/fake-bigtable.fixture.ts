@@ -13,7 +13,8 @@ const admin: Admin = protos.google.bigtable.admin.v2;
 
 /** Answers one call: with messages, or with the status it fails with. */
 export type Answer =
-  { readonly answers: readonly object[] } | { readonly code: number; readonly details: string };
+  | { readonly answers: readonly object[] }
+  | { readonly code: number; readonly details: string };
 
 export interface FakeBigtable extends AsyncDisposable {
   readonly address: string;

@@ -71,7 +71,8 @@ export interface SimulatedHBaseOptions {
   readonly beforeAction?: ((region: SimulatedRegion) => void) | undefined;
   /** Called for each mutation that was applied. */
   readonly onApplied?:
-    ((table: string, row: string, mutations: readonly MutationProto[]) => void) | undefined;
+    | ((table: string, row: string, mutations: readonly MutationProto[]) => void)
+    | undefined;
   readonly onTable?: ((table: SimulatedTable, isDropped: boolean) => void) | undefined;
   /** Most rows in one answer to a scan; it is then continued. Default: as many as asked for. */
   readonly rowsPerAnswer?: number | undefined;

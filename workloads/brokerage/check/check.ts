@@ -25,7 +25,8 @@ export interface CheckOptions {
    * without an answer.
    */
   readonly tradeResults?:
-    { readonly acknowledged: number; readonly inFlightMax: number } | undefined;
+    | { readonly acknowledged: number; readonly inFlightMax: number }
+    | undefined;
 }
 
 export interface CheckReport {

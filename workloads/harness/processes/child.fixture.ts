@@ -8,7 +8,12 @@ export interface ChildOptions {
   readonly alive: string;
   /** The fault to simulate. */
   readonly fault?:
-    'at start' | 'never ready' | 'on message' | 'does not stop' | 'leaves' | undefined;
+    | 'at start'
+    | 'never ready'
+    | 'on message'
+    | 'does not stop'
+    | 'leaves'
+    | undefined;
 }
 
 await serve<string>(async ({ alive, fault }: ChildOptions) => {

@@ -24,7 +24,7 @@ export type PartialSetting = Partial<Omit<Setting, 'engine'>> & {
 
 type Value = 'embedded' | 'emulator' | 'on' | 'off';
 
-// prettier-ignore
+// oxfmt-ignore
 export const TABLE: readonly (readonly [store: Value, ...Value[]])[] = [
   // store     services  batching  prefetch  scanners  gc
   ['embedded', 'on',     'on',     'off',    'off',    'off'],

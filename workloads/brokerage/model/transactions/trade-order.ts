@@ -32,7 +32,8 @@ export interface TradeOrderInput {
     readonly taxId: string;
   };
   readonly security:
-    { readonly symbol: string } | { readonly companyName: string; readonly issue: string };
+    | { readonly symbol: string }
+    | { readonly companyName: string; readonly issue: string };
   readonly tradeTypeId: TradeTypeId;
   readonly quantity: number;
   /** The price of a limit order; 0 for a market order. */

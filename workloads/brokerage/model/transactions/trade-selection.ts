@@ -31,7 +31,8 @@ export type TradeSelection =
     };
 
 export type TradeLookupInput =
-  TradeSelection | { readonly frame: 4; readonly accountId: number; readonly first: number };
+  | TradeSelection
+  | { readonly frame: 4; readonly accountId: number; readonly first: number };
 
 export interface LookedUpTrade {
   readonly tradeId: number;

@@ -15,6 +15,8 @@ const folder = temporaryFolder();
 chmodSync(folder, 0o755); // If we are root, PostgreSQL runs under another account.
 
 const SMOKE = ['--profile', 'smoke'];
+/** For runs of which no number is of interest. */
+const SHORT = [...SMOKE, '--warm-up', '0.1', '--seconds', '0.3'];
 const THEIRS = ['--system', 'postgres'];
 const OURS = ['--system', 'percolator', '--store', 'embedded'];
 
@@ -120,7 +122,7 @@ test('two stores of one kind are refused in one sentence, before anything starts
 
 test('reads saved and broker modes: each variant is run, counted and checked', async () => {
   const out = path.join(folder, 'variants');
-  const options = [...OURS, '--reads', '--brokers', ...SMOKE, '--out', out];
+  const options = [...OURS, '--reads', '--brokers', ...SHORT, '--out', out];
   const { exitCode, stdout, stderr } = await run(options);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   const reads = tableOf(out, 'reads')?.rows ?? [];
@@ -130,21 +132,21 @@ test('reads saved and broker modes: each variant is run, counted and checked', a
   assert.ok(calls(0) > 1 && calls(3) < calls(0), `${calls(0)} to ${calls(3)}`);
   const modes = tableOf(out, 'brokers')?.rows.map(([mode]) => mode);
   assert.deepEqual(modes, ['omit', 'inline', 'side-table']);
-  assert.match(stdout, /^ +not judged +reads of the store saved by batching and prefetching: /m);
+  assert.match(stdout, / reads of the store saved by batching and prefetching: /);
   assert.match(stdout, /^Checked: .*broker side-table/m);
 });
 
 test('--processes 2 gives right results from oracle, lock service and two clients', async () => {
   const out = path.join(folder, 'processes');
   const options = [...OURS, '--unpaced', '--broker', 'side-table', '--processes', '2'];
-  const { exitCode, stdout, stderr } = await run([...options, ...SMOKE, '--out', out]);
+  const { exitCode, stdout, stderr } = await run([...options, ...SHORT, '--out', out]);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.equal(readRunRecord(out).parameters['processes'], 2);
 });
 
 test('a mistake in a transaction leaves no numbers, and exit code 1', async () => {
   const out = path.join(folder, 'planted');
-  const options = [...OURS, '--unpaced', ...SMOKE, '--out', out];
+  const options = [...OURS, '--unpaced', ...SHORT, '--out', out];
   const { exitCode, stdout } = await run(options, ['--import', PLANTED]);
   assert.equal(exitCode, 1, stdout);
   assert.match(stdout, /^No numbers, because the check failed: embedded: balances: /m);

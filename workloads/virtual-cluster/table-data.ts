@@ -6,6 +6,7 @@
  * to be kept, and every mutation of one of its rows keeps that row from then on. Ranges do not see
  * the background.
  */
+import sortedBTree from 'sorted-btree';
 import { PercolatorError } from '#engine/base';
 import {
   type Cell,
@@ -19,11 +20,10 @@ import {
 } from '../../engine/bigtable/index.ts';
 import { compareKeys } from './key-order.ts';
 
+const { default: BTree } = sortedBTree;
+
 /** The cells of a row before it is touched, by family, qualifier, then newest first. */
 export type Background = (row: string) => Cell[] | undefined;
-
-/** New keys from which on they are sorted together with the others, not inserted one by one. */
-const INSERTED_MAX = 64;
 
 export class TableData {
   readonly schema: TableSchema;
@@ -32,11 +32,10 @@ export class TableData {
   bytes = 0;
   readonly #families: ReadonlySet<string>;
   readonly #rows = new Map<string, Cell[]>();
-  /** In order; may have keys whose rows are gone. */
-  #keys: string[] = [];
-  readonly #keysAdded = new Set<string>();
-  /** Keys in `#keys` whose rows are gone. */
-  #gone = 0;
+  /** In order, without those that are new. */
+  readonly #keys = new BTree<string, undefined>(undefined, compareKeys);
+  /** Keys that have come since the last range: many tables are never asked for one. */
+  readonly #newKeys = new Set<string>();
 
   constructor(schema: TableSchema) {
     this.schema = schema;
@@ -70,12 +69,12 @@ export class TableData {
     { start = '', end, limit }: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Row[] {
-    const keys = this.#sortedKeys();
+    for (const key of this.#newKeys) this.#keys.set(key, undefined);
+    this.#newKeys.clear();
     const rows: Row[] = [];
-    for (let i = positionOf(keys, start); i < keys.length && rows.length < limit; i++) {
-      const key = keys[i] ?? '';
-      if (end !== undefined && compareKeys(key, end) >= 0) break;
-      const row = this.#rows.has(key) ? this.readRow(key, filters) : undefined;
+    for (const [key] of this.#keys.entries(start, [])) {
+      if (rows.length >= limit || (end !== undefined && compareKeys(key, end) >= 0)) break;
+      const row = this.readRow(key, filters);
       if (row !== undefined) rows.push(row);
     }
     return rows;
@@ -99,7 +98,7 @@ export class TableData {
     if (cells === undefined) {
       cells = this.background?.(key) ?? [];
       this.#rows.set(key, cells);
-      this.#keysAdded.add(key);
+      this.#newKeys.add(key);
     }
     for (const mutation of mutations) {
       if (mutation.kind === 'set') this.bytes += put(cells, mutation);
@@ -107,29 +106,7 @@ export class TableData {
     }
     if (cells.length > 0) return;
     this.#rows.delete(key);
-    if (!this.#keysAdded.delete(key)) this.#gone++;
-  }
-
-  #sortedKeys(): readonly string[] {
-    if (this.#gone > this.#keys.length / 2) {
-      this.#keys = this.#keys.filter((key) => this.#rows.has(key));
-      this.#gone = 0;
-    }
-    const added = this.#keysAdded;
-    if (added.size === 0) return this.#keys;
-    if (added.size > INSERTED_MAX) {
-      this.#keys = [...new Set(this.#keys).union(added)].toSorted(compareKeys);
-    } else {
-      for (const key of added) this.#insert(key);
-    }
-    added.clear();
-    return this.#keys;
-  }
-
-  #insert(key: string): void {
-    const position = positionOf(this.#keys, key);
-    if (this.#keys[position] !== key) this.#keys.splice(position, 0, key);
-    else this.#gone--; // It was gone, and is back.
+    if (!this.#newKeys.delete(key)) this.#keys.delete(key);
   }
 }
 

@@ -17,7 +17,7 @@ test('a load above the capacity was not kept up with, and is no mistake of the e
     tradeResultsPerSecond: 20,
     scale: scaleOf(100),
     warmUp: 1,
-    seconds: 12,
+    seconds: 6,
     isChecked: true,
   });
   assert.equal(keptUp, false);

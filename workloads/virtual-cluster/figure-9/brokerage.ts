@@ -75,6 +75,8 @@ const TRANSACTIONS_PER_TRADE = 8.9;
  * conflict on the few securities that there are.
  */
 const CUSTOMERS_PER_LOAD = 6;
+/** Of the identifiers of trades, so many are a client's own. */
+const TRADES_PER_CLIENT = 1e9;
 /** In the first half of the warm-up; the second half works off what waited for hot tablets. */
 const BALANCES = 8;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
@@ -202,7 +204,9 @@ class Run {
         first: Math.floor((roster.customers * client) / clients),
         end: Math.floor((roster.customers * (client + 1)) / clients),
       },
-      nextTradeId: () => roster.trades.lastId + 1 + client + clients * trades++,
+      // Each client has a range of its own. Otherwise all of them would write to the last tablet of
+      // the trades, and no split would help.
+      nextTradeId: () => roster.trades.lastId + 1 + TRADES_PER_CLIENT * client + trades++,
       originMs,
     });
   }

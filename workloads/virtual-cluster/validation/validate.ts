@@ -33,7 +33,10 @@ export interface ValidationPlan {
   readonly tradeResults: number;
   /** Documents in memory that stand for the repository, at most. */
   readonly repositoryMax: number;
-  /** Whether a tiny brokerage stands for the measured one, whose rows are longer. */
+  /**
+   * Whether a tiny brokerage stands for the measured one, whose rows are longer, and only crawl rates
+   * with a limit are predicted.
+   */
   readonly isTiny: boolean;
 }
 
@@ -77,7 +80,7 @@ export async function simulateValidation(
   };
   if (crawl !== null) {
     progress.phase('the clustering of figure 7', 0);
-    for (const point of crawl.points) tell(await simulating.crawlPoint(crawl, point));
+    for (const point of pointsOf(crawl, plan)) tell(await simulating.crawlPoint(crawl, point));
     for (const point of crawl.batch) tell(batchPoint(crawl, point, plan.seed));
   }
   if (brokerage !== null) {
@@ -92,7 +95,9 @@ export async function simulateValidation(
     runs.push(hbase.crawl.runId, ...used);
     // Its processes share all cores of the machine.
     const onHBase = new Simulating(plan, calibration, signal, { where: ' on HBase', wrong });
-    for (const point of hbase.crawl.points) tell(await onHBase.crawlPoint(hbase.crawl, point));
+    for (const point of pointsOf(hbase.crawl, plan)) {
+      tell(await onHBase.crawlPoint(hbase.crawl, point));
+    }
   }
   return validationFindings({ runs, compared, counted, wrong });
 }
@@ -280,6 +285,12 @@ class Simulating {
 
 function virtualSeconds(wanted: number): number {
   return Math.min(SECONDS.max, Math.max(SECONDS.min, wanted));
+}
+
+function pointsOf(crawl: MeasuredCrawl, { isTiny }: ValidationPlan): readonly Point[] {
+  const isJudged = (point: Point): boolean =>
+    point.verdict === 'saturated' || point === halfLoad(crawl);
+  return isTiny ? crawl.points.filter(isJudged) : crawl.points;
 }
 
 /** The rate nearest to half of what was completed at saturation, among those with a latency. */

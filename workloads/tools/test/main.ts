@@ -16,14 +16,14 @@ import { SLOW } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
- * A test that has not ended after two minutes never will. On two cores, four files of tests run at
+ * A test that has not ended after two minutes never will. On two cores, three files of tests run at
  * a time: many wait for a clock.
  */
 const RUNNER = [
   '--import',
   path.join(ROOT, 'every-test-asserts.ts'),
   '--test',
-  '--test-concurrency=4',
+  '--test-concurrency=3',
   '--test-timeout=120000',
 ];
 

@@ -39,7 +39,7 @@ export function planLines(question: Question, plan: Plan): readonly string[] {
 }
 
 const LEFT_OUT =
-  'splits and moves of tablets by load, compactions on the machines of calls, machines that fail, and what loads the documents.';
+  'splits and moves of tablets during the load, compactions on the machines of calls, machines that fail, and what loads the documents.';
 
 function wantedWords({ inWords, latencyMs, percentile, workload }: Question): string {
   const done = workload.unit === 'documents' ? 'clustered' : 'done';

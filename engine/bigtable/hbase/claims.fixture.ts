@@ -92,6 +92,7 @@ function claimLimits(open: () => Promise<Bigtable>): void {
       }),
       { numRuns: 15 },
     );
+    for (const name of TABLES) await store.dropTable(name);
   });
 }
 

@@ -15,10 +15,10 @@ export const SLOW: readonly string[] = [
   // Real processes, disks and servers.
   '**/processes.test.ts',
   'engine/bigtable/embedded/{differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
-  'engine/bigtable/hbase/{hbase,simulated,security,local/local-hbase}.test.ts',
+  'engine/bigtable/hbase/{simulated,security,local/local-hbase}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
-  'engine/{leases/leases,hbase-database,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
+  'engine/{leases/leases,hbase,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job,engines/*}.test.ts',
   'workloads/tools/mapreduce/hadoop-cluster.test.ts',
   'workloads/crawl-rate/batch/batch.test.ts',

@@ -1,12 +1,18 @@
 /**
- * A whole database on a real HBase of this machine, and transactions that crash at each step of their
- * commits, where every message goes to another process and erases are tombstones.
+ * A real HBase of this machine, which takes longer to start than its tests: so all of them are here.
  *
- * Of the crashes these are some of the cases that all run on the store in memory
+ *   1. It is a Bigtable: the same suite as for every other store, and what is special to HBase.
+ *   2. A whole database is on it.
+ *   3. Transactions crash at each step of their commits, where every message goes to another process
+ *      and erases are tombstones.
+ *
+ * What the manifest does not promise is skipped, and says so. Of the crashes these are some of the cases that all run on the store in memory
  * (transaction/crashes.test.ts): each costs dozens of calls here.
  */
 import { after, describe, test } from 'node:test';
 import { systemClock } from './base/index.ts';
+import { conformanceSuite } from './bigtable/conformance.ts';
+import { claimHBase } from './bigtable/hbase/claims.fixture.ts';
 import { whyNoHBase } from './bigtable/hbase/local/index.ts';
 import { type Bigtable, type LocalHBase, openStore, startHBase } from './index.ts';
 import { crashSuite } from './testing/crash-suite.ts';
@@ -25,6 +31,8 @@ function claimAll(hbase: LocalHBase): void {
   after(() => hbase.stop());
   const { servers, sessionTimeoutMs } = hbase;
   const open = (): Promise<Bigtable> => openStore({ kind: 'hbase', servers, sessionTimeoutMs });
+  conformanceSuite('HBase', open);
+  describe('the HBase store', () => claimHBase(open, hbase));
   databaseSuite('HBase', open);
   describe('on HBase,', () => claimCrashes(open));
 }

@@ -95,7 +95,7 @@ const SIZES: Sizes<Size> = {
     machines: 240,
     rates: [1, 2, 5, 10, 20, 40, 60, 80, 100, 120],
     repositories: [8_000_000, 4_000_000],
-    times: { warmUp: 0.3, seconds: 0.7 },
+    times: { warmUp: 0.5, seconds: 1 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 4 },
     figure9: { loads: [10, 30, 100, 300, 1_000, 2_000], warmUp: 4, tradeResults: 1_000 },
     figure10: { load: 25, before: 20, after: 60 },

@@ -34,8 +34,8 @@ export interface ValidationPlan {
   /** Documents in memory that stand for the repository, at most. */
   readonly repositoryMax: number;
   /**
-   * Whether a tiny brokerage stands for the measured one, whose rows are longer, and only crawl rates
-   * with a limit are predicted.
+   * Whether a tiny brokerage stands for the measured one, whose rows are longer, only crawl rates with
+   * a limit are predicted, and loads are short.
    */
   readonly isTiny: boolean;
 }
@@ -43,7 +43,7 @@ export interface ValidationPlan {
 const THROUGHPUT_ERROR_MAX = 15;
 const LATENCY_ERROR_MAX = 30;
 /** Virtual time of a point: neither a moment nor hours. */
-const SECONDS = { min: 1, max: 60 };
+const SECONDS = { min: 1, tiny: 0.3, max: 60 };
 const WARM_UP = 0.2;
 /** How often a load that the model keeps up with is doubled, to find its capacity. */
 const DOUBLINGS_MAX = 4;
@@ -231,10 +231,10 @@ class Simulating {
   }
 
   async #crawl(crawl: MeasuredCrawl, perSecond: number): Promise<CrawlResult> {
-    const { documents, seed, repositoryMax } = this.#plan;
+    const { documents, seed, repositoryMax, isTiny } = this.#plan;
     const { documentBytes, concurrency } = crawl;
     const repository = Math.min(crawl.repository, repositoryMax);
-    const seconds = virtualSeconds(documents / perSecond);
+    const seconds = virtualSeconds(documents / perSecond, isTiny);
     const warmUp = WARM_UP * seconds;
     const plan: CrawlPlan = {
       calibration: this.calibration,
@@ -262,7 +262,7 @@ class Simulating {
     load: Pick<BrokeragePlan, 'tradeResultsPerSecond' | 'users'>,
   ): Promise<BrokerageResult> {
     const { tradeResults, seed, isTiny } = this.#plan;
-    const seconds = virtualSeconds(tradeResults / load.tradeResultsPerSecond);
+    const seconds = virtualSeconds(tradeResults / load.tradeResultsPerSecond, isTiny);
     const plan: Omit<BrokeragePlan, 'disturb'> = {
       calibration: this.calibration,
       seed,
@@ -283,8 +283,8 @@ class Simulating {
   }
 }
 
-function virtualSeconds(wanted: number): number {
-  return Math.min(SECONDS.max, Math.max(SECONDS.min, wanted));
+function virtualSeconds(wanted: number, isTiny: boolean): number {
+  return Math.min(SECONDS.max, Math.max(isTiny ? SECONDS.tiny : SECONDS.min, wanted));
 }
 
 function pointsOf(crawl: MeasuredCrawl, { isTiny }: ValidationPlan): readonly Point[] {

@@ -1,13 +1,15 @@
 /**
- * A real HBase of this machine, which takes longer to start than its tests: so all of them are here.
+ * All tests that need a real HBase of this machine, except chaos: it is slow to start, so they share
+ * one.
  *
  *   1. It is a Bigtable: the same suite as for every other store, and what is special to HBase.
  *   2. A whole database is on it.
  *   3. Transactions crash at each step of their commits, where every message goes to another process
  *      and erases are tombstones.
  *
- * What the manifest does not promise is skipped, and says so. Of the crashes these are some of the cases that all run on the store in memory
- * (transaction/crashes.test.ts): each costs dozens of calls here.
+ * What the manifest does not promise is skipped, and says so. Of the crashes these are some of the
+ * cases that all run on the store in memory (transaction/crashes.test.ts): each costs dozens of calls
+ * here.
  */
 import { after, describe, test } from 'node:test';
 import { systemClock } from './base/index.ts';

@@ -56,7 +56,7 @@ describe('the ladder', () => {
       stderr,
       /^Plan: 100 customers, 0\.25 days of trades, on embedded, functions, frames;/m,
     );
-    // Printed, a table that is too wide on a busy machine stands on its side.
+    // Not from the output: there, a table that is too wide, as on a busy machine, is transposed.
     const loads = tableOf(out, 'ladder')?.rows.map((row) => row.slice(0, 2)) ?? [];
     assert.deepEqual(
       loads,

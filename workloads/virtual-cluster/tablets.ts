@@ -26,15 +26,15 @@ export interface Tablet {
   coldReads: number;
 }
 
-/** Rows of a tablet that were asked for: a sample of at most so many. */
+/** A sample has fewer rows than this. */
 const SAMPLE_MAX = 512;
 
-/** Where the work of a tablet is. */
+/** How much work a tablet had, and a sample of the rows that clients asked for. */
 export class RecentWork {
   /** Processor time of its rows, at the server; that of calls is not part of it. */
   workUs = 0;
   operations = 0;
-  /** The rows of every operation, of every second one, of every fourth ... */
+  /** The row of each operation; when the sample is full, of every second one, and so on. */
   rows: string[] = [];
   #every = 1;
 

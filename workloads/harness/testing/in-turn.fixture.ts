@@ -1,8 +1,9 @@
 /**
  * Carries out command lines one after the other in this process, and prints how each ended. Only
- * for those that end before they start anything: the help, a mistake.
+ * for those that end before they start anything: a request for help, or a mistake.
  *
- * A script reads `process.argv` when it is loaded; what it imports is loaded once for all.
+ * Each script is loaded anew, and then reads `process.argv`. The modules that it imports are loaded
+ * once, which is what saves the time.
  */
 import { pathToFileURL } from 'node:url';
 

@@ -4,6 +4,8 @@
  *
  *     load ─▶ split the tables over the servers ─▶ warm-up ─▶ measured ─▶ every order completed ─▶ check
  *
+ * During the warm-up the master splits hot tablets and evens the servers (balance.ts).
+ *
  * A small population stands for a large one: a brokerage of the paper's has a customer for each 1/500
  * of a Trade-Result per second, which does not fit into this machine's memory. Fewer customers trade
  * more often here, so conflicts are more frequent than they would be.
@@ -75,9 +77,12 @@ const TRANSACTIONS_PER_TRADE = 8.9;
  * conflict on the few securities that there are.
  */
 const CUSTOMERS_PER_LOAD = 6;
-/** Of the identifiers of trades, so many are a client's own. */
+/** How many identifiers of trades are a client's own: more than it uses. */
 const TRADES_PER_CLIENT = 1e9;
-/** In the first half of the warm-up; the second half works off what waited for hot tablets. */
+/**
+ * How often the master balances the tablets, all in the first half of the warm-up. In the second half
+ * the servers work off what waited for hot tablets.
+ */
 const BALANCES = 8;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;

@@ -5,15 +5,17 @@
  */
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
-import { TABLE_NAMES, type TableName } from '../model/index.ts';
+import { type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isAggregated } from './broker-update.ts';
 import { closesByDay } from './closes.ts';
 import { decodeEntries, decodeRow, encodeRow, type Entry } from './encoding.ts';
 import {
   cellOf,
+  copiesOf,
   entryKey,
   entryRow,
   INDEX_COLUMN,
+  type Layout,
   type Path,
   pathsOf,
   placementOf,
@@ -25,15 +27,20 @@ import { sectorsBySymbol } from './sectors.ts';
 import { BATCH_ROWS, snapshotTables } from './snapshot-tables.ts';
 import { decodeTradeRecord } from './trade-record.ts';
 
-export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
+export async function checkIndexes(
+  percolator: Percolator,
+  layout: Layout = 'small',
+): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
+  const sectors = await sectorsIn(percolator);
   for (const table of TABLE_NAMES) {
-    for (const path of pathsOf(table)) {
-      findings.push(...(await checkIndex(percolator, table, path)));
+    for (const path of pathsOf(table, layout)) {
+      findings.push(...(await checkIndex(percolator, sectors, { table, path })));
     }
   }
-  findings.push(...(await checkSectors(percolator)), ...(await checkCloses(percolator)));
-  findings.push(...(await checkLots(percolator)));
+  findings.push(...(await checkSectors(percolator, sectors)), ...(await checkLots(percolator)));
+  if (layout === 'small') findings.push(...(await checkCloses(percolator)));
+  else findings.push(...(await checkCopies(percolator)));
   if (!(await isAggregated(percolator))) {
     findings.push({
       condition: 'broker trades',
@@ -45,11 +52,12 @@ export async function checkIndexes(percolator: Percolator): Promise<readonly Fin
 
 async function checkIndex(
   percolator: Percolator,
-  table: TableName,
-  path: Path,
+  sectors: Sectors,
+  { table, path }: { readonly table: TableName; readonly path: Path },
 ): Promise<readonly Finding[]> {
   const expected = new Map<string, string>();
-  for await (const row of snapshotTables(percolator).rows(table)) {
+  for await (const stored of snapshotTables(percolator).rows(table)) {
+    const row = keyed(stored, sectors);
     const value = path.isCovering ? encodeRow(table, row).toString() : cellOf(table, row).row;
     expected.set(entryKey(path, row), value);
   }
@@ -74,14 +82,29 @@ async function checkIndex(
   return findings;
 }
 
-/** A request under a wrong sector would not be found. */
-async function checkSectors(percolator: Percolator): Promise<readonly Finding[]> {
+/** With the sector of a request, which its keys contain. */
+function keyed<T extends TableName>(row: Row<T>, sectors: Sectors): Row<T> {
+  const { tr_s_symb: symbol } = row as Partial<Row<'trade_request'>>;
+  return symbol === undefined ? row : { ...row, sector: sectors.get(symbol) ?? '' };
+}
+
+/** By symbol, from the tables. */
+type Sectors = ReadonlyMap<string, string>;
+
+async function sectorsIn(percolator: Percolator): Promise<Sectors> {
   const tables = snapshotTables(percolator);
-  const expected = sectorsBySymbol(
+  return sectorsBySymbol(
     await Array.fromAsync(tables.rows('security')),
     await Array.fromAsync(tables.rows('company')),
     await Array.fromAsync(tables.rows('industry')),
   );
+}
+
+/** A request under a wrong sector would not be found. */
+async function checkSectors(
+  percolator: Percolator,
+  expected: Sectors,
+): Promise<readonly Finding[]> {
   await using snapshot = await percolator.snapshot();
   const symbols = [...expected.keys()];
   const found = await new RowReader(snapshot).sectorsOf(symbols);
@@ -105,11 +128,31 @@ async function checkCloses(percolator: Percolator): Promise<readonly Finding[]> 
   const reader = new RowReader(snapshot);
   const findings: Finding[] = [];
   for (const [day, expected] of days) {
-    const found = await reader.closesOf(day);
+    const found = await reader.closesOf(day, []);
     for (const symbol of new Set([...Object.keys(expected), ...Object.keys(found)])) {
       if (found[symbol] === expected[symbol]) continue;
       const on = new Date(day).toISOString().slice(0, 'yyyy-mm-dd'.length);
       const message = `${symbol} closed at ${found[symbol]} on ${on}, not ${expected[symbol]}`;
+      findings.push({ condition: 'index entries', message });
+    }
+  }
+  return findings;
+}
+
+/** Each row has all its copies, and they are equal. */
+async function checkCopies(percolator: Percolator): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  await using snapshot = await percolator.snapshot();
+  for (const table of TABLE_NAMES) {
+    const copies = copiesOf(table, 'large');
+    if (copies === 1) continue;
+    const { table: place, column } = placementOf(table);
+    const cells = await Array.fromAsync(snapshot.scan({ table: place, columns: [column] }));
+    const byRow = Map.groupBy(cells, ({ row }) => row.slice(0, row.lastIndexOf('/')));
+    for (const [row, found] of byRow) {
+      const distinct = new Set(found.map(({ values }) => values.get(column)?.toString()));
+      if (found.length === copies && distinct.size === 1) continue;
+      const message = `${table}: ${row} has ${found.length} copies of ${distinct.size} kinds`;
       findings.push({ condition: 'index entries', message });
     }
   }

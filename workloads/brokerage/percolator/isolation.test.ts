@@ -13,7 +13,7 @@ import { RowWriter } from './rows.ts';
 import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 import { tradeResult } from './transactions/trade-result.ts';
 
-const tiny = await tinyBrokerage('inline');
+const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
 
 test('of two Trade-Results that overlap on one position, one conflicts', async () => {

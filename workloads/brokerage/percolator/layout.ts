@@ -21,10 +21,22 @@
  * so that a read by them is one scan. Two more tables have data that no transaction changes: the
  * sector of each security, which otherwise takes SECURITY, COMPANY and INDUSTRY to find, and the
  * closing prices of each day.
+ *
+ * With many customers three of these reads would limit the whole: the closing prices of a day and the
+ * requests of a sector get longer, and most transactions read the same few rows of TRADE_TYPE and
+ * STATUS_TYPE, each of which is on one server. So there is another layout:
+ *
+ *                                small                    large
+ *     closing prices             a cell for each day      rows of DAILY_MARKET
+ *     Broker-Volume              requests of the sector   requests of each broker in the sector
+ *     TRADE_TYPE, STATUS_TYPE    a row for each type      copies of it, of which a reader takes one
  */
 import { assert } from '#engine';
 import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
 import { countDown, encodeKey, type KeyPart } from './encoding.ts';
+
+/** Reads and writes of `small` are fewer; those of `large` do not depend on the number of customers. */
+export type Layout = 'small' | 'large';
 
 /** The column of cells that are alone in their row. */
 export const ROW = 'row';
@@ -54,6 +66,10 @@ export interface Path {
   readonly isGroup: boolean;
 }
 
+/** Tables with copies of each row in the large layout. No transaction changes them. */
+const COPIED: ReadonlySet<TableName> = new Set(['status_type', 'trade_type']);
+const COPIES = 8;
+
 /** The columns by which rows share a cell. */
 const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
   watch_item: ['wi_wl_id'],
@@ -76,7 +92,7 @@ const SECTORS = 'security.sector';
 /**
  * The closing prices of a day, by symbol, in one cell. Market-Watch needs those of some seventy
  * securities, which would be as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000
- * customers; with very many customers, the rows would cost less.
+ * customers.
  */
 const CLOSES = 'daily_market.closes';
 
@@ -90,15 +106,20 @@ const OWN_PLACEMENTS: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> }
 };
 /** Paths that are the row key already. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
+/** The requests of a broker in one sector, each with its whole row. Only in the large layout. */
+const BY_BROKER: Path = {
+  name: 'by_broker',
+  table: 'trade_request.by_broker',
+  columns: ['tr_b_id', SECTOR, 'tr_s_symb', 'tr_t_id'].map((name) => ({ name, isDown: false })),
+  isCovering: true,
+  isGroup: false,
+};
 /**
  * Paths that cost more than they save. Requests come and go: an index of them is mostly rows that
  * are deleted and not yet collected, all of which a scan has to pass. By symbol these are spread
  * thin. The lots of a trade are in its cell.
  */
-const OMITTED_PATHS: ReadonlySet<string> = new Set([
-  'holding_history.by_trade',
-  'trade_request.by_broker',
-]);
+const OMITTED_PATHS: ReadonlySet<string> = new Set(['holding_history.by_trade', BY_BROKER.table]);
 /** Paths whose first column determines one row: it is the whole key, so that a lookup is a get. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'broker.by_name',
@@ -144,12 +165,13 @@ export function placementOf(table: TableName): Placement {
   return placement;
 }
 
-export function pathsOf(table: TableName): readonly Path[] {
-  return PATHS.get(table) ?? [];
+export function pathsOf(table: TableName, layout: Layout): readonly Path[] {
+  const paths = PATHS.get(table) ?? [];
+  return layout === 'large' && table === 'trade_request' ? [...paths, BY_BROKER] : paths;
 }
 
-export function pathOf(table: TableName, name: string): Path {
-  const path = pathsOf(table).find((one) => one.name === name);
+export function pathOf(table: TableName, name: string, layout: Layout): Path {
+  const path = pathsOf(table, layout).find((one) => one.name === name);
   assert(path !== undefined, `${table} is read by ${name}`);
   return path;
 }
@@ -169,6 +191,20 @@ export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
 export function cellOf<T extends TableName>(table: T, row: KeyedRow<T>): Cell {
   const { table: place, key, column } = placementOf(table);
   return { table: place, row: encodeKey(keyParts(row, key)), column };
+}
+
+/** How many copies of each row there are; with more than one, the key of each ends with its number. */
+export function copiesOf(table: TableName, layout: Layout): number {
+  return layout === 'large' && COPIED.has(table) ? COPIES : 1;
+}
+
+/** The cell of a row's copy, which is the row itself if it is the only one. */
+export function copyAt(cell: Cell, copy: number, copies: number): Cell {
+  return copies === 1 ? cell : { ...cell, row: encodeKey([cell.row, copy]) };
+}
+
+export function isFirstCopy(row: string, copies: number): boolean {
+  return copies === 1 || row.endsWith(encodeKey(['', 0]));
 }
 
 /** A request, together with the sector of its security, which its key contains. */
@@ -203,10 +239,10 @@ export function entryRow(path: Path, key: string): string {
 }
 
 /** Returns every Percolator table, including indexes. */
-export function percolatorTables(): readonly string[] {
+export function percolatorTables(layout: Layout): readonly string[] {
   const tables = TABLE_NAMES.map((table) => placementOf(table).table);
-  const indexes = TABLE_NAMES.flatMap((table) => pathsOf(table).map((path) => path.table));
-  return [...new Set([...tables, ...indexes, SECTORS, CLOSES])];
+  const indexes = TABLE_NAMES.flatMap((table) => pathsOf(table, layout).map((path) => path.table));
+  return [...new Set([...tables, ...indexes, SECTORS, ...(layout === 'small' ? [CLOSES] : [])])];
 }
 
 function pathsOfTable(table: TableName): readonly Path[] {

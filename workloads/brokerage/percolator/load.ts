@@ -14,10 +14,13 @@ import { encodeEntries, encodePrices, encodeRow, encodeRows } from './encoding.t
 import {
   cellOf,
   closesCell,
+  copiesOf,
+  copyAt,
   entryKey,
   entryRow,
   INDEX_COLUMN,
   isInTradeRecord,
+  type Layout,
   type Path,
   pathsOf,
   type KeyedRow,
@@ -30,6 +33,8 @@ import { encodeTradeRecord, type TradeRecord } from './trade-record.ts';
 import { initialTradeRecords } from './initial-trade-records.ts';
 
 export interface LoadOptions {
+  /** Default `small`. A brokerage is opened with the layout that it was loaded with. */
+  readonly layout?: Layout | undefined;
   readonly onProgress?: ((rows: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,9 +46,9 @@ const PIECE_ROWS = 10_000;
 export async function loadPopulation(
   percolator: Percolator,
   population: Population,
-  { onProgress, signal }: LoadOptions = {},
+  { layout = 'small', onProgress, signal }: LoadOptions = {},
 ): Promise<number> {
-  await createTables(percolator);
+  await createTables(percolator, layout);
   const loader = await openBulkLoader(percolator);
   let rows = 0;
   const onRow = (): void => {
@@ -52,36 +57,45 @@ export async function loadPopulation(
     signal?.throwIfAborted();
     onProgress?.(rows);
   };
-  for (const table of TABLE_NAMES) await loadTable(loader, population, { table, onRow });
+  for (const table of TABLE_NAMES) await loadTable(loader, population, { table, layout, onRow });
   await loadSectors(loader, population);
-  await loadCloses(loader, population);
+  if (layout === 'small') await loadCloses(loader, population);
   await loader.finish();
   return rows;
 }
 
-async function createTables(percolator: Percolator): Promise<void> {
-  for (const table of percolatorTables()) await percolator.createTable(table);
+async function createTables(percolator: Percolator, layout: Layout): Promise<void> {
+  for (const table of percolatorTables(layout)) await percolator.createTable(table);
   await createBrokerTables(percolator);
+}
+
+interface TableLoad {
+  readonly table: TableName;
+  readonly layout: Layout;
+  readonly onRow: () => void;
 }
 
 async function loadTable(
   loader: BulkLoader,
   population: Population,
-  { table, onRow }: { readonly table: TableName; readonly onRow: () => void },
+  { table, layout, onRow }: TableLoad,
 ): Promise<void> {
   if (placementOf(table).isGroup) {
-    await loadGroups(loader, population, { table, onRow });
+    await loadGroups(loader, population, { table, layout, onRow });
     return;
   }
   if (isInTradeRecord(table)) {
-    if (table === 'trade') await loadTrades(loader, population, onRow);
+    if (table === 'trade') await loadTrades(loader, population, { table, layout, onRow });
     return;
   }
-  const indexes = new Indexes(table);
+  const indexes = new Indexes(table, layout);
+  const copies = copiesOf(table, layout);
   for (const row of population.rows(table)) {
-    const cell = cellOf(table, row);
     const value = encodeRow(table, row);
-    await loader.add({ table: cell.table, row: cell.row, cells: [{ column: cell.column, value }] });
+    for (let copy = 0; copy < copies; copy++) {
+      const { table: place, row: key, column } = copyAt(cellOf(table, row), copy, copies);
+      await loader.add({ table: place, row: key, cells: [{ column, value }] });
+    }
     indexes.add(row, value);
     onRow();
   }
@@ -91,9 +105,9 @@ async function loadTable(
 async function loadTrades(
   loader: BulkLoader,
   population: Population,
-  onRow: () => void,
+  { layout, onRow }: TableLoad,
 ): Promise<void> {
-  const indexes = new Indexes('trade');
+  const indexes = new Indexes('trade', layout);
   for (const record of initialTradeRecords(population)) {
     const { table, row, column } = cellOf('trade', record.trade);
     await loader.add({ table, row, cells: [{ column, value: encodeTradeRecord(record) }] });
@@ -112,9 +126,9 @@ class Indexes<T extends TableName> {
   readonly #table: T;
   readonly #indexes: readonly { readonly path: Path; readonly entries: LoadedEntry[] }[];
 
-  constructor(table: T) {
+  constructor(table: T, layout: Layout) {
     this.#table = table;
-    this.#indexes = pathsOf(table).map((path) => ({ path, entries: [] }));
+    this.#indexes = pathsOf(table, layout).map((path) => ({ path, entries: [] }));
   }
 
   add(row: Row<T>, value: Buffer): void {
@@ -175,7 +189,7 @@ async function loadIndex(
 async function loadGroups(
   loader: BulkLoader,
   population: Population,
-  { table, onRow }: { readonly table: TableName; readonly onRow: () => void },
+  { table, onRow }: TableLoad,
 ): Promise<void> {
   const groups = Map.groupBy(population.rows(table), (row) => cellOf(table, row).row);
   for (const [row, rows] of groups) {

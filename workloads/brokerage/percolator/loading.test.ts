@@ -7,10 +7,19 @@ import { after, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import { describe, TABLE_NAMES } from '../model/index.ts';
 import { encodePrices } from './encoding.ts';
-import { cellOf, closesCell, pathsOf, sectorCell, underSector } from './layout.ts';
+import {
+  type Cell,
+  cellAt,
+  cellOf,
+  closesCell,
+  copyAt,
+  pathsOf,
+  sectorCell,
+  underSector,
+} from './layout.ts';
 import { checkIndexes } from './index.ts';
 import { RowWriter } from './rows.ts';
-import { tinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 
 const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
@@ -47,8 +56,8 @@ test('finds an index entry that is missing, wrong or superfluous', async () => {
   const { percolator, population } = tiny;
   const [trade] = population.rows('trade');
   assert.ok(trade !== undefined);
-  const [path] = pathsOf('trade');
-  const [customer] = pathsOf('customer');
+  const [path] = pathsOf('trade', 'small');
+  const [customer] = pathsOf('customer', 'small');
   assert.ok(path !== undefined && customer !== undefined);
   await percolator.transact(async (transaction) => {
     const scan = transaction.scan({ table: path.table, columns: ['entry'] });
@@ -152,4 +161,32 @@ test('finds a closing price that is wrong, missing or superfluous', async () => 
       `AAAAA closed at 2 on ${on}, not undefined`,
     ],
   );
+});
+
+test('finds a request that is missing among those of its broker, and copies that are not alike', async () => {
+  await using own = await tinyBrokerage({ layout: 'large' });
+  const { percolator, population } = own;
+  assert.deepEqual(await checkIndexes(percolator, 'large'), []);
+  const accountId = population.roster.accountIds(0)[0] ?? 0;
+  const limit = { accountId, symbol: population.roster.symbol(0), tradeTypeId: 'TLB' } as const;
+  await own.run('tradeOrder', orderOf(own, { ...limit, requestedPrice: 2_000 }));
+  const [byBroker] = pathsOf('trade_request', 'large');
+  assert.ok(byBroker !== undefined);
+  await percolator.transact(async (transaction) => {
+    const range = { table: byBroker.table, columns: ['entry'] };
+    const entries = await Array.fromAsync(transaction.scan(range));
+    assert.equal(entries.length, 1);
+    for (const { row } of entries) {
+      transaction.delete({ table: byBroker.table, row, column: 'entry' });
+    }
+    const copy = (id: string): Cell => copyAt(cellAt('trade_type', [id]), 3, 8);
+    transaction.delete(copy('TLB'));
+    transaction.set(copy('TMB'), '["TMB","another",0,1]');
+  });
+  const messages = (await checkIndexes(percolator, 'large')).map(({ message }) => message);
+  assert.match(messages[0] ?? '', /^trade_request\.by_broker: entry \S+ is missing$/u);
+  assert.deepEqual(messages.slice(1), [
+    'trade_type: TLB has 7 copies of 1 kinds',
+    'trade_type: TMB has 8 copies of 2 kinds',
+  ]);
 });

@@ -12,11 +12,14 @@ import type {
   TransactionType,
 } from '../model/index.ts';
 import { brokerObserver, brokerUpdater, isAggregated } from './broker-update.ts';
+import type { Layout } from './layout.ts';
 import { RowReader, RowWriter } from './rows.ts';
 import { snapshotTables } from './snapshot-tables.ts';
 import { type Plan, PLANS } from './transactions.ts';
 
 export interface BrokerageOptions {
+  /** That of `loadPopulation`. Default `small`. */
+  readonly layout?: Layout | undefined;
   /** Default `side-table`. */
   readonly brokerUpdate?: BrokerUpdate | undefined;
   /** Whether the observer of the side table runs in this process. Default true. */
@@ -46,7 +49,7 @@ const SETTLE_POLL_MS = 5;
  */
 export function openBrokerage(
   percolator: Percolator,
-  { brokerUpdate = 'side-table', runsObserver = true, settle }: BrokerageOptions = {},
+  { layout, brokerUpdate = 'side-table', runsObserver = true, settle }: BrokerageOptions = {},
 ): Brokerage {
   const updateBroker = brokerUpdater(brokerUpdate);
   const worker: Worker | undefined =
@@ -65,7 +68,7 @@ export function openBrokerage(
       const result = await percolator.transact(
         async (transaction) => {
           attempts++;
-          latest = await plan.run(new RowWriter(transaction), input, updateBroker);
+          latest = await plan.run(new RowWriter(transaction, layout), input, updateBroker);
           if (isToRollBack(latest)) throw new RolledBack(latest);
           return latest;
         },
@@ -88,13 +91,13 @@ export function openBrokerage(
       const plan = PLANS[type];
       if (plan.kind === 'writes') return write(type, plan, input);
       await using snapshot = await percolator.snapshot(undefined, { kind: type });
-      return { result: await plan.run(new RowReader(snapshot), input), attempts: 1 };
+      return { result: await plan.run(new RowReader(snapshot, layout), input), attempts: 1 };
     },
     settled: async () => {
       if (brokerUpdate === 'side-table') await summedUp(percolator);
       await percolator.settled();
     },
-    tables: snapshotTables(percolator),
+    tables: snapshotTables(percolator, layout),
     [Symbol.asyncDispose]: async () => {
       await worker?.stop();
     },

@@ -23,6 +23,8 @@ import {
   cellOf,
   type Cell,
   closesCell,
+  copiesOf,
+  copyAt,
   entryKey,
   type TradeRecordTable,
   INDEX_COLUMN,
@@ -31,6 +33,7 @@ import {
   pathOf,
   pathsOf,
   type KeyedRow,
+  type Layout,
   placementOf,
   sectorCell,
 } from './layout.ts';
@@ -59,10 +62,12 @@ const BATCH_ROWS = 256;
 
 /** The operations of a transaction that only reads. */
 export class RowReader {
+  readonly layout: Layout;
   readonly #reader: Reader;
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, layout: Layout = 'small') {
     this.#reader = reader;
+    this.layout = layout;
   }
 
   /** @throws if there is no such row: the caller knows that it exists */
@@ -74,13 +79,13 @@ export class RowReader {
     table: T,
     ...key: readonly KeyPart[]
   ): Promise<Row<T> | undefined> {
-    const value = await this.#reader.get(cellAt(table, key));
+    const value = await this.#reader.get(this.#cellAt(table, key));
     return value && decodeRow(table, value);
   }
 
   /** Rows of different tables at once; those in one row of the storage are one read. */
   async findAll<const A extends readonly RowRequest[]>(asked: A): Promise<RequestedRows<A>> {
-    const cells = asked.map(([table, ...key]) => cellAt(table, key));
+    const cells = asked.map(([table, ...key]) => this.#cellAt(table, key));
     const values = await this.#reader.getMany(cells);
     return asked.map(([table], i) => {
       const value = values[i];
@@ -151,10 +156,18 @@ export class RowReader {
     });
   }
 
-  /** The closing prices of a day by symbol; none if the market was closed. */
-  async closesOf(day: number): Promise<Prices> {
-    const closes = await this.#reader.get(closesCell(day));
-    return closes === undefined ? {} : decodePrices(closes);
+  /** The closing prices of a day by symbol, of these securities at least; none if the market was
+   * closed. */
+  async closesOf(day: number, symbols: readonly string[]): Promise<Prices> {
+    if (this.layout === 'small') {
+      const closes = await this.#reader.get(closesCell(day));
+      return closes === undefined ? {} : decodePrices(closes);
+    }
+    const rows = await this.findAll(
+      symbols.map((symbol): RowRequest => ['daily_market', symbol, day]),
+    );
+    const found = rows.filter((row) => row !== undefined) as readonly Row<'daily_market'>[];
+    return Object.fromEntries(found.map(({ dm_s_symb, dm_close }) => [dm_s_symb, dm_close]));
   }
 
   /**
@@ -182,7 +195,7 @@ export class RowReader {
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
-    const path = pathOf(table, pathName);
+    const path = pathOf(table, pathName, this.layout);
     const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
     if (path.isCovering) {
       return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
@@ -211,9 +224,15 @@ export class RowReader {
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
   ): Promise<readonly KeyPart[]> {
-    const path = pathOf(table, pathName);
+    const path = pathOf(table, pathName, this.layout);
     const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
     return this.#readEntries(path, wanted, (value) => decodeKey(table, value.toString()));
+  }
+
+  /** Where this transaction reads the row. */
+  #cellAt(table: SingleTable, key: readonly KeyPart[]): Cell {
+    const copies = copiesOf(table, this.layout);
+    return copyAt(cellAt(table, key), this.#reader.startTimestamp % copies, copies);
   }
 
   async #readGroup<T extends TableName>(
@@ -283,8 +302,8 @@ export class RowReader {
 export class RowWriter extends RowReader {
   readonly transaction: Transaction;
 
-  constructor(transaction: Transaction) {
-    super(transaction);
+  constructor(transaction: Transaction, layout: Layout = 'small') {
+    super(transaction, layout);
     this.transaction = transaction;
   }
 
@@ -340,11 +359,11 @@ export class RowWriter extends RowReader {
   remove<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
-    for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));
+    for (const path of pathsOf(table, this.layout)) this.transaction.delete(entryCell(path, row));
   }
 
   #setEntries<T extends TableName>(table: T, row: Row<T>, entry: NewEntry): void {
-    for (const path of pathsOf(table)) this.#setEntry(path, row, entry);
+    for (const path of pathsOf(table, this.layout)) this.#setEntry(path, row, entry);
   }
 
   #moveEntries<T extends TableName>(
@@ -352,7 +371,7 @@ export class RowWriter extends RowReader {
     [before, after]: readonly [Row<T>, Row<T>],
     entry: NewEntry,
   ): void {
-    for (const path of pathsOf(table)) {
+    for (const path of pathsOf(table, this.layout)) {
       const moved = entryKey(path, after) !== entryKey(path, before);
       if (moved) this.transaction.delete(entryCell(path, before));
       if (moved || path.isCovering) this.#setEntry(path, after, entry);

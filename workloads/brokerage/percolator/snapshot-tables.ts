@@ -2,7 +2,7 @@
 import type { Percolator } from '#engine';
 import type { Row, TableName, TableReader } from '../model/index.ts';
 import { decodeRow, decodeRows } from './encoding.ts';
-import { isInTradeRecord, placementOf } from './layout.ts';
+import { copiesOf, isFirstCopy, isInTradeRecord, type Layout, placementOf } from './layout.ts';
 import { decodeTradeRecord, rowsIn } from './trade-record.ts';
 
 /**
@@ -11,13 +11,15 @@ import { decodeTradeRecord, rowsIn } from './trade-record.ts';
  */
 export const BATCH_ROWS = 16_384;
 
-export function snapshotTables(percolator: Percolator): TableReader {
+export function snapshotTables(percolator: Percolator, layout: Layout = 'small'): TableReader {
   return {
     rows: async function* <T extends TableName>(table: T): AsyncGenerator<Row<T>> {
       const { table: place, column, isGroup } = placementOf(table);
       await using snapshot = await percolator.snapshot();
       const range = { table: place, columns: [column], batchRows: BATCH_ROWS };
-      for await (const { values } of snapshot.scan(range)) {
+      const copies = copiesOf(table, layout);
+      for await (const { row, values } of snapshot.scan(range)) {
+        if (!isFirstCopy(row, copies)) continue;
         for (const value of values.values()) {
           if (isGroup) yield* decodeRows(table, value);
           else if (isInTradeRecord(table)) {

@@ -13,7 +13,7 @@ import {
   type TransactionType,
 } from '../model/index.ts';
 import { createPopulation } from '../population/index.ts';
-import { loadPopulation, openBrokerage } from './index.ts';
+import { type Layout, loadPopulation, openBrokerage } from './index.ts';
 
 export interface TinyBrokerage extends AsyncDisposable {
   readonly percolator: Percolator;
@@ -27,12 +27,18 @@ export interface TinyBrokerage extends AsyncDisposable {
   readonly rows: <T extends TableName>(table: T) => Promise<readonly Row<T>[]>;
 }
 
-export async function tinyBrokerage(brokerUpdate: BrokerUpdate = 'inline'): Promise<TinyBrokerage> {
+export async function tinyBrokerage({
+  brokerUpdate = 'inline',
+  layout,
+}: {
+  readonly brokerUpdate?: BrokerUpdate;
+  readonly layout?: Layout;
+} = {}): Promise<TinyBrokerage> {
   const folder = temporaryFolder();
   const population = createPopulation(TINY, 1);
   const percolator = await openPercolator({ folder, fsync: false });
-  await loadPopulation(percolator, population);
-  const brokerage = openBrokerage(percolator, { brokerUpdate });
+  await loadPopulation(percolator, population, { layout });
+  const brokerage = openBrokerage(percolator, { brokerUpdate, layout });
   let tradeId = population.roster.trades.lastId;
   return {
     percolator,

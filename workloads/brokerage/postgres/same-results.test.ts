@@ -1,7 +1,7 @@
 /**
- * The comparison rests on this: Percolator and both variants of PostgreSQL do the same work. Given
- * the same transactions one after the other, they return the same to the last cent, and leave the
- * same rows.
+ * The comparison rests on this: Percolator with either layout and both variants of PostgreSQL do the
+ * same work. Given the same transactions one after the other, they return the same to the last cent,
+ * and leave the same rows.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -20,7 +20,7 @@ import {
   TRANSACTIONS,
   type TransactionType,
 } from '../model/index.ts';
-import { loadPopulation, openBrokerage } from '../percolator/index.ts';
+import { type Layout, loadPopulation, openBrokerage } from '../percolator/index.ts';
 import { createPopulation } from '../population/index.ts';
 import { loadPostgres, openFrames, openFunctions } from './index.ts';
 import { OneClient } from './one-client.fixture.ts';
@@ -35,12 +35,11 @@ after(() => tried[Symbol.asyncDispose]());
 
 describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
   const cleanup = new AsyncDisposableStack();
-  let systems: Readonly<Record<'percolator' | 'functions' | 'frames', Brokerage>>;
+  let small: Brokerage;
+  let others: readonly Brokerage[];
   before(async () => {
-    const percolator = cleanup.use(await openPercolator({ store: createMemoryBigtable() }));
-    await loadPopulation(percolator, population);
-    const ours = openBrokerage(percolator, { brokerUpdate: 'inline' });
-    systems = { percolator: cleanup.use(ours), ...(await openBothVariants(cleanup)) };
+    small = await openLayout('small', cleanup);
+    others = [await openLayout('large', cleanup), ...(await openBothVariants(cleanup))];
   });
   after(() => cleanup.disposeAsync());
 
@@ -51,8 +50,8 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
       const issued = step < STEPS ? client.next() : client.cleanup();
       const { type, input } = issued;
       const where = `seed ${SEED}, step ${step}: ${type} ${JSON.stringify(input)}`;
-      const ours = await systems.percolator.execute(type, input);
-      for (const other of [systems.functions, systems.frames]) {
+      const ours = await small.execute(type, input);
+      for (const other of others) {
         const theirs = await other.execute(type, input);
         assert.deepStrictEqual(theirs, ours, `${other.name}: ${where}`);
       }
@@ -65,18 +64,23 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
       'kinds that never came',
     );
     for (const table of TABLE_NAMES) {
-      const ours = await sortedRows(systems.percolator, table);
-      for (const other of [systems.functions, systems.frames]) {
+      const ours = await sortedRows(small, table);
+      for (const other of others) {
         assert.deepStrictEqual(await sortedRows(other, table), ours, `${other.name}: ${table}`);
       }
     }
   });
 });
 
+/** Percolator with one of its layouts, in memory. */
+async function openLayout(layout: Layout, cleanup: AsyncDisposableStack): Promise<Brokerage> {
+  const percolator = cleanup.use(await openPercolator({ store: createMemoryBigtable() }));
+  await loadPopulation(percolator, population, { layout });
+  return cleanup.use(openBrokerage(percolator, { layout, brokerUpdate: 'inline' }));
+}
+
 /** Two databases, the second a copy of the first, so that each variant has its own. */
-async function openBothVariants(
-  cleanup: AsyncDisposableStack,
-): Promise<Readonly<Record<'functions' | 'frames', Brokerage>>> {
+async function openBothVariants(cleanup: AsyncDisposableStack): Promise<readonly Brokerage[]> {
   const { connection } = tried.server;
   await loadPostgres(connection, population);
   const copy = { ...connection, database: 'copy' };
@@ -85,10 +89,10 @@ async function openBothVariants(
   await administrator.query(`CREATE DATABASE copy TEMPLATE ${connection.database}`);
   await administrator.end();
   const options = { brokerUpdate: 'inline', connectionsMax: 2 } as const;
-  return {
-    functions: cleanup.use(openFunctions({ connection, ...options })),
-    frames: cleanup.use(openFrames({ connection: copy, ...options })),
-  };
+  return [
+    cleanup.use(openFunctions({ connection, ...options })),
+    cleanup.use(openFrames({ connection: copy, ...options })),
+  ];
 }
 
 const KINDS: readonly string[] = `

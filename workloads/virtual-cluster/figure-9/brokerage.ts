@@ -19,7 +19,7 @@ import {
 import { checkBrokerage } from '../../brokerage/check/index.ts';
 import type { Brokerage, Population } from '../../brokerage/model/index.ts';
 import { type Scale, TINY } from '../../brokerage/model/scale.ts';
-import { loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
+import { type Layout, loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
 import { createPopulation } from '../../brokerage/population/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
@@ -38,6 +38,8 @@ export interface BrokeragePlan {
   /** Whether the clients are on the tablet servers' machines. Default false. */
   readonly isOneMachine?: boolean | undefined;
   readonly scale: Scale;
+  /** Default `small`. */
+  readonly layout?: Layout | undefined;
   /** Default: none. */
   readonly batching?: DatabaseOptions['batching'];
   /** How long a transaction waits for a lock. Default: that of the engine. */
@@ -107,7 +109,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     }
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');
-    await loadPopulation(first, population);
+    await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
     const run = new Run(plan, { cluster, population, percolators, machines });
     const result = await run.measure();
@@ -139,8 +141,9 @@ class Run {
   constructor(plan: BrokeragePlan, parts: Parts) {
     this.#plan = plan;
     this.#parts = parts;
+    const { layout } = plan;
     this.#brokerages = parts.percolators.map((percolator) =>
-      openBrokerage(percolator, { brokerUpdate: 'omit' }),
+      openBrokerage(percolator, { layout, brokerUpdate: 'omit' }),
     );
   }
 

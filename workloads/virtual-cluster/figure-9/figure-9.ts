@@ -7,7 +7,7 @@ import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
 import { performInThread } from '../simulations.ts';
-import { type BrokerageResult, customersOf, scaleOf } from './brokerage.ts';
+import { type BrokeragePlan, type BrokerageResult, customersOf, scaleOf } from './brokerage.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -67,13 +67,14 @@ async function simulateLoad(
 ): Promise<LoadPoint> {
   const servers = Math.max(3, Math.ceil(load / LOAD_PER_SERVER));
   const customers = customersOf(load);
-  const brokerage = {
+  const brokerage: BrokeragePlan = {
     calibration,
     seed,
     tabletServers: servers,
     clients: Math.max(1, Math.ceil(load / LOAD_PER_CLIENT)),
     tradeResultsPerSecond: load,
     scale: scaleOf(customers),
+    layout: 'large',
     warmUp,
     seconds: Math.max(1, tradeResults / load),
     isChecked: true,

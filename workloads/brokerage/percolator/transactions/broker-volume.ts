@@ -4,17 +4,18 @@ import type { KeyPart } from '../encoding.ts';
 import type { RowReader } from '../rows.ts';
 
 /**
- * Plan: read the requests of the sector in one scan, and leave out those of other brokers. A plan
- * by broker would take 20 to 40 scans, and each broker has requests in every sector.
+ * In the small layout one scan reads the requests of the sector, and those of other brokers are left
+ * out. In the large one each broker has a scan: 20 to 40 scans, but of few requests each.
  */
 export async function brokerVolume(
   rows: RowReader,
   { brokerNames, sectorName }: BrokerVolumeInput,
 ): Promise<BrokerVolumeResult> {
-  const [brokers, requests] = await Promise.all([
+  const [brokers, sectorIds] = await Promise.all([
     brokersOf(rows, brokerNames),
-    requestsIn(rows, sectorName),
+    rows.scanKeys('sector', 'by_name', [sectorName]),
   ]);
+  const requests = await requestsIn(rows, sectorIds, [...brokers.keys()]);
   const own = requests.filter(({ tr_b_id }) => brokers.has(tr_b_id));
   const byBroker = Map.groupBy(own, ({ tr_b_id }) => tr_b_id);
   const volumes = [...byBroker].map(([id, ofBroker]) => ({
@@ -38,8 +39,13 @@ async function brokersOf(
 
 async function requestsIn(
   rows: RowReader,
-  sectorName: string,
+  [sectorId]: readonly KeyPart[],
+  brokerIds: readonly KeyPart[],
 ): Promise<readonly Row<'trade_request'>[]> {
-  const [sectorId] = await rows.scanKeys('sector', 'by_name', [sectorName]);
-  return sectorId === undefined ? [] : rows.scan('trade_request', [sectorId]);
+  if (sectorId === undefined) return [];
+  if (rows.layout === 'small') return rows.scan('trade_request', [sectorId]);
+  const ofBrokers = brokerIds.map((id) =>
+    rows.scanPath('trade_request', 'by_broker', [id, sectorId]),
+  );
+  return (await Promise.all(ofBrokers)).flat();
 }

@@ -1,6 +1,6 @@
 /**
  * Market-Watch on Percolator: a hundred securities, with a read each for the current prices, and
- * one read for all past prices.
+ * one read for all past prices, or as many in the large layout.
  */
 import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';
@@ -12,7 +12,7 @@ export async function marketWatch(
 ): Promise<MarketWatchResult> {
   const symbols = [...new Set(await symbolsOf(rows, list))];
   const [closes, found] = await Promise.all([
-    rows.closesOf(day),
+    rows.closesOf(day, symbols),
     rows.findAll(
       symbols.flatMap((symbol): RowRequest[] => [
         ['security', symbol],

@@ -284,6 +284,14 @@ describe('a report', () => {
       assert.ok(words.includes(part), part);
     }
   });
+
+  test('of a simulation with one seed says that other seeds may differ, and is not exploratory', () => {
+    const { record } = createSampleRun(temporaryFolder());
+    const store = { name: 'virtual', durability: 'none' };
+    const words = limitations({ ...record, store, label: 'exploratory' }).join('\n');
+    assert.match(words, /^Each point was simulated once: the same seed gives the same numbers, /m);
+    assert.doesNotMatch(words, /exploratory/);
+  });
 });
 
 describe('the page', () => {

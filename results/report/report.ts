@@ -17,7 +17,7 @@ import { type MeasuredRun, readMeasuredRun } from './run-from-files.ts';
 import { type RunContent, runPage } from './page/run-page.ts';
 import { readRunRecord } from './record-file.ts';
 import { isMeasuredHere } from './run-folders.ts';
-import type { ResultTable, RunRecord } from './run-record.ts';
+import { isVirtual, type ResultTable, type RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
 
@@ -127,14 +127,14 @@ function write(folder: string, [name, content]: NamedContent): string {
 /** Where and when it was measured, for a picture that is seen without its page. */
 export function subtitle(record: RunRecord): string {
   const { repository, environment, store, startedAt, label, parameters } = record;
-  const isVirtual = store.name === 'virtual';
+  const isSimulated = isVirtual(record);
   const words = [
     ...(repository === null ? [] : [`${formatCount(repository.documents)} documents`]),
-    ...(isVirtual
+    ...(isSimulated
       ? [`costs of ${String(parameters['calibration'] ?? 'this-machine')}`]
       : [`${store.name} store`, `${environment.cores} cores`]),
     startedAt.slice(0, 10),
-    ...(label === null ? [] : [label]),
+    ...(label === null || isSimulated ? [] : [label]),
   ];
-  return `${isVirtual ? 'In virtual time' : 'On this machine'}: ${words.join(', ')}`;
+  return `${isSimulated ? 'In virtual time' : 'On this machine'}: ${words.join(', ')}`;
 }

@@ -208,6 +208,11 @@ export interface Target {
   readonly reason?: string | null;
 }
 
+/** Whether the run was a simulation: what decides its numbers is the seed, not the machine. */
+export function isVirtual({ store }: Pick<RunRecord, 'store'>): boolean {
+  return store.name === 'virtual';
+}
+
 /** The verdict on a target, in the words of every page and every script. */
 export function targetVerdict({ met }: Target): 'met' | 'NOT met' | 'not judged' {
   if (met === null) return 'not judged';

@@ -260,7 +260,7 @@ await runExperiment(
           : {
               store: VIRTUAL,
               // Also refuses a calibration that does not exist, before anything begins.
-              limitations: limitationsOf(loadCalibration(calibration).name),
+              limitations: limitationsOf(loadCalibration(calibration).name, figure),
             }),
       };
     },
@@ -342,8 +342,12 @@ function validationSeconds({ documents, tradeResults }: Size['validation']): num
   return 15 + (10 * documents) / DOCUMENTS_PER_SECOND + (2.5 * tradeResults) / TRADES_PER_SECOND;
 }
 
-function limitationsOf(calibration: string): readonly string[] {
+const BALANCING =
+  'Tablets are split and moved by their load before a load is measured only, and that takes no time.';
+
+function limitationsOf(calibration: string, figure: string): readonly string[] {
   return [
+    ...(figure === '9' || figure === '10' ? [BALANCING] : []),
     `Nothing here was measured on a cluster: each operation costs what the calibration ${calibration} says, and many of its numbers are assumed.`,
     'Service times are constant, queues are first come first served, and the network has no queue but that of the sending card.',
     'A row is applied when its call arrives at the server, and becomes visible then, not when the server has finished it.',

@@ -45,6 +45,8 @@ describe('the record', () => {
       runChips({ ...record, store: { ...record.store, name } });
     assert.ok(chipsOf('embedded').includes('store: embedded'));
     assert.ok(chipsOf('embedded, functions').includes('embedded, functions'));
+    const simulated = chipsOf('virtual').join(', ');
+    assert.ok(!/core|exploratory/.test(simulated), 'this machine decides nothing in a simulation');
   });
 });
 

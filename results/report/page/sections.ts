@@ -1,6 +1,6 @@
 /** Sections that every page of a run has: limitations, targets, and the record itself. */
 import { formatDigits } from '../charts/format.ts';
-import { targetVerdict, type RunRecord, type Target } from '../run-record.ts';
+import { isVirtual, targetVerdict, type RunRecord, type Target } from '../run-record.ts';
 import { html, type Html } from './html.ts';
 import { tableSection, verdict } from './table.ts';
 
@@ -44,15 +44,21 @@ function derivedLimitations(record: RunRecord): readonly string[] {
           'could not be measured properly and so have no latency',
         )
       : null,
-    record.label === 'exploratory'
-      ? 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.'
-      : null,
+    spreadOf(record),
     commit === null
       ? 'The run was not made from a git checkout; its code is not identified.'
       : null,
     commit?.dirty === true ? 'The code differed from its commit when the run was made.' : null,
   ];
   return found.filter((sentence) => sentence !== null);
+}
+
+/** A simulation has no spread of its own, but another seed has other chances. */
+function spreadOf(record: RunRecord): string | null {
+  if (record.label !== 'exploratory') return null;
+  return isVirtual(record)
+    ? 'Each point was simulated once: the same seed gives the same numbers, and how far those of other seeds differ is unknown.'
+    : 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.';
 }
 
 function countedPoints(count: number, one: string, several: string): string {
@@ -152,10 +158,11 @@ export function runChips(record: RunRecord): readonly string[] {
   const { environment: place, repeats, state } = record;
   return [
     `${record.profile} profile`,
-    repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
+    repeats > 1 ? `${repeats} repeats` : isVirtual(record) ? 'one seed' : 'one repeat: exploratory',
     // Of a comparison it names all systems, some of which are no stores.
     record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
-    `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
+    // Of a simulation they decide nothing.
+    ...(isVirtual(record) ? [] : [`${place.cores} cores, ${memoryText(place.memoryBytes)}`]),
     record.startedAt.slice(0, 10),
     ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
   ];

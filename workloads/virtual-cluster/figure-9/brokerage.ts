@@ -89,11 +89,6 @@ const BALANCES = 8;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
 
-/** Customers that are enough for a load, in Trade-Results per second. */
-export function customersOf(load: number): number {
-  return 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
-}
-
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
   const { calibration, seed, tabletServers, clients, isOneMachine = false } = plan;
   const { batching, lockWaitMsMax } = plan;
@@ -116,6 +111,15 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     for (const percolator of percolators) await percolator.close();
     return result;
   });
+}
+
+/**
+ * What is enough for a load, in Trade-Results per second. Prices turn so quickly that limit orders
+ * are triggered while it warms up: each order then has its Trade-Result.
+ */
+export function brokerageOf(load: number): Required<Pick<BrokeragePlan, 'scale' | 'layout'>> {
+  const customers = 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
+  return { scale: { ...scaleOf(customers), pricePeriodMs: 2_000 }, layout: 'large' };
 }
 
 /** A quarter of a day of trades for each customer, and little else that is not needed. */

@@ -7,7 +7,7 @@ import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
 import { performInThread } from '../simulations.ts';
-import { type BrokeragePlan, type BrokerageResult, customersOf, scaleOf } from './brokerage.ts';
+import { brokerageOf, type BrokeragePlan, type BrokerageResult } from './brokerage.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -24,7 +24,6 @@ export interface Figure9Plan {
 interface LoadPoint {
   readonly load: number;
   readonly servers: number;
-  readonly customers: number;
   readonly result: BrokerageResult;
 }
 
@@ -66,21 +65,19 @@ async function simulateLoad(
   signal: AbortSignal,
 ): Promise<LoadPoint> {
   const servers = Math.max(3, Math.ceil(load / LOAD_PER_SERVER));
-  const customers = customersOf(load);
   const brokerage: BrokeragePlan = {
     calibration,
     seed,
     tabletServers: servers,
     clients: Math.max(1, Math.ceil(load / LOAD_PER_CLIENT)),
     tradeResultsPerSecond: load,
-    scale: scaleOf(customers),
-    layout: 'large',
+    ...brokerageOf(load),
     warmUp,
     seconds: Math.max(1, tradeResults / load),
     isChecked: true,
   };
   const result = await performInThread({ kind: 'brokerage', plan: brokerage }, signal);
-  return { load, servers, customers, result };
+  return { load, servers, result };
 }
 
 /** Core seconds of a transaction, at the lowest load, with each assumed number halved and doubled. */

@@ -7,7 +7,7 @@
 import { DOCUMENT_BYTES } from '../figure-7/measure.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { MachineKind, Usage } from '../cluster.ts';
-import { customersOf, scaleOf } from '../figure-9/brokerage.ts';
+import { brokerageOf } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 
 /** How many machines, of which kind. */
@@ -158,7 +158,7 @@ export function brokerageWorkload(): Workload {
             tabletServers,
             clients: workers,
             tradeResultsPerSecond: perSecond,
-            scale: scaleOf(customersOf(perSecond)),
+            ...brokerageOf(perSecond),
             warmUp: warmUpSeconds,
             seconds: secondsOf(trial),
             isChecked: true,

@@ -135,6 +135,9 @@ const COSTS_LIMITATIONS: readonly string[] = [
   'Times of the main thread do not hold those of the helpers of the garbage collector.',
 ];
 
+const BALANCING =
+  'Tablets are split and moved by their load only before a load is measured, and that takes no time.';
+
 /** Documents clustered, and operations, that one core simulates in a second; guesses. */
 const DOCUMENTS_PER_SECOND = 1_000;
 const OPERATIONS_PER_SECOND = 20_000;
@@ -341,9 +344,6 @@ function costsSeconds({ rows, rounds, operations, documents, seconds }: Measured
 function validationSeconds({ documents, tradeResults }: Size['validation']): number {
   return 15 + (10 * documents) / DOCUMENTS_PER_SECOND + (2.5 * tradeResults) / TRADES_PER_SECOND;
 }
-
-const BALANCING =
-  'Tablets are split and moved by their load before a load is measured only, and that takes no time.';
 
 function limitationsOf(calibration: string, figure: string): readonly string[] {
   return [

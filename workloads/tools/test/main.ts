@@ -1,8 +1,11 @@
 /**
- * `./run.sh test`: checks the code, then runs the tests.
+ * `./run.sh test`: runs the tests, and meanwhile checks the code.
  *
- *   1. Types, lint, format, unused code: `npm run check`.
- *   2. All tests. `--quick` leaves out step 1 and the slow tests (slow.ts).
+ *     types, lint, format, unused code (npm run check) ── fails ──▶ the tests end at once
+ *     all tests                                        ──────────▶ how they ended
+ *
+ * The checks use one core, so the tests have the other. `--quick` leaves out the checks and the slow
+ * tests (slow.ts).
  *
  * Node compiles each file once for all test files and the processes that they start: the cache
  * (NODE_COMPILE_CACHE) halves the processor time of a start. Simulations make much garbage that is
@@ -31,7 +34,7 @@ const RUNNER = [
 const specification = {
   script: 'test',
   description:
-    'Checks types, lint, format and unused code, then runs all tests. What needs Java, PostgreSQL, ' +
+    'Runs all tests, and checks types, lint, format and unused code. What needs Java, PostgreSQL, ' +
     'a browser or the emulator is skipped where it is missing, and says so in one line.',
   options: {
     quick: flag({
@@ -46,30 +49,47 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ quick }, { signal }) => {
-  const steps = quick
-    ? [[process.execPath, ...RUNNER, ...otherTests()]]
-    : [
-        ['npm', 'run', '--silent', 'check'],
-        [process.execPath, ...RUNNER, ...slowTests(), ...otherTests()],
-      ];
-  for (const [program = '', ...given] of steps) {
-    const { exitCode } = await execa(program, given, {
-      cwd: ROOT,
-      env: {
-        NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/node'),
-        NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --max-semi-space-size=64`,
-        JAVA_TOOL_OPTIONS: `${process.env['JAVA_TOOL_OPTIONS'] ?? ''} -XX:TieredStopAtLevel=1`,
-      },
-      preferLocal: true,
-      stdio: 'inherit',
-      reject: false,
-      cancelSignal: signal,
-    });
-    signal.throwIfAborted();
-    process.exitCode = exitCode ?? 1;
-    if (exitCode !== 0) return;
-  }
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const tests = quick ? otherTests() : [...slowTests(), ...otherTests()];
+  const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
+  const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');
+  const said = check?.all ?? '';
+  if (check === undefined || check.exitCode === 0) process.stdout.write(said);
+  else failed.abort();
+  const tested = await testing;
+  signal.throwIfAborted();
+  process.exitCode = tested.exitCode ?? 1;
+  if (!failed.signal.aborted) return;
+  // Last, because a test runner that is stopped names all the files that it did not come to.
+  process.stdout.write(said);
+  process.exitCode = 1;
 });
+
+function run(
+  program: string,
+  given: readonly string[],
+  cancelSignal: AbortSignal,
+  output: 'inherit' | 'pipe',
+): Promise<{ readonly exitCode?: number | undefined; readonly all?: string | undefined }> {
+  const own = (name: string): string => process.env[name] ?? '';
+  return execa(program, given, {
+    cwd: ROOT,
+    env: {
+      NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/node'),
+      NODE_OPTIONS: `${own('NODE_OPTIONS')} --max-semi-space-size=64`,
+      JAVA_TOOL_OPTIONS: `${own('JAVA_TOOL_OPTIONS')} -XX:TieredStopAtLevel=1`,
+    },
+    preferLocal: true,
+    stdin: 'ignore',
+    stdout: output,
+    stderr: output,
+    all: true,
+    reject: false,
+    stripFinalNewline: false,
+    cancelSignal,
+  });
+}
 
 /** The slow tests come first: if a long one began last, it would leave the other core idle. */
 function slowTests(): readonly string[] {

@@ -14,6 +14,7 @@ import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import type { Cluster } from '../cluster.ts';
 import { type BrokerageResult, scaleOf, simulateBrokerage } from '../figure-9/brokerage.ts';
+import { measuredRecovery } from '../measured-series.ts';
 
 export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
@@ -160,7 +161,7 @@ function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): 
         'no transaction failed, every order was completed, and all conditions of the brokerage hold in every table',
     },
     tables: [failuresTable(points)],
-    charts: [chartOf(plan, base)],
+    charts: [chartOf(plan, base), shareChart(plan, base)],
     targets: [],
   };
 }
@@ -197,7 +198,31 @@ function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePo
     caption: `${servers} tablet servers. The killed ones start again after ${(0.8 * after).toFixed(0)} s.`,
     x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
     y: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
-    series: [{ name: 'Percolator', look: 'percolator', isLine: true, points }],
+    series: [{ name: 'virtual cluster', look: 'percolator', isLine: true, points }],
+  };
+}
+
+/** Next to the real HBase of bench:failover, whose transactions and machines are others. */
+function shareChart({ before, after }: Figure10Plan, { result }: FailurePoint): ResultChart {
+  const bins = perSecond(result.endedAt, before + after);
+  const usual = mean(bins.slice(Math.floor(before / 2), before));
+  const points = bins.map((y, x) => ({
+    x: x - before,
+    y: (100 * y) / usual,
+    low: null,
+    high: null,
+  }));
+  return {
+    name: 'figure-10-share',
+    title: 'Throughput in % of that before the kill, and on a real HBase',
+    caption:
+      'HBase on this machine lost two of six region servers (bench:failover); the times are its own.',
+    x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
+    y: { title: '% of the throughput before', scale: 'linear', ticks: [] },
+    series: [
+      { name: 'virtual cluster', look: 'percolator', isLine: true, points },
+      ...measuredRecovery(),
+    ],
   };
 }
 

@@ -1,5 +1,5 @@
 /** The findings of figure 7 in virtual time. */
-import type { FindingsParts, ResultChart, ResultMark, ResultTable } from '#results';
+import type { FindingsParts, ResultChart, ResultMark, ResultSeries, ResultTable } from '#results';
 import { formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import {
@@ -9,12 +9,19 @@ import {
   batchTable,
 } from '../batch/figure-7-batch.ts';
 import type { KindUsage } from '../cluster.ts';
+import { measuredBatchSeconds, measuredLatencies } from '../measured-series.ts';
 import type { CrawlResult } from './crawl.ts';
 import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
 import { capacityOf, type CapacitySensitivity } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
-const PAPER = { rate: 1, batchSeconds: 30 * 60, percolatorSeconds: 2, wall: 40 };
+const PAPER = {
+  rate: 1,
+  batchSeconds: 30 * 60,
+  runSeconds: 20 * 60,
+  percolatorSeconds: 2,
+  wall: 40,
+};
 
 export interface Figure7Result {
   readonly calibration: string;
@@ -52,7 +59,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
       scaleTable(result),
       ...sensitivityTables(result),
     ],
-    charts: [chartOf(result)],
+    charts: [chartOf(result), ...normalisedChart(result)],
     targets: [],
   };
 }
@@ -232,31 +239,88 @@ function sensitivityTables({ sensitivity }: Figure7Result): readonly ResultTable
 }
 
 function chartOf(result: Figure7Result): ResultChart {
-  const sustained = mainPoints(result).filter(({ result: { growth } }) => !growth.isSaturated);
-  const marks = (of: 'medianMs' | 'p99Ms'): readonly ResultMark[] =>
-    sustained.flatMap(({ rate, result: { latency } }) => {
-      if (latency === null) return [];
-      return [{ x: rate, y: latency[of] / 1000, low: null, high: null, samples: latency.samples }];
-    });
-  const stated = (y: number): ResultMark => ({ x: PAPER.rate, y, low: null, high: null });
   return {
     name: 'figure-7',
     title: 'Latency until clustered, by crawl rate, in virtual time',
-    caption: `Points where the cluster of ${result.plan.machines} machines kept up. The paper's wall is at ${PAPER.wall} % per hour; hollow marks are its Percolator and its MapReduce at 1 %.`,
+    caption: `Points where the cluster of ${result.plan.machines} machines kept up. The paper's wall is at ${PAPER.wall} % per hour; hollow marks are its Percolator and its MapReduce at 1 %. This machine's rates are of its own repository.`,
     x: { title: 'Crawl rate, % of the repository per hour', scale: 'logarithmic', ticks: [] },
     y: { title: 'Seconds until clustered', scale: 'logarithmic', ticks: [] },
     series: [
-      { name: 'median', look: 'percolator', isLine: true, points: marks('medianMs') },
-      { name: '99th percentile', look: 'other', isLine: true, points: marks('p99Ms') },
-      ...batchSeries(result.batch),
+      medianSeries(result),
       {
-        name: 'paper',
-        look: 'paper',
-        isLine: false,
-        points: [stated(PAPER.percolatorSeconds), stated(PAPER.batchSeconds)],
+        name: 'Percolator, 99th percentile',
+        look: 'other',
+        isLine: true,
+        points: marksOf(result, 'p99Ms'),
       },
+      ...batchSeries(result.batch),
+      ...measuredLatencies(),
+      paperSeries(),
     ],
   };
+}
+
+/**
+ * Everything in units of one batch run over the whole repository, as in the report of
+ * bench:crawl-rate: machines of any number and speed share one picture.
+ */
+function normalisedChart(result: Figure7Result): readonly ResultChart[] {
+  const here = measuredBatchSeconds();
+  const batch = result.batch.filter(({ contents }) => contents === 'once');
+  const unit = batch[0]?.points[0]?.runSeconds;
+  if (here === null || unit === undefined) return [];
+  const inRuns = (all: readonly ResultSeries[], seconds: number): readonly ResultSeries[] =>
+    all.map((series) => ({
+      ...series,
+      points: series.points.map((mark) => ({
+        ...mark,
+        x: (mark.x / 100) * (seconds / 3600),
+        y: mark.y / seconds,
+      })),
+    }));
+  return [
+    {
+      name: 'normalised',
+      title: 'The same figure in units of a batch run',
+      caption:
+        'A batch run over the whole repository is the unit of both axes: that of the virtual cluster if keys alone reach phases 2 and 3, that of this machine, and the 20 minutes of the paper.',
+      x: {
+        title: 'Share of the repository that arrives during one batch run',
+        scale: 'logarithmic',
+        ticks: [],
+      },
+      y: { title: 'Latency, in batch runs', scale: 'logarithmic', ticks: [] },
+      series: [
+        ...inRuns([medianSeries(result), ...batchSeries(batch)], unit),
+        ...inRuns(measuredLatencies(), here),
+        ...inRuns([paperSeries()], PAPER.runSeconds),
+      ],
+    },
+  ];
+}
+
+function medianSeries(result: Figure7Result): ResultSeries {
+  return {
+    name: 'Percolator, median',
+    look: 'percolator',
+    isLine: true,
+    points: marksOf(result, 'medianMs'),
+  };
+}
+
+function paperSeries(): ResultSeries {
+  const stated = (y: number): ResultMark => ({ x: PAPER.rate, y, low: null, high: null });
+  const points = [stated(PAPER.percolatorSeconds), stated(PAPER.batchSeconds)];
+  return { name: 'paper', look: 'paper', isLine: false, points };
+}
+
+/** Of the rates at which the cluster kept up. */
+function marksOf(result: Figure7Result, of: 'medianMs' | 'p99Ms'): readonly ResultMark[] {
+  const sustained = mainPoints(result).filter(({ result: { growth } }) => !growth.isSaturated);
+  return sustained.flatMap(({ rate, result: { latency } }) => {
+    if (latency === null) return [];
+    return [{ x: rate, y: latency[of] / 1000, low: null, high: null, samples: latency.samples }];
+  });
 }
 
 function sum(values: readonly number[]): number {

@@ -8,6 +8,7 @@ import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
 import { performInThread } from '../simulations.ts';
 import { brokerageOf, type BrokeragePlan, type BrokerageResult } from './brokerage.ts';
+import { measuredCores } from '../measured-series.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -264,12 +265,13 @@ function chartOf(kept: readonly LoadPoint[], fit: LineFit | null): ResultChart {
   return {
     name: 'figure-9',
     title: 'Cores by Trade-Results per second, in virtual time',
-    caption: "The hollow mark is the paper's largest run.",
+    caption:
+      "The hollow mark is the paper's largest run. This machine has the embedded store and the layout for few customers.",
     x: { title: 'Trade-Results per second', scale: 'logarithmic', ticks: [] },
     y: { title: 'Cores', scale: 'logarithmic', ticks: [] },
     series: [
       {
-        name: 'Percolator',
+        name: 'virtual cluster',
         look: 'percolator',
         isLine: true,
         points: kept.map(({ result }) => mark(result.tradeResultsPerSecond, result.cores)),
@@ -278,6 +280,7 @@ function chartOf(kept: readonly LoadPoint[], fit: LineFit | null): ResultChart {
             ? null
             : kept.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0),
       },
+      ...measuredCores(),
       { name: 'paper', look: 'paper', isLine: false, points: [mark(PAPER.perSecond, PAPER.cores)] },
     ],
   };

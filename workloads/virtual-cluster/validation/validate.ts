@@ -22,7 +22,7 @@ import {
   type MeasuredCrawl,
   measuredCrawl,
   type PacedLoad,
-} from './measured.ts';
+} from '../measured.ts';
 import { realOperations, virtualOperations } from './operations.ts';
 
 export interface ValidationPlan {

@@ -1,7 +1,7 @@
 /** What runs on this machine measured: the newest ones, or else those of the reference. */
 import { median } from 'simple-statistics';
-import type { DatabaseOptions } from '../cluster.ts';
-import type { Scale } from '../../brokerage/model/scale.ts';
+import type { DatabaseOptions } from './cluster.ts';
+import type { Scale } from '../brokerage/model/scale.ts';
 import {
   findRuns,
   numberIn,
@@ -20,6 +20,8 @@ export interface MeasuredCrawl {
   /** Of Percolator, and of the batch. */
   readonly points: readonly Point[];
   readonly batch: readonly Point[];
+  /** Seconds of one batch over the whole repository; null if the run did not fit its model. */
+  readonly batchRunSeconds: number | null;
 }
 
 /** Of `./run.sh bench:brokerage`, on the embedded store. */
@@ -51,7 +53,7 @@ export function measuredCrawl(on: 'embedded' | 'hbase'): MeasuredCrawl | null {
     return isHere && points.some(({ system, latency }) => system === 'percolator' && latency);
   });
   if (record === null) return null;
-  const { parameters, runId } = record;
+  const { parameters, runId, mapreduceModel: model } = record;
   return {
     runId,
     repository: Number(parameters['repository']),
@@ -59,6 +61,7 @@ export function measuredCrawl(on: 'embedded' | 'hbase'): MeasuredCrawl | null {
     concurrency: Number(parameters['concurrency']),
     points: record.points.filter(({ system }) => system === 'percolator'),
     batch: record.points.filter(({ system }) => system === 'mapreduce'),
+    batchRunSeconds: model && model.fixedSeconds + model.perRepositorySeconds,
   };
 }
 
@@ -104,18 +107,13 @@ function batchingOf({ parameters }: RunRecord): DatabaseOptions['batching'] {
   };
 }
 
-function pacedLoads({ findings }: RunRecord): readonly PacedLoad[] {
-  const table = findings?.tables.find(({ name }) => name === 'ladder');
-  if (table === undefined) return [];
-  const { columns, rows } = table;
-  const of = (cells: (typeof rows)[number], column: string): unknown =>
-    cells[columns.indexOf(column)];
-  const ours = rows.filter((cells) => of(cells, 'system') === EMBEDDED);
-  const byLoad = Map.groupBy(ours, (cells) => of(cells, 'TR/s offered'));
+function pacedLoads(record: RunRecord): readonly PacedLoad[] {
+  const ours = rowsOf(record, 'ladder').filter(({ system }) => system === EMBEDDED);
+  const byLoad = Map.groupBy(ours, (row) => row['TR/s offered']);
   return [...byLoad.values()].flatMap((runs) => {
-    if (runs.some((cells) => of(cells, 'kept up') !== 'yes')) return [];
+    if (runs.some((row) => row['kept up'] !== 'yes')) return [];
     const numbers = (column: string): readonly number[] =>
-      runs.map((cells) => of(cells, column)).filter((value) => typeof value === 'number');
+      runs.map((row) => row[column]).filter((value) => typeof value === 'number');
     const medians = numbers('TR, 50 % within ms');
     return [
       {
@@ -127,8 +125,26 @@ function pacedLoads({ findings }: RunRecord): readonly PacedLoad[] {
   });
 }
 
-function newest(experiment: string, isUsable: (record: RunRecord) => boolean): RunRecord | null {
-  const records = [RUNS_FOLDER, REFERENCE_FOLDER]
+/** The rows of a table by the names of its columns; none if there is no such table. */
+export function rowsOf(
+  { findings }: RunRecord,
+  tableName: string,
+): readonly Readonly<Record<string, unknown>>[] {
+  const table = findings?.tables.find(({ name }) => name === tableName);
+  if (table === undefined) return [];
+  const { columns, rows } = table;
+  return rows.map((cells) => Object.fromEntries(columns.map((column, i) => [column, cells[i]])));
+}
+
+let records: readonly RunRecord[] | undefined;
+
+/** The newest finished run that is more than a smoke test; null if there is none. */
+export function newest(
+  experiment: string,
+  isUsable: (record: RunRecord) => boolean,
+): RunRecord | null {
+  // Read once: figures ask for them after each of their points.
+  records ??= [RUNS_FOLDER, REFERENCE_FOLDER]
     .flatMap((folder) => findRuns(folder))
     .flatMap(({ record }) => record ?? []);
   const found = records.find(

@@ -35,6 +35,14 @@ test('figure 7 keeps up at low rates, and not above the capacity', async () => {
   assert.equal(scale?.rows.length, 2);
   assert.equal(batch?.rows.length, 5);
   assert.match(findings.headline, /3 machines cluster at most \d+ % of the repository per hour/);
+  assert.deepEqual(
+    findings.charts.map(({ name }) => name),
+    ['figure-7', 'normalised'],
+  );
+  for (const { series } of findings.charts) {
+    const names = series.map(({ name }) => name);
+    assert.ok(names.includes('paper') && names.includes('this machine, Percolator'), names.join());
+  }
 });
 
 test('figure 9 is a straight line, with the conditions of the brokerage checked', async () => {

@@ -1,0 +1,53 @@
+/** What this machine measured, next to the virtual cluster: the runs of the reference. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ResultSeries } from '#results';
+import {
+  measuredBatchSeconds,
+  measuredCores,
+  measuredLatencies,
+  measuredRatios,
+  measuredRecovery,
+} from './measured-series.ts';
+
+function named(all: readonly ResultSeries[], name: string): readonly { x: number; y: number }[] {
+  const found = all.find((one) => one.name === name);
+  assert.ok(found !== undefined && found.points.length > 0, name);
+  return found.points;
+}
+
+test('a batch takes one and a half batch runs, and Percolator a small part of one', () => {
+  const seconds = measuredBatchSeconds() ?? Number.NaN;
+  const latencies = measuredLatencies();
+  for (const { y } of named(latencies, 'this machine, MapReduce')) {
+    assert.ok(y > seconds && y < 2 * seconds, `${y} of ${seconds} s`);
+  }
+  const [first] = named(latencies, 'this machine, Percolator');
+  assert.ok(first !== undefined && first.y < seconds / 20);
+});
+
+test('ratios are at the place of their operation, those of a second store beside them', () => {
+  const ratios = measuredRatios(
+    new Map([
+      ['read', 1],
+      ['write', 2],
+    ]),
+  );
+  const [embedded, other] = ratios;
+  assert.deepEqual(
+    embedded?.points.map(({ x }) => x),
+    [1, 2],
+  );
+  assert.ok(other === undefined || other.points.every(({ x }) => x % 1 > 0));
+  assert.ok(ratios.every(({ points }) => points.every(({ y }) => y > 0 && y < 1)));
+});
+
+test('cores grow with the load, and the rate before a kill is all of it', () => {
+  const cores = named(measuredCores(), 'this machine, Percolator');
+  assert.ok((cores.at(-1)?.y ?? 0) > (cores[0]?.y ?? Infinity));
+  const recovery = named(measuredRecovery(), 'this machine, HBase');
+  const before = recovery.filter(({ x }) => x < 0).map(({ y }) => y);
+  const mean = before.reduce((sum, y) => sum + y, 0) / before.length;
+  assert.ok(before.length > 10 && mean > 90 && mean < 110, String(mean));
+  assert.ok(recovery.some(({ x, y }) => x >= 0 && y < 50));
+});

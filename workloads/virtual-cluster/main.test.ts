@@ -28,12 +28,14 @@ test('figure 7 keeps up at low rates, and not above the capacity', async () => {
   assert.equal(state, 'finished');
   assert.equal(profile, 'custom');
   assert.equal(findings?.check.passed, true, findings?.check.detail);
-  const [rates, batch, , scale] = findings.tables;
+  const [rates, batch, ratio, , scale] = findings.tables;
   const medians = rates?.rows.map((row) => row[5]) ?? [];
   assert.ok(Number(medians[1]) > 10, String(medians[1]));
   assert.equal(medians[2], null);
   assert.equal(scale?.rows.length, 2);
   assert.equal(batch?.rows.length, 5);
+  assert.deepEqual(ratio?.rows[0], ['paper', 833_300, 111_100, 7.5]);
+  assert.match(findings.headline, /A document costs q = \d+\.\d times what it costs the batch/);
   assert.match(findings.headline, /3 machines cluster at most \d+ % of the repository per hour/);
   assert.deepEqual(
     findings.charts.map(({ name }) => name),

@@ -20,7 +20,10 @@ export interface BatchPlan {
 }
 
 const CONTENTS = ['always', 'once'] as const;
-const NAMES = { always: 'MapReduce, whole documents', once: 'MapReduce, keys after phase 1' };
+export const BATCH_NAMES = {
+  always: 'MapReduce, whole documents',
+  once: 'MapReduce, keys after phase 1',
+};
 /** What the paper states of its batch. */
 const PAPER = { rate: 1, medianSeconds: 30 * 60, runSeconds: 20 * 60 };
 
@@ -48,7 +51,7 @@ export function batchTable(curves: readonly BatchCurve[]): ResultTable {
       ['paper', PAPER.rate, PAPER.medianSeconds, PAPER.runSeconds, null],
       ...curves.flatMap(({ contents, points }) =>
         points.map(({ rate, medianSeconds, runSeconds, cpuSecondsPerRun }) => [
-          NAMES[contents],
+          BATCH_NAMES[contents],
           rate,
           rounded(medianSeconds),
           rounded(runSeconds),
@@ -61,7 +64,7 @@ export function batchTable(curves: readonly BatchCurve[]): ResultTable {
 
 export function batchSeries(curves: readonly BatchCurve[]): readonly ResultSeries[] {
   return curves.map(({ contents, points }) => ({
-    name: NAMES[contents],
+    name: BATCH_NAMES[contents],
     look: 'other',
     isLine: true,
     points: points.flatMap(({ rate, medianSeconds }) =>

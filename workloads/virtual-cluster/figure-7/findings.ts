@@ -3,6 +3,7 @@ import type { FindingsParts, ResultChart, ResultMark, ResultSeries, ResultTable 
 import { formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import {
+  BATCH_NAMES,
   type BatchCurve,
   batchSentence,
   batchSeries,
@@ -11,16 +12,19 @@ import {
 import type { KindUsage } from '../cluster.ts';
 import { measuredBatchSeconds, measuredLatencies } from '../measured-series.ts';
 import type { CrawlResult } from './crawl.ts';
-import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
+import { comparedRate, type Figure7Plan, type RatePoint, repositoryOf } from './measure.ts';
 import { capacityOf, type CapacitySensitivity } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
+  machines: 240,
   rate: 1,
   batchSeconds: 30 * 60,
   runSeconds: 20 * 60,
   percolatorSeconds: 2,
   wall: 40,
+  /** A thousand million documents in 20 minutes, over 40 % of them per hour. */
+  q: 7.5,
 };
 
 export interface Figure7Result {
@@ -44,7 +48,9 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   }
   const documents = formatCount(sum(points.map((one) => one.result.clustered)));
   return {
-    headline: `${headlineOf(result)} ${batchSentence(result.batch)}`,
+    headline: [headlineOf(result), batchSentence(result.batch), ratioSentence(result)]
+      .filter((sentence) => sentence !== '')
+      .join(' '),
     check: {
       passed: true,
       detail:
@@ -55,6 +61,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
     tables: [
       ratesTable(result),
       batchTable(result.batch),
+      ...ratioTable(result),
       machinesTable(result),
       scaleTable(result),
       ...sensitivityTables(result),
@@ -101,6 +108,65 @@ function limitWords(plan: Figure7Plan, { usage, runsInFlight }: CrawlResult): st
   const cores = 100 * (servers?.cores ?? 0);
   const runs = runsInFlight / plan.machines;
   return `The cores of tablet servers are ${cores.toFixed(0)} % busy there, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each machine.`;
+}
+
+/** In documents per second; null if all rates were kept up with. */
+function capacityPerSecond(result: Figure7Result): number | null {
+  const first = mainPoints(result).find(({ result: { growth } }) => growth.isSaturated);
+  if (first === undefined) return null;
+  const percent = capacityOf(first.rate, first.result);
+  return (percent / 100 / 3600) * repositoryOf(result.plan.machines);
+}
+
+interface CostRatio {
+  readonly batch: string;
+  readonly batchPerSecond: number;
+  readonly capacity: number;
+  /** What a document costs in Percolator over what it costs in the batch, in time of all machines. */
+  readonly q: number;
+}
+
+/** The batch streams its repository at the lowest rate; Percolator clusters what it can at most. */
+function costRatios(result: Figure7Result): readonly CostRatio[] {
+  const capacity = capacityPerSecond(result);
+  if (capacity === null) return [];
+  return result.batch.flatMap(({ contents, points: [lowest] }) => {
+    if (lowest === undefined) return [];
+    const batchPerSecond = repositoryOf(result.plan.machines) / lowest.runSeconds;
+    const q = batchPerSecond / capacity;
+    return [{ batch: BATCH_NAMES[contents], batchPerSecond, capacity, q }];
+  });
+}
+
+function ratioSentence(result: Figure7Result): string {
+  const [whole, keys] = costRatios(result);
+  if (whole === undefined || keys === undefined) return '';
+  return `A document costs q = ${whole.q.toFixed(1)} times what it costs the batch (${keys.q.toFixed(1)} with keys alone); the paper's q was ${PAPER.q}.`;
+}
+
+function ratioTable(result: Figure7Result): readonly ResultTable[] {
+  const ratios = costRatios(result);
+  if (ratios.length === 0) return [];
+  const repository = repositoryOf(PAPER.machines);
+  const paper = [repository / PAPER.runSeconds, (PAPER.wall / 100 / 3600) * repository];
+  return [
+    {
+      name: 'cost-ratio',
+      title: 'What a document costs in Percolator over what it costs in the batch',
+      caption:
+        'In time of all machines: documents that a batch over the whole repository streams, over those that Percolator clusters at most.',
+      columns: ['batch', 'batch, documents/s', 'Percolator, documents/s', 'q'],
+      rows: [
+        ['paper', ...paper.map((perSecond) => rounded(perSecond)), PAPER.q],
+        ...ratios.map(({ batch, batchPerSecond, capacity, q }) => [
+          batch,
+          rounded(batchPerSecond),
+          rounded(capacity),
+          rounded(q, 3),
+        ]),
+      ],
+    },
+  ];
 }
 
 function milliseconds({ latency }: CrawlResult): string {

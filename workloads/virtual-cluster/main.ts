@@ -12,8 +12,9 @@ import {
   type Sizes,
   text,
 } from '#harness';
-import type { FindingsParts } from '#results';
+import { type FindingsParts, formatCount } from '#results';
 import { parametersOf } from '../harness/parameters.ts';
+import { rounded } from '../harness/statistics/rounded.ts';
 import { batchCurves } from './batch/figure-7-batch.ts';
 import { calibrationNames, type LoadedCalibration, loadCalibration } from './calibration/load.ts';
 import { figure7Findings } from './figure-7/findings.ts';
@@ -407,8 +408,10 @@ async function simulateFigure8(
   progress.phase('simulating', CASES.length, 'cases');
   for (const one of CASES) {
     signal.throwIfAborted();
-    cases.push(await measureCase(plan, one));
+    const measured = await measureCase(plan, one);
+    cases.push(measured);
     progress.update(cases.length);
+    progress.note(speedWords(measured));
     keep(figure8Findings({ calibration: name, cases, variations: [] }));
   }
   let variations: readonly Variation[] = [];
@@ -420,4 +423,11 @@ async function simulateFigure8(
     variations = await varyFigure8(loaded, plan, { signal, onVariation });
   }
   return figure8Findings({ calibration: name, cases, variations });
+}
+
+/** Not in the record, which has nothing that another machine would not repeat. */
+function speedWords({ name, usage, cpuSeconds }: MeasuredCase): string {
+  const answered = Object.values(usage.calls).reduce((sum, calls) => sum + calls.answered, 0);
+  const speed = formatCount(rounded(answered / cpuSeconds, 3) ?? 0);
+  return `${name}: ${speed} operations of the store are simulated in a second of processor time`;
 }

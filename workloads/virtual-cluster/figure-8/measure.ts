@@ -34,6 +34,8 @@ export interface MeasuredCase {
   readonly operations: number;
   /** Of the measured window. */
   readonly usage: Usage;
+  /** Real processor time that it took to simulate the window. */
+  readonly cpuSeconds: number;
   /** What is wrong with the data afterwards. */
   readonly wrong: readonly string[];
 }
@@ -78,7 +80,7 @@ async function callInLoop(
   { warmUp, seconds, callersPerClient }: Figure8Plan,
   cluster: Cluster,
   { cases }: { readonly cases: readonly Case[] },
-): Promise<Pick<MeasuredCase, 'perSecond' | 'operations' | 'usage'>> {
+): Promise<Pick<MeasuredCase, 'perSecond' | 'operations' | 'usage' | 'cpuSeconds'>> {
   let next = 0;
   let done = 0;
   const over = new AbortController();
@@ -94,10 +96,13 @@ async function callInLoop(
   await cluster.clock.sleep(1000 * warmUp);
   const before = done;
   const window = cluster.window();
+  const cpuBefore = process.cpuUsage();
   await cluster.clock.sleep(1000 * seconds);
+  const cpu = process.cpuUsage(cpuBefore);
   const usage = window.end();
   const operations = done - before;
   over.abort();
   await Promise.all(callers);
-  return { perSecond: operations / seconds, operations, usage };
+  const cpuSeconds = (cpu.user + cpu.system) / 1e6;
+  return { perSecond: operations / seconds, operations, usage, cpuSeconds };
 }

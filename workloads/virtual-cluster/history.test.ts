@@ -1,7 +1,9 @@
 /** The judges look at what the recorder has recorded, and find mistakes that were planted there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Observer, Percolator } from '#engine';
+import { type Observer, openBulkLoader, type Percolator } from '#engine';
+import { TIMESTAMP_MAX } from '../../engine/bigtable/index.ts';
+import { DATA, placeOf, WRITE } from '../../engine/transaction/index.ts';
 import { Cluster } from './cluster.ts';
 import { HistoryRecorder } from './history.ts';
 import { PAPER } from './testing.ts';
@@ -35,7 +37,7 @@ async function record(
     });
     const clients = await Promise.all(machines.map((machine) => cluster.openDatabase(machine)));
     const write = (percolator: Percolator, client: number, i: number): Promise<void> =>
-      recorder.transact(`client ${client}`, percolator, async (transaction) => {
+      recorder.database(`client ${client}`, percolator).transact(async (transaction) => {
         const cell = { table: 't', row: `r${i % 10}`, column: 'seen' };
         const before = await transaction.get(cell);
         transaction.set(cell, `${client} wrote ${i} after ${String(before).slice(0, 12)}`);
@@ -84,7 +86,7 @@ test('a transaction began when it asked for its timestamp, however many others a
     await percolator.createTable('t');
     const cell = { table: 't', row: 'r', column: 'c' };
     const write = (): Promise<void> =>
-      recorder.transact('writer', percolator, async (transaction) => {
+      recorder.database('writer', percolator).transact(async (transaction) => {
         transaction.set(cell, 'written');
       });
     const late = Object.create(percolator, {
@@ -98,11 +100,59 @@ test('a transaction began when it asked for its timestamp, however many others a
           }),
       },
     }) as Percolator;
-    await recorder.transact('reader', late, async (transaction) => {
+    await recorder.database('reader', late).transact(async (transaction) => {
       assert.equal(await transaction.get(cell), undefined);
     });
     await percolator.close();
   });
   assert.equal(recorder.transactions, 2);
   assert.deepEqual(recorder.judge([]), []);
+});
+
+/** Rows that were loaded in bulk are read in every way, after `disturb` has changed the storage. */
+async function readLoaded(disturb: (cluster: Cluster) => void): Promise<readonly string[]> {
+  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const recorder = new HistoryRecorder(cluster, 1);
+  const machine = cluster.addMachine('client');
+  await cluster.run(async () => {
+    const opened = await cluster.openDatabase(machine);
+    await opened.createTable('t');
+    const loader = await openBulkLoader(opened);
+    for (const row of ['a', 'b', 'c']) {
+      await loader.add({ table: 't', row, cells: [{ column: 'v', value: Buffer.from(row) }] });
+    }
+    await loader.finish();
+    disturb(cluster);
+    const percolator = recorder.database('client', opened);
+    await using snapshot = await percolator.snapshot();
+    await snapshot.get({ table: 't', row: 'a', column: 'v' });
+    await snapshot.getMany([{ table: 't', row: 'b', column: 'v' }]);
+    await Array.fromAsync(snapshot.scan({ table: 't', columns: ['v'] }));
+    await percolator.transact(async (transaction) => {
+      transaction.delete({ table: 't', row: 'a', column: 'v' });
+    });
+    await opened.settled();
+    await opened.close();
+  });
+  assert.equal(recorder.transactions, 2);
+  return recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`);
+}
+
+test('what a bulk load has put there is known, however it is read', async () => {
+  assert.deepEqual(await readLoaded(() => undefined), []);
+});
+
+test('a value that was changed, and a row that a scan does not return, are found', async () => {
+  const changed = await readLoaded(({ storage }) => {
+    const data = storage.table('t');
+    const [cell] = data.readRow('b', [placeOf(DATA, 'v')])?.cells ?? [];
+    assert.ok(cell !== undefined);
+    data.mutateRow('b', [{ kind: 'set', ...cell, value: Buffer.from('another') }]);
+  });
+  assert.ok(changed.length > 0 && changed.every((one) => one.includes('t/b:v')), changed.join());
+  const missing = await readLoaded(({ storage }) => {
+    const all = { kind: 'erase', ...placeOf(WRITE, 'v'), from: 0, to: TIMESTAMP_MAX } as const;
+    storage.table('t').mutateRow('c', [all]);
+  });
+  assert.ok(missing.length > 0 && missing.every((one) => one.includes('t/c:v')), missing.join());
 });

@@ -3,22 +3,33 @@
  * transactions read and wrote there, what they were told, and every record that the tablet servers
  * ever held of these rows.
  *
- *     observer.run, transact ──▶ recorded: reads and writes of sampled rows ─┐
- *     storage.observe ──▶ records and markers of sampled rows ──────────────┴──▶ judges
+ *     observer.run, transact, snapshot ──▶ recorded: reads and writes of sampled rows ─┐
+ *     storage.observe ──▶ records and markers of sampled rows ────────────────────────┴──▶ judges
  *
  * A judge looks at one cell at a time, except that the cells of one transaction must agree; so the
  * history of some rows, with the parts of all transactions that concern them, is judged as exactly
  * as the whole would be. Judge when the cluster is at rest: a lock that is not yet resolved would
  * seem to be half a commit.
  *
- * Rows of a background count as written by one transaction, before all others.
+ * Rows of a background count as written by one transaction before all others, and so do those of a
+ * bulk load, which puts data and write record there at once, as no transaction does.
  */
-import type { CommittedRun, Observer, Percolator, Transaction } from '#engine';
+import type {
+  CommittedRun,
+  Observer,
+  Percolator,
+  Reader,
+  ScannedRow,
+  ScanRange,
+  Snapshot,
+  Transaction,
+} from '#engine';
 import type { Mutation, Timestamp } from '../../engine/bigtable/index.ts';
 import {
   type CellAddress,
   CELLS,
   columnOf,
+  DATA,
   decodeWriteRecord,
   isOf,
   type Moment,
@@ -31,11 +42,13 @@ import {
   historicCell,
   type HistoricMarker,
   type HistoricRecord,
+  type HistoricScan,
   type HistoricTransaction,
   judgeNotifications,
   judgeSnapshotIsolation,
   type Violation,
 } from '../verification/judges/index.ts';
+import { formatCount } from '#results';
 import type { Cluster } from './cluster.ts';
 
 /** A transaction in progress. */
@@ -48,7 +61,15 @@ interface Recording {
   endedAt?: number;
   readonly reads: Map<string, string | undefined>;
   readonly writes: Map<string, string | undefined>;
+  readonly scans: HistoricScan[];
   run?: HistoricTransaction['run'];
+}
+
+/** What of a transaction or of a snapshot is recorded. */
+interface Recordable extends Reader {
+  readonly set?: Transaction['set'];
+  readonly delete?: Transaction['delete'];
+  readonly close?: Snapshot['close'];
 }
 
 /** Values are told apart by their beginnings: documents are long. */
@@ -67,6 +88,8 @@ export class HistoryRecorder {
   readonly #markers = new Map<string, HistoricMarker>();
   /** What the background holds in the cells that were read. */
   readonly #loaded = new Map<string, string>();
+  /** What bulk loads have put there, by their start timestamps. */
+  readonly #bulk = new Map<Timestamp, Recording>();
   /** When the last timestamps were asked for. */
   readonly #askedAt = new Map<Timestamp, number>();
 
@@ -96,18 +119,22 @@ export class HistoryRecorder {
     this.#end(this.#recordings.get(startTimestamp), commitTimestamp);
   };
 
-  /** `percolator.transact`, recorded. */
-  async transact(
-    process: string,
-    percolator: Percolator,
-    body: (transaction: Transaction) => Promise<void>,
-  ): Promise<void> {
-    let last: Recording | undefined;
-    await percolator.transact(async (transaction) => {
-      last = this.#begin(process, transaction);
-      await body(this.#recorded(transaction, last));
-    });
-    this.#end(last);
+  /** The same database, whose transactions and snapshots are recorded. */
+  database(process: string, percolator: Percolator): Percolator {
+    const transact: Percolator['transact'] = async (body, options) => {
+      let last: Recording | undefined;
+      const result = await percolator.transact((transaction) => {
+        last = this.#begin(process, transaction);
+        return body(this.#recorded(transaction, last));
+      }, options);
+      this.#end(last);
+      return result;
+    };
+    const snapshot: Percolator['snapshot'] = async (...given) => {
+      const opened = await percolator.snapshot(...given);
+      return this.#recorded<Snapshot>(opened, this.#begin(process, opened));
+    };
+    return withOwn(percolator, { transact, snapshot });
   }
 
   /** How many transactions are in the sample. */
@@ -119,7 +146,7 @@ export class HistoryRecorder {
   judge(observers: readonly Observer[]): readonly Violation[] {
     const left = observers.flatMap((observer) => this.#marksOf(observer));
     const history = {
-      transactions: [...this.#recordings.values(), ...this.#loadedTransaction()].map(historic),
+      transactions: [...this.#recordings.values(), ...this.#loadedTransactions()].map(historic),
       records: [...this.#records.values()],
       markers: [...this.#markers.values()],
     };
@@ -129,7 +156,7 @@ export class HistoryRecorder {
     ];
   }
 
-  #begin(process: string, { startTimestamp }: Transaction): Recording {
+  #begin(process: string, { startTimestamp }: Reader): Recording {
     const { nowUs } = this.#cluster.loop;
     const recording: Recording = {
       process,
@@ -138,6 +165,7 @@ export class HistoryRecorder {
       outcome: 'unknown',
       reads: new Map(),
       writes: new Map(),
+      scans: [],
     };
     return recording;
   }
@@ -159,25 +187,65 @@ export class HistoryRecorder {
     if (commitTimestamp !== undefined) recording.commitTimestamp = commitTimestamp;
   }
 
-  /** The transaction, whose reads and writes of sampled rows are recorded. */
-  #recorded(transaction: Transaction, recording: Recording): Transaction {
-    const get: Transaction['get'] = async (cell) => {
-      const value = await transaction.get(cell);
-      this.#read(recording, cell, value);
-      return value;
+  /** The transaction or snapshot, whose reads and writes of sampled rows are recorded. */
+  #recorded<T extends Recordable>(target: T, recording: Recording): T {
+    const close = async (): Promise<void> => {
+      await target.close?.();
+      this.#end(recording);
     };
-    const set: Transaction['set'] = (cell, value) => {
-      this.#written(recording, cell, textOf(value));
-      transaction.set(cell, value);
+    const own: Omit<Recordable, 'startTimestamp'> & AsyncDisposable = {
+      get: async (cell) => {
+        const value = await target.get(cell);
+        this.#read(recording, cell, value);
+        return value;
+      },
+      getMany: async (cells) => {
+        const values = await target.getMany(cells);
+        for (const [i, cell] of cells.entries()) this.#read(recording, cell, values[i]);
+        return values;
+      },
+      scan: (range) => this.#scanned(recording, range, target.scan(range)),
+      set: (cell, value) => {
+        this.#written(recording, cell, textOf(value));
+        target.set?.(cell, value);
+      },
+      delete: (cell) => {
+        this.#written(recording, cell, undefined);
+        target.delete?.(cell);
+      },
+      close,
+      [Symbol.asyncDispose]: close,
     };
-    return new Proxy(transaction, {
-      get: (target, name) => {
-        if (name === 'get') return get;
-        if (name === 'set') return set;
-        if (!KNOWN.has(name)) throw new Error(`${String(name)} is not recorded`);
-        return target[name as keyof Transaction];
+    return new Proxy(target, {
+      get: (_, name) => {
+        const value = own[name as keyof typeof own];
+        if (value === undefined && !KNOWN.has(name)) {
+          throw new Error(`${String(name)} is not recorded`);
+        }
+        return value ?? target[name as keyof T];
       },
     });
+  }
+
+  /** A scan that its reader ends early says nothing of the rows after that. */
+  async *#scanned(
+    recording: Recording,
+    { table, start, end, columns }: ScanRange,
+    rows: AsyncIterable<ScannedRow>,
+  ): AsyncGenerator<ScannedRow> {
+    const returned: string[] = [];
+    for await (const scanned of rows) {
+      const { row, values } = scanned;
+      for (const [column, value] of values) {
+        const cell = { table, row, column };
+        if (this.#isSampled(cell)) returned.push(historicCell(cell));
+        this.#read(recording, cell, value);
+      }
+      yield scanned;
+    }
+    const own = [...recording.writes.keys()];
+    recording.scans.push({ table, start, end, columns, returned: [...returned, ...own] });
+    if (returned.length > 0) this.#recordings.set(recording.startTimestamp, recording);
   }
 
   #read(recording: Recording, cell: CellAddress, value: Uint8Array | undefined): void {
@@ -208,13 +276,27 @@ export class HistoryRecorder {
     recording.writes.set(historicCell(cell), value);
   }
 
-  #loadedTransaction(): readonly Recording[] {
+  #loadedTransactions(): readonly Recording[] {
     const moment = this.background;
-    if (moment === undefined || this.#loaded.size === 0) return [];
-    const { startTimestamp, commitTimestamp } = moment;
-    const empty = { process: 'the load', beganAt: 0, endedAt: 0, outcome: 'committed' } as const;
-    const cells = { reads: new Map<string, string>(), writes: this.#loaded };
-    return [{ ...empty, startTimestamp, commitTimestamp, ...cells }];
+    const bulk = [...this.#bulk.values()];
+    if (moment === undefined || this.#loaded.size === 0) return bulk;
+    return [...bulk, { ...loading(moment), writes: this.#loaded }];
+  }
+
+  /** Data and record at once are those of a bulk load. */
+  #noteBulk(cell: string, record: HistoricRecord, mutations: readonly Mutation[]): void {
+    const { startTimestamp } = record;
+    const data = mutations.find(
+      (one) =>
+        one.kind === 'set' &&
+        isOf(DATA, one) &&
+        one.timestamp === startTimestamp &&
+        cell.endsWith(`:${columnOf(one)}`),
+    );
+    if (data?.kind !== 'set') return;
+    const load = this.#bulk.get(startTimestamp) ?? loading(record);
+    this.#bulk.set(startTimestamp, load);
+    load.writes.set(cell, textOf(data.value));
   }
 
   readonly #observe = (table: string, row: string, mutations: readonly Mutation[]): void => {
@@ -225,7 +307,9 @@ export class HistoryRecorder {
       const name = `${cell}@${mutation.timestamp}`;
       if (isOf(WRITE, mutation)) {
         const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
-        this.#records.set(name, { cell, startTimestamp, commitTimestamp, operation });
+        const record = { cell, startTimestamp, commitTimestamp, operation };
+        this.#records.set(name, record);
+        this.#noteBulk(cell, record, mutations);
       } else if (isOf(ROLLBACK, mutation)) {
         this.#markers.set(name, { cell, startTimestamp: mutation.timestamp });
       }
@@ -248,8 +332,32 @@ export class HistoryRecorder {
   }
 }
 
-/** What observers and bodies use of a transaction besides reads and writes. */
-const KNOWN: ReadonlySet<string | symbol> = new Set(['startTimestamp']);
+/** For the check of a run: how many transactions were judged, and what of. */
+export function judgedWords(transactions: number, has: { readonly observers: boolean }): string {
+  if (transactions === 0) return 'no history was judged, because no cluster came to rest';
+  const judged = `the ${formatCount(transactions)} transactions that touched a sample of rows satisfy snapshot isolation`;
+  return has.observers ? `${judged}, and every change in it was observed` : judged;
+}
+
+/** What readers and bodies use besides what is recorded. */
+const KNOWN: ReadonlySet<string | symbol> = new Set(['startTimestamp', 'then']);
+
+/** The object with some methods in place of its own; the others work on the object itself. */
+function withOwn<T extends object>(target: T, own: Partial<T>): T {
+  return new Proxy(own as T, {
+    get: (_, name) => {
+      const value: unknown = own[name as keyof T] ?? target[name as keyof T];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** The load as a transaction, before all others. */
+function loading({ startTimestamp, commitTimestamp }: Moment): Recording {
+  const empty = { process: 'the load', beganAt: 0, endedAt: 0, outcome: 'committed' } as const;
+  const nothing = { reads: new Map(), writes: new Map(), scans: [] };
+  return { ...empty, startTimestamp, commitTimestamp, ...nothing };
+}
 
 function textOf(value: string | Uint8Array | undefined): string | undefined {
   if (value === undefined || typeof value === 'string') return value?.slice(0, VALUE_CHARACTERS);

@@ -14,6 +14,7 @@ import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import type { Cluster } from '../cluster.ts';
 import { type BrokerageResult, scaleOf, simulateBrokerage } from '../figure-9/brokerage.ts';
+import { judgedWords } from '../history.ts';
 import { measuredRecovery } from '../measured-series.ts';
 
 export interface Figure10Plan {
@@ -151,6 +152,7 @@ function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): 
     const check = { passed: false, detail };
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
+  const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
   const recovery =
     base.recoverySeconds === null ? 'not before the end' : `after ${base.recoverySeconds} s`;
   return {
@@ -158,7 +160,8 @@ function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): 
     check: {
       passed: true,
       detail:
-        'no transaction failed, every order was completed, and all conditions of the brokerage hold in every table',
+        'no transaction failed, every order was completed, and all conditions of the brokerage hold in every table; ' +
+        judgedWords(judged, { observers: false }),
     },
     tables: [failuresTable(points)],
     charts: [chartOf(plan, base), shareChart(plan, base)],

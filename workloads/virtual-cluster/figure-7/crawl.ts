@@ -199,7 +199,8 @@ class Crawl {
     const [first] = machines;
     if (first === undefined) throw new Error('there is a loader');
     const open = async (machine: Machine): Promise<Process> => {
-      return { machine, percolator: await cluster.openDatabase(machine) };
+      const percolator = await cluster.openDatabase(machine);
+      return { machine, percolator: this.#recorder.database('loaders', percolator) };
     };
     const process = await open(first);
     const { percolator } = process;
@@ -292,7 +293,7 @@ class Crawl {
     const { documents } = this.#repository;
     const number = numberOf(documents.repository + n);
     const value = encodeDocument(documents.documentOf(number));
-    await this.#recorder.transact('loaders', percolator, async (transaction) => {
+    await percolator.transact(async (transaction) => {
       transaction.set(documentCell(documentId(number)), value);
     });
     this.#loaded++;

@@ -10,6 +10,7 @@ import {
   batchTable,
 } from '../batch/figure-7-batch.ts';
 import type { KindUsage } from '../cluster.ts';
+import { judgedWords } from '../history.ts';
 import { measuredBatchSeconds, measuredLatencies } from '../measured-series.ts';
 import type { CrawlResult } from './crawl.ts';
 import { comparedRate, type Figure7Plan, type RatePoint, repositoryOf } from './measure.ts';
@@ -56,7 +57,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
       detail:
         `all ${documents} documents that were clustered are in the clusters that the reference finds in commit order, ` +
         'none twice; where the cluster kept up none is missing; calls, utilisation and queues keep their laws; ' +
-        judgedWords(sum(points.map((one) => one.result.judged))),
+        judgedWords(sum(points.map((one) => one.result.judged)), { observers: true }),
     },
     tables: [
       ratesTable(result),
@@ -69,13 +70,6 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
     charts: [chartOf(result), ...normalisedChart(result)],
     targets: [],
   };
-}
-
-/** A cluster that did not come to rest has a history that is not judged. */
-function judgedWords(transactions: number): string {
-  return transactions === 0
-    ? 'no history was judged, because no cluster came to rest'
-    : `the ${formatCount(transactions)} transactions that touched a sample of rows satisfy snapshot isolation, and every change in it was observed`;
 }
 
 /** By rate, with the repository that all rates have. */

@@ -6,6 +6,7 @@ import { PAPER, relative } from '../../microbench/paper.ts';
 import type { OperationKind } from '../costs.ts';
 import type { MeasuredCase } from './measure.ts';
 import type { Variation } from './sensitivity.ts';
+import { judgedWords } from '../history.ts';
 import { measuredRatios } from '../measured-series.ts';
 
 const PAIRS = [
@@ -36,13 +37,15 @@ export function figure8Findings(result: Figure8Result): FindingsParts {
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
   const tables = [ratesTable(result), costsTable(cases)];
+  const judged = cases.reduce((sum, one) => sum + one.judged, 0);
   return {
     headline: headlineOf(result),
     check: {
       passed: true,
       detail:
         'the newest version of each row that was written is the one written last, raw and in a snapshot, no lock is ' +
-        'left, and calls, utilisation and queues keep their laws',
+        'left; calls, utilisation and queues keep their laws; ' +
+        judgedWords(judged, { observers: false }),
     },
     tables: variations.length === 0 ? tables : [...tables, sensitivityTable(variations)],
     charts: [chartOf(result)],

@@ -15,6 +15,7 @@ import { Data, loadTables } from '../../microbench/data.ts';
 import { comparedCases, type LastWrites, NAMES } from '../../microbench/figure-8-cases.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type Usage } from '../cluster.ts';
+import { HistoryRecorder } from '../history.ts';
 
 export interface Figure8Plan {
   readonly calibration: Calibration;
@@ -36,9 +37,14 @@ export interface MeasuredCase {
   readonly usage: Usage;
   /** Real processor time that it took to simulate the window. */
   readonly cpuSeconds: number;
-  /** What is wrong with the data afterwards. */
+  /** Transactions in the history that was judged. */
+  readonly judged: number;
+  /** What is wrong with the data afterwards, and with the history. */
   readonly wrong: readonly string[];
 }
+
+/** One row of so many is in the history that is judged. */
+const HISTORY_SHARE = 100;
 
 export const CASES: readonly string[] = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
 
@@ -46,10 +52,13 @@ export async function measureCase(plan: Figure8Plan, name: string): Promise<Meas
   const { calibration, seed, clients } = plan;
   const cluster = new Cluster({ calibration, seed, tabletServers: 1 });
   const machines = Array.from({ length: clients }, () => cluster.addMachine('client'));
+  const recorder = new HistoryRecorder(cluster, HISTORY_SHARE);
   return cluster.run(async () => {
     const data = new Data(plan);
     const percolators: Percolator[] = [];
-    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
+    for (const machine of machines) {
+      percolators.push(recorder.database(machine.name, await cluster.openDatabase(machine)));
+    }
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');
     await loadTables(first, data);
@@ -60,7 +69,8 @@ export async function measureCase(plan: Figure8Plan, name: string): Promise<Meas
     for (const percolator of percolators) await percolator.settled();
     const wrong = await checkWritten(first, data, written);
     for (const percolator of percolators) await percolator.close();
-    return { name, ...measured, wrong };
+    const found = recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`);
+    return { name, ...measured, wrong: [...wrong, ...found], judged: recorder.transactions };
   });
 }
 

@@ -23,6 +23,7 @@ import { type Layout, loadPopulation, openBrokerage } from '../../brokerage/perc
 import { createPopulation } from '../../brokerage/population/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
+import { HistoryRecorder } from '../history.ts';
 import type { Tablet } from '../tablets.ts';
 import { spreadRows } from './spread.ts';
 
@@ -46,7 +47,10 @@ export interface BrokeragePlan {
   readonly lockWaitMsMax?: number | undefined;
   readonly warmUp: number;
   readonly seconds: number;
-  /** Whether all tables are read and checked at the end. */
+  /**
+   * Whether all tables are read and checked at the end, and the history of a sample of rows is
+   * judged.
+   */
   readonly isChecked: boolean;
   /** Begins with the load, and lets machines fail while it runs. */
   readonly disturb?: (cluster: Cluster, beginMs: number) => Promise<void>;
@@ -63,6 +67,8 @@ export interface BrokerageResult {
   readonly p90Ms: number;
   readonly p99Ms: number;
   readonly transactions: number;
+  /** Transactions in the history that was judged; none if the cluster did not come to rest. */
+  readonly judged: number;
   readonly conflicts: number;
   readonly keptUp: boolean;
   /** Moments at which a Trade-Result ended, in seconds since the load began. */
@@ -86,6 +92,8 @@ const TRADES_PER_CLIENT = 1e9;
  * the servers work off what waited for hot tablets.
  */
 const BALANCES = 8;
+/** Trade-Results whose transactions a history has about, each with all rows. */
+const HISTORY_TRADES = 50;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
 
@@ -97,16 +105,18 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     ? cluster.tabletServers.slice(0, clients)
     : Array.from({ length: clients }, () => cluster.addMachine('client'));
   const population = createPopulation(plan.scale, seed);
+  const recorder = new HistoryRecorder(cluster, historyShareOf(plan));
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
     for (const machine of machines) {
-      percolators.push(await cluster.openDatabase(machine, { batching, lockWaitMsMax }));
+      const percolator = await cluster.openDatabase(machine, { batching, lockWaitMsMax });
+      percolators.push(recorder.database(machine.name, percolator));
     }
     const [first] = percolators;
     if (first === undefined) throw new Error('there is a client');
     await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
-    const run = new Run(plan, { cluster, population, percolators, machines });
+    const run = new Run(plan, { cluster, recorder, population, percolators, machines });
     const result = await run.measure();
     for (const percolator of percolators) await percolator.close();
     return result;
@@ -127,8 +137,17 @@ export function scaleOf(customers: number): Scale {
   return { ...TINY, customers };
 }
 
+/**
+ * One row of so many is in the history that is judged: a few hundred transactions of each, so that a
+ * history fits into memory at any load.
+ */
+function historyShareOf({ tradeResultsPerSecond, warmUp, seconds }: BrokeragePlan): number {
+  return Math.max(1, Math.ceil((tradeResultsPerSecond * (warmUp + seconds)) / HISTORY_TRADES));
+}
+
 interface Parts {
   readonly cluster: Cluster;
+  readonly recorder: HistoryRecorder;
   readonly population: Population;
   readonly percolators: readonly Percolator[];
   readonly machines: readonly Machine[];
@@ -139,6 +158,7 @@ class Run {
   readonly #parts: Parts;
   readonly #brokerages: readonly Brokerage[];
   readonly #endedAt: number[] = [];
+  #judged = 0;
   /** Failures of transactions that did not wait for a lock for too long. */
   readonly #mistakes: string[] = [];
 
@@ -171,7 +191,8 @@ class Run {
     const results = await running;
     await disturbed;
     const result = this.#resultOf(results, usage);
-    return { ...result, hottest, wrong: await this.#wrongIn(results, result.keptUp) };
+    const wrong = await this.#wrongIn(results, result.keptUp);
+    return { ...result, hottest, wrong, judged: this.#judged };
   }
 
   #runAll(
@@ -263,13 +284,18 @@ class Run {
       isDrained: true,
       tradeResults: { acknowledged, inFlightMax: 0 },
     });
-    return findings.map(({ condition, message }) => `${condition}: ${message}`);
+    const { recorder } = this.#parts;
+    this.#judged = recorder.transactions;
+    return [
+      ...findings.map(({ condition, message }) => `${condition}: ${message}`),
+      ...recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`),
+    ];
   }
 
   #resultOf(
     results: readonly EmulatorResult[],
     usage: Usage,
-  ): Omit<BrokerageResult, 'hottest' | 'wrong'> {
+  ): Omit<BrokerageResult, 'hottest' | 'wrong' | 'judged'> {
     const { seconds, warmUp, tradeResultsPerSecond } = this.#plan;
     const records = results.flatMap((result) => Object.values(result.records));
     const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);

@@ -8,6 +8,7 @@ import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
 import { performInThread } from '../simulations.ts';
 import { brokerageOf, type BrokeragePlan, type BrokerageResult } from './brokerage.ts';
+import { judgedWords } from '../history.ts';
 import { measuredCores } from '../measured-series.ts';
 
 export interface Figure9Plan {
@@ -131,6 +132,7 @@ function figure9Findings(
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
   const kept = points.filter(({ result }) => result.keptUp);
+  const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
   const fit = fitLine(
     kept.map(({ result }) => ({ x: result.tradeResultsPerSecond, y: result.cores })),
   );
@@ -139,7 +141,8 @@ function figure9Findings(
     check: {
       passed: true,
       detail:
-        'all conditions of the brokerage hold in every table after each load that the cluster kept up with, and calls, utilisation and queues keep their laws',
+        'all conditions of the brokerage hold in every table after each load that the cluster kept up with; calls, utilisation and queues keep their laws; ' +
+        judgedWords(judged, { observers: false }),
     },
     tables: [
       loadsTable(points),

@@ -9,12 +9,13 @@
  * bench:scanners does the same with a few processes. A run mostly waits, so the rows per second are
  * those of different rows in flight, and clumps of scanners show as a lower rate.
  */
-import type { Observer, Percolator, Worker } from '#engine';
+import type { Clock, Observer, Percolator, Worker } from '#engine';
 import type { Measuring } from '#harness';
 import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { Cluster, type Machine } from '../cluster.ts';
+import { HistoryRecorder, judgedWords } from '../history.ts';
 
 export interface ScannersPlan {
   readonly loaded: LoadedCalibration;
@@ -43,6 +44,8 @@ interface ScannersPoint {
   readonly ofMost: number;
   readonly runsPerRow: number;
   readonly meetings: number;
+  /** Transactions in the history that was judged. */
+  readonly judged: number;
   readonly wrong: readonly string[];
 }
 
@@ -60,6 +63,8 @@ const MEASURED_SHARE = 0.9;
 const LOOK_MS = 5;
 /** They clean the rest: all together would search clean tablets for the last few rows. */
 const LAST_SCANNERS = 10;
+/** One row of so many is in the history that is judged. */
+const HISTORY_SHARE = 100;
 /** Virtual time after which a mode is given up. */
 const LIMIT_SECONDS = 600;
 
@@ -83,18 +88,25 @@ async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoi
   const count = Math.ceil(scanners / SCANNERS_PER_MACHINE);
   const cluster = new Cluster({ calibration: loaded.calibration, seed, tabletServers: count });
   const machines = Array.from({ length: count }, () => cluster.addMachine('worker'));
+  const recorder = new HistoryRecorder(cluster, HISTORY_SHARE);
   return cluster.run(async () => {
     const percolators: Percolator[] = [];
-    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
-    const point = await new Scanning(plan, mode, { cluster, machines, percolators }).measure();
+    for (const machine of machines) {
+      percolators.push(recorder.database(machine.name, await cluster.openDatabase(machine)));
+    }
+    const parts = { cluster, recorder, machines, percolators };
+    const point = await new Scanning(plan, mode, parts).measure();
     for (const percolator of percolators) await percolator.close();
     cluster.window().end();
-    return point;
+    const found = recorder.judge([observerOn(cluster.clock, { begun: 0 })]);
+    const wrong = [...point.wrong, ...found.map(({ claim, message }) => `${claim}: ${message}`)];
+    return { ...point, wrong, judged: recorder.transactions };
   });
 }
 
 interface Parts {
   readonly cluster: Cluster;
+  readonly recorder: HistoryRecorder;
   readonly machines: readonly Machine[];
   /** One on each machine. */
   readonly percolators: readonly Percolator[];
@@ -115,7 +127,7 @@ class Scanning {
     this.#parts = parts;
   }
 
-  async measure(): Promise<ScannersPoint> {
+  async measure(): Promise<Omit<ScannersPoint, 'judged'>> {
     const { scanners, rows } = this.#plan;
     const { clock } = this.#parts.cluster;
     await loadDirty(this.#parts.percolators[0] as Percolator, rows, TABLETS_PER_SCANNER * scanners);
@@ -137,14 +149,17 @@ class Scanning {
   }
 
   #start(number: number): Worker {
-    const { cluster, machines, percolators } = this.#parts;
+    const { cluster, recorder, machines, percolators } = this.#parts;
     const machine = machines[number % machines.length] as Machine;
     const percolator = percolators[number % machines.length] as Percolator;
     const mode = this.#mode;
-    return percolator.startWorker([observerOn(machine, this.#runs)], {
+    const observer = observerOn(machine.clock, this.#runs);
+    return percolator.startWorker([recorder.observer(machine.name, observer)], {
       concurrency: 1,
       scanRows: SCAN_ROWS,
-      onCommitted: ({ cell: { row } }) => {
+      onCommitted: (run) => {
+        recorder.committed(run);
+        const { row } = run.cell;
         this.#committed.set(row, (this.#committed.get(row) ?? 0) + 1);
       },
       ...(mode === 'none' ? {} : { rangeLocks: cluster.rangeLocks(machine), onMeeting: mode }),
@@ -180,7 +195,7 @@ function keyOf(index: number): string {
 }
 
 /** Takes the time of a document without its processor time: it reads, waits and writes. */
-function observerOn({ clock }: Machine, runs: { begun: number }): Observer {
+function observerOn(clock: Clock, runs: { begun: number }): Observer {
   return {
     name: 'reader',
     table: TABLE,
@@ -215,6 +230,7 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
     const check = { passed: false, detail };
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
+  const judged = points.reduce((sum, point) => sum + point.judged, 0);
   const rates = points.map(
     ({ mode, ofMost }) => `${(100 * ofMost).toFixed(0)} % with ${MEANINGS[mode]}`,
   );
@@ -223,7 +239,8 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
     check: {
       passed: true,
       detail:
-        'every row has exactly one committed run, and calls, utilisation and queues keep their laws',
+        'every row has exactly one committed run; calls, utilisation and queues keep their laws; ' +
+        judgedWords(judged, { observers: true }),
     },
     tables: [tableOf(plan, points)],
     charts: [],

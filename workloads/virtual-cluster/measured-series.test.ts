@@ -26,7 +26,7 @@ test('a batch takes one and a half batch runs, and Percolator a small part of on
   assert.ok(first !== undefined && first.y < seconds / 20);
 });
 
-test('ratios are at the place of their operation, those of a second store beside them', () => {
+test('ratios are at the place of their operation, and those of a second store next to it', () => {
   const ratios = measuredRatios(
     new Map([
       ['read', 1],

@@ -119,14 +119,15 @@ async function readLoaded(disturb: (cluster: Cluster) => void): Promise<readonly
     await opened.createTable('t');
     const loader = await openBulkLoader(opened);
     for (const row of ['a', 'b', 'c']) {
-      await loader.add({ table: 't', row, cells: [{ column: 'v', value: Buffer.from(row) }] });
+      const cells = ['v', 'x:v'].map((column) => ({ column, value: Buffer.from(row + column) }));
+      await loader.add({ table: 't', row, cells });
     }
     await loader.finish();
     disturb(cluster);
     const percolator = recorder.database('client', opened);
     await using snapshot = await percolator.snapshot();
     await snapshot.get({ table: 't', row: 'a', column: 'v' });
-    await snapshot.getMany([{ table: 't', row: 'b', column: 'v' }]);
+    await snapshot.getMany(['v', 'x:v'].map((column) => ({ table: 't', row: 'b', column })));
     await Array.fromAsync(snapshot.scan({ table: 't', columns: ['v'] }));
     await percolator.transact(async (transaction) => {
       transaction.delete({ table: 't', row: 'a', column: 'v' });

@@ -284,14 +284,14 @@ export class HistoryRecorder {
   }
 
   /** Data and record at once are those of a bulk load. */
-  #noteBulk(cell: string, record: HistoricRecord, mutations: readonly Mutation[]): void {
-    const { startTimestamp } = record;
+  #noteBulk(column: string, record: HistoricRecord, mutations: readonly Mutation[]): void {
+    const { cell, startTimestamp } = record;
     const data = mutations.find(
       (one) =>
         one.kind === 'set' &&
         isOf(DATA, one) &&
         one.timestamp === startTimestamp &&
-        cell.endsWith(`:${columnOf(one)}`),
+        columnOf(one) === column,
     );
     if (data?.kind !== 'set') return;
     const load = this.#bulk.get(startTimestamp) ?? loading(record);
@@ -309,7 +309,7 @@ export class HistoryRecorder {
         const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
         const record = { cell, startTimestamp, commitTimestamp, operation };
         this.#records.set(name, record);
-        this.#noteBulk(cell, record, mutations);
+        this.#noteBulk(columnOf(mutation), record, mutations);
       } else if (isOf(ROLLBACK, mutation)) {
         this.#markers.set(name, { cell, startTimestamp: mutation.timestamp });
       }

@@ -1,7 +1,8 @@
 /** What this machine measured, next to the virtual cluster: the runs of the reference. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ResultSeries } from '#results';
+import { REFERENCE_FOLDER, type ResultSeries } from '#results';
+import { runsIn } from './measured.ts';
 import {
   measuredBatchSeconds,
   measuredCores,
@@ -10,6 +11,9 @@ import {
   measuredRecovery,
 } from './measured-series.ts';
 
+/** Not those of the user, which may be of any load. */
+const RUNS = runsIn([REFERENCE_FOLDER]);
+
 function named(all: readonly ResultSeries[], name: string): readonly { x: number; y: number }[] {
   const found = all.find((one) => one.name === name);
   assert.ok(found !== undefined && found.points.length > 0, name);
@@ -17,8 +21,8 @@ function named(all: readonly ResultSeries[], name: string): readonly { x: number
 }
 
 test('a batch takes one and a half batch runs, and Percolator a small part of one', () => {
-  const seconds = measuredBatchSeconds() ?? Number.NaN;
-  const latencies = measuredLatencies();
+  const seconds = measuredBatchSeconds(RUNS) ?? Number.NaN;
+  const latencies = measuredLatencies(RUNS);
   for (const { y } of named(latencies, 'this machine, MapReduce')) {
     assert.ok(y > seconds && y < 2 * seconds, `${y} of ${seconds} s`);
   }
@@ -32,6 +36,7 @@ test('ratios are at the place of their operation, and those of a second store ne
       ['read', 1],
       ['write', 2],
     ]),
+    RUNS,
   );
   const [embedded, other] = ratios;
   assert.deepEqual(
@@ -43,9 +48,9 @@ test('ratios are at the place of their operation, and those of a second store ne
 });
 
 test('cores grow with the load, and the rate before a kill is all of it', () => {
-  const cores = named(measuredCores(), 'this machine, Percolator');
+  const cores = named(measuredCores(RUNS), 'this machine, Percolator');
   assert.ok((cores.at(-1)?.y ?? 0) > (cores[0]?.y ?? Infinity));
-  const recovery = named(measuredRecovery(), 'this machine, HBase');
+  const recovery = named(measuredRecovery(RUNS), 'this machine, HBase');
   const before = recovery.filter(({ x }) => x < 0).map(({ y }) => y);
   const mean = before.reduce((sum, y) => sum + y, 0) / before.length;
   assert.ok(before.length > 10 && mean > 90 && mean < 110, String(mean));

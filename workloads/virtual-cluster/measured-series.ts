@@ -2,14 +2,16 @@
  * What this machine measured, as series for the charts of the virtual cluster: one store and a few
  * processes on one machine next to hundreds of machines. Empty where nothing has been measured.
  */
-import type { ResultMark, ResultSeries } from '#results';
-import { measuredBrokerage, measuredCrawl, newest, rowsOf } from './measured.ts';
+import type { ResultMark, ResultSeries, RunRecord } from '#results';
+import { measuredBrokerage, measuredCrawl, newest, rowsOf, runsHere } from './measured.ts';
+
+type Runs = readonly RunRecord[];
 
 const HERE = 'this machine';
 
 /** Medians in seconds by crawl rate (figure 7). */
-export function measuredLatencies(): readonly ResultSeries[] {
-  const measured = measuredCrawl('embedded');
+export function measuredLatencies(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const measured = measuredCrawl('embedded', runs);
   if (measured === null) return [];
   return [
     series('Percolator', latencyMarks(measured.points)),
@@ -18,35 +20,37 @@ export function measuredLatencies(): readonly ResultSeries[] {
 }
 
 /** Seconds of one batch over the whole repository here; null if that is not known. */
-export function measuredBatchSeconds(): number | null {
-  return measuredCrawl('embedded')?.batchRunSeconds ?? null;
+export function measuredBatchSeconds(runs: Runs = runsHere()): number | null {
+  return measuredCrawl('embedded', runs)?.batchRunSeconds ?? null;
 }
 
 /**
  * Percolator relative to the raw store, at the place of each operation (figure 8): a series for each
  * store.
  */
-export function measuredRatios(places: ReadonlyMap<string, number>): readonly ResultSeries[] {
-  const record = newest('micro', ({ parameters }) =>
+export function measuredRatios(
+  places: ReadonlyMap<string, number>,
+  runs: Runs = runsHere(),
+): readonly ResultSeries[] {
+  const record = newest(runs, 'micro', ({ parameters }) =>
     String(parameters['store']).includes('embedded'),
   );
   const rows = record === null ? [] : rowsOf(record, 'figure-8');
   const byStore = Map.groupBy(rows, ({ store }) => String(store));
   byStore.delete('paper');
   return [...byStore].map(([store, ofStore], i) => {
-    const marks = ofStore.map(({ operation, relative, low, high }) =>
-      mark((places.get(String(operation)) ?? Number.NaN) + 0.1 * i, Number(relative), {
-        low,
-        high,
-      }),
-    );
+    const marks = ofStore.flatMap(({ operation, relative, low, high }) => {
+      const place = places.get(String(operation));
+      if (place === undefined || typeof relative !== 'number') return [];
+      return [mark(place + 0.1 * i, relative, { low, high })];
+    });
     return series(store, marks, false);
   });
 }
 
 /** Cores by Trade-Results per second (figure 9), of loads that the store kept up with. */
-export function measuredCores(): readonly ResultSeries[] {
-  const paced = measuredBrokerage()?.paced ?? [];
+export function measuredCores(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const paced = measuredBrokerage(runs)?.paced ?? [];
   if (paced.length === 0) return [];
   const marks = paced.map(({ tradesPerSecond, cpuMs }) =>
     mark(tradesPerSecond, (cpuMs / 1000) * tradesPerSecond),
@@ -55,11 +59,17 @@ export function measuredCores(): readonly ResultSeries[] {
 }
 
 /** Transactions by second since the kill, in % of the rate that was asked for (figure 10). */
-export function measuredRecovery(): readonly ResultSeries[] {
-  const record = newest('failover', ({ parameters }) => parameters['kill'] === 'region-servers');
+export function measuredRecovery(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const record = newest(
+    runs,
+    'failover',
+    ({ parameters }) => parameters['kill'] === 'region-servers',
+  );
   if (record === null) return [];
   const killed = Number(record.parameters['before']);
-  const marks = rowsOf(record, 'seconds').map(({ second, arrived, completed }) =>
+  // A second in which none arrived says nothing.
+  const seconds = rowsOf(record, 'seconds').filter(({ arrived }) => Number(arrived) > 0);
+  const marks = seconds.map(({ second, arrived, completed }) =>
     mark(Number(second) - killed, (100 * Number(completed)) / Number(arrived)),
   );
   return [series('HBase', marks)];

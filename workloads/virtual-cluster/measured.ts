@@ -46,8 +46,11 @@ export interface PacedLoad {
 
 const EMBEDDED = 'Percolator, embedded';
 
-export function measuredCrawl(on: 'embedded' | 'hbase'): MeasuredCrawl | null {
-  const record = newest('crawl-rate', ({ points, parameters }) => {
+export function measuredCrawl(
+  on: 'embedded' | 'hbase',
+  runs: readonly RunRecord[] = runsHere(),
+): MeasuredCrawl | null {
+  const record = newest(runs, 'crawl-rate', ({ points, parameters }) => {
     const { store = 'embedded', processes } = parameters;
     const isHere = store === on && processes === undefined;
     return isHere && points.some(({ system, latency }) => system === 'percolator' && latency);
@@ -65,8 +68,10 @@ export function measuredCrawl(on: 'embedded' | 'hbase'): MeasuredCrawl | null {
   };
 }
 
-export function measuredBrokerage(): MeasuredBrokerage | null {
-  const record = newest('brokerage', (one) => {
+export function measuredBrokerage(
+  runs: readonly RunRecord[] = runsHere(),
+): MeasuredBrokerage | null {
+  const record = newest(runs, 'brokerage', (one) => {
     const { processes } = one.parameters;
     return processes === undefined && numberIn(one, 'unpaced', 'TR/s', EMBEDDED) !== null;
   });
@@ -136,18 +141,26 @@ export function rowsOf(
   return rows.map((cells) => Object.fromEntries(columns.map((column, i) => [column, cells[i]])));
 }
 
-let records: readonly RunRecord[] | undefined;
+let here: readonly RunRecord[] | undefined;
 
-/** The newest finished run that is more than a smoke test; null if there is none. */
+/** Those of the user, newest first, before those of the reference. */
+export function runsHere(): readonly RunRecord[] {
+  // Read once: figures ask for them after each of their points.
+  here ??= runsIn([RUNS_FOLDER, REFERENCE_FOLDER]);
+  return here;
+}
+
+export function runsIn(folders: readonly string[]): readonly RunRecord[] {
+  return folders.flatMap((folder) => findRuns(folder)).flatMap(({ record }) => record ?? []);
+}
+
+/** The first finished run that is more than a smoke test; null if there is none. */
 export function newest(
+  runs: readonly RunRecord[],
   experiment: string,
   isUsable: (record: RunRecord) => boolean,
 ): RunRecord | null {
-  // Read once: figures ask for them after each of their points.
-  records ??= [RUNS_FOLDER, REFERENCE_FOLDER]
-    .flatMap((folder) => findRuns(folder))
-    .flatMap(({ record }) => record ?? []);
-  const found = records.find(
+  const found = runs.find(
     (record) =>
       record.experiment === experiment &&
       record.state === 'finished' &&

@@ -219,7 +219,7 @@ function shareChart({ before, after }: Figure10Plan, { result }: FailurePoint): 
     name: 'figure-10-share',
     title: 'Throughput in % of that before the kill, and on a real HBase',
     caption:
-      'HBase on this machine lost two of six region servers (bench:failover); the times are its own.',
+      'HBase is a real one on this machine, some of whose region servers bench:failover killed; its times are its own.',
     x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
     y: { title: '% of the throughput before', scale: 'linear', ticks: [] },
     series: [

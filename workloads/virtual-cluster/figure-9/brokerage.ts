@@ -66,6 +66,8 @@ export interface BrokerageResult {
   readonly medianMs: number;
   readonly p90Ms: number;
   readonly p99Ms: number;
+  /** Trade-Results that the percentiles are of. */
+  readonly samples: number;
   readonly transactions: number;
   /** Transactions in the history that was judged; none if the cluster did not come to rest. */
   readonly judged: number;
@@ -92,7 +94,7 @@ const TRADES_PER_CLIENT = 1e9;
  * the servers work off what waited for hot tablets.
  */
 const BALANCES = 8;
-/** Trade-Results whose transactions a history has about, each with all rows. */
+/** The history that is judged is about as long as that of all rows during so many Trade-Results. */
 const HISTORY_TRADES = 50;
 /** A backlog that grows by more of what came in means that the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
@@ -137,10 +139,7 @@ export function scaleOf(customers: number): Scale {
   return { ...TINY, customers };
 }
 
-/**
- * One row of so many is in the history that is judged: a few hundred transactions of each, so that a
- * history fits into memory at any load.
- */
+/** One row of so many is in the history that is judged, so that it fits into memory at any load. */
 function historyShareOf({ tradeResultsPerSecond, warmUp, seconds }: BrokeragePlan): number {
   return Math.max(1, Math.ceil((tradeResultsPerSecond * (warmUp + seconds)) / HISTORY_TRADES));
 }
@@ -314,6 +313,7 @@ class Run {
       medianMs: histogram.getValueAtPercentile(50) / 1000,
       p90Ms: histogram.getValueAtPercentile(90) / 1000,
       p99Ms: histogram.getValueAtPercentile(99) / 1000,
+      samples: histogram.totalCount,
       transactions: sum(records.map(({ ended }) => ended)),
       conflicts: sum(records.map(({ conflicts }) => conflicts)),
       keptUp:

@@ -1,6 +1,12 @@
 /** Figure 9 in virtual time: processor cores by Trade-Results per second, and where the line bends. */
 import type { Measuring } from '#harness';
-import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import {
+  type FindingsParts,
+  isStated,
+  lowerIsBetter,
+  type ResultChart,
+  type ResultTable,
+} from '#results';
 import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -197,6 +203,7 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
       'core ms per transaction',
       'TR, median ms',
       'TR, 90 % ms',
+      'samples',
       'tablet servers',
       'busiest server',
       'oracle',
@@ -212,7 +219,7 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
         PAPER.perSecond,
         PAPER.cores,
         rounded(PAPER.cores / PAPER.perSecond),
-        ...Array.from({ length: 10 }, () => null),
+        ...Array.from({ length: 11 }, () => null),
       ],
       ...points.map((point) => {
         const { load, servers, result } = point;
@@ -225,7 +232,8 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
           rounded(costOf(point)),
           rounded(1000 * workOf(point)),
           rounded(result.medianMs),
-          rounded(result.p90Ms),
+          isStated(90, result.samples) ? rounded(result.p90Ms) : null,
+          result.samples,
           servers,
           rounded(usage('tablet server')?.coresMax ?? null, 3),
           rounded(usage('oracle')?.cores ?? null, 3),

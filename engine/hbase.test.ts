@@ -54,10 +54,10 @@ function claimCrashes(open: () => Promise<Bigtable>): void {
         'two rows, the primary deleted',
         'three rows in two tables',
         'an observed cell',
-        'a locked cell',
+        'two cells that are locked',
       ],
       recoveries: [
-        'a reader, of an owner known to be dead',
+        'a reader that knows the owner is dead',
         'two readers at once',
         'a scan',
         'a transaction that locks every cell',

@@ -11,7 +11,7 @@ const wordCount = createJob({ combine: false });
 
 type Stream = typeof streamMap;
 
-/** Runs the program with input and output in files; returns the output. */
+/** Calls the mapper or the reducer with input and output in files; returns the output. */
 function throughFiles(folder: string, stream: Stream, job: MapReduceJob, text: string): string {
   writeFileSync(join(folder, 'in'), text);
   const [input, output] = [openSync(join(folder, 'in'), 'r'), openSync(join(folder, 'out'), 'w')];
@@ -21,21 +21,21 @@ function throughFiles(folder: string, stream: Stream, job: MapReduceJob, text: s
   return readFileSync(join(folder, 'out'), 'utf8');
 }
 
-test('the mapper writes key, tab, value for every line, also for a last one without a newline', async () => {
+test('the mapper reads every line, also a last one without a newline, and writes key, tab, value', async () => {
   const folder = temporaryFolder();
   const written = throughFiles(folder, streamMap, wordCount, 'to be\n\nor not');
   assert.equal(written, 'to\t1\nbe\t1\n\t1\nor\t1\nnot\t1\n');
   assert.equal(throughFiles(folder, streamMap, wordCount, ''), '');
 });
 
-test('the reducer groups neighbouring lines, an empty key among them', async () => {
+test('the reducer groups neighbouring lines of one key, also of an empty key', async () => {
   const folder = temporaryFolder();
   const written = throughFiles(folder, streamReduce, wordCount, '\t1\n\t2\na\t3\nab\t4\nab\t5');
   assert.equal(written, '\t3\na\t3\nab\t9\n');
   assert.equal(throughFiles(folder, streamReduce, wordCount, ''), '');
 });
 
-test('a reducer that reads no values still meets every key once', async () => {
+test('a reduce function that reads no values is still called once for each key', async () => {
   const folder = temporaryFolder();
   const keysOnly: MapReduceJob = {
     ...wordCount,

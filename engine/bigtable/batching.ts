@@ -9,19 +9,21 @@
  *     lane           operations                      RPC
  *     reads          reads of rows                   ReadRows: one for rows of a table read in one
  *                                                    shape (widen.ts)
- *     conditionals   prewrites; first: commits of    many in one where the storage can
- *                    primaries, resolving of locks   (`conditionalBatch`), as the paper's could;
- *                                                    elsewhere each is sent alone, at once
+ *     conditionals   commits of primaries, and       many in one where the storage can
+ *                    resolving and renewing of       (`conditionalBatch`), as the paper's could;
+ *                    locks; after them prewrites     elsewhere each is sent alone, at once
+ *                    and secondaries
  *     urgent         marks that a commit waits for   MutateRows: one for a table
- *     bulk           secondaries, clean-up           MutateRows: one for a table
+ *     bulk           rollbacks, garbage collection,  MutateRows: one for a table
+ *                    bulk loads
  *
  * scheduler.ts says when a batch is sent, and why no lane waits for another. Only the storage knows
  * which tablet server holds a row; a storage with several splits a batch among them.
  *
  * Each caller receives its own outcome. If a call for many fails, a blind mutation in it may have
- * been applied or not: STORE_IN_DOUBT. If it was refused because of one caller's request, each
- * request is sent again alone, so that the others do not suffer: a blind mutation may be repeated
- * (fifth promise). Nothing else is sent twice.
+ * been applied or not: STORE_IN_DOUBT. If the storage refuses the call because of one caller's
+ * request, each request is sent again alone, so that the others do not suffer: a blind mutation may
+ * be repeated (fifth promise). No conditional mutation is ever sent twice.
  *
  * Lanes overtake one another, so the order in which mutations were sent is not kept, and
  * `manifest.ordered` is false. Reads of ranges and operations on whole tables pass through
@@ -163,9 +165,8 @@ class BatchingBigtable implements Bigtable {
   }
 
   /**
-   * Single conditionals decide transactions, or resolve locks that others wait for. Several at a
-   * time are prewrites, and a large transaction may bring thousands of them. So single ones go
-   * first.
+   * A single conditional commits a primary, or resolves or renews a lock. Several at a time are
+   * prewrites or secondaries, of which a large transaction has thousands. So single ones go first.
    */
   #submitConditional(conditional: ConditionalRowMutation, goesFirst: boolean): Promise<boolean> {
     return this.#scheduler.submit(this.#conditionals, conditional, {

@@ -1,5 +1,5 @@
 /**
- * The definition of a table, kept in the storage: one row for each name that a table ever had.
+ * The definition of a table, kept in the storage: one row for each name that was ever used.
  *
  *     percolator-tables: <table>   table:definition @ version = {state, incarnation, ...}
  *
@@ -9,8 +9,8 @@
  * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
  * "unless there is a newer version". So of two processes that see the same definition, one makes
  * the next step, and a step that a process decided on an hour ago is refused, however late it
- * arrives. A definition is never erased: it remembers which incarnations there were, so none is
- * mistaken for another, and no name is used twice.
+ * arrives. The row is never deleted: it remembers which incarnations there were, so none is mistaken
+ * for another.
  *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
@@ -25,9 +25,10 @@ import {
 } from '../bigtable/index.ts';
 
 /**
- * creating: only its creator makes the tables. there: in use. dropping: no transaction commits to
- * it, except those that read the definition before; they are waited for. settled: none of those is
- * left, and its tables are being dropped. gone: its tables no longer exist.
+ * creating: only its creator makes the stored tables, the table itself and its companion. there: in
+ * use. dropping: only transactions that have read the definition before may still commit to it, and
+ * the drop waits for them. settled: none of those is left, or its creation was given up; its stored
+ * tables are being dropped. gone: they no longer exist.
  */
 export type TableState = 'creating' | 'there' | 'dropping' | 'settled' | 'gone';
 
@@ -37,7 +38,10 @@ export interface Definition {
   readonly observedColumns: readonly string[];
   /** Absent: unknown, because the definition was made before splits were remembered. */
   readonly splits?: readonly string[] | undefined;
-  /** Handed out after the previous incarnation was gone; 0 until the state is `there`. */
+  /**
+   * Handed out after the previous incarnation was gone. 0 until the state is `there`, and for tables
+   * from before there were incarnations.
+   */
   readonly createdAt: Timestamp;
   /** While creating: the attempt that creates it; no other attempt has the same name. */
   readonly creator?: string | undefined;
@@ -56,7 +60,7 @@ export async function createTablesTable(store: Bigtable): Promise<void> {
   await store.createTable(TABLES_TABLE, { families: [DEFINITION.family] });
 }
 
-/** Each table's definition; undefined where there never was one, or where it is not legible. */
+/** Each table's definition; undefined where there never was one, or it cannot be decoded. */
 export async function readDefinitions(
   store: Bigtable,
   tables: readonly string[],
@@ -72,7 +76,7 @@ export async function readDefinition(
   return decodeRow(await store.readRow(TABLES_TABLE, table, NEWEST));
 }
 
-/** All definitions by name; undefined for one that is not legible. */
+/** All definitions by name; undefined for one that cannot be decoded. */
 export async function allDefinitions(
   store: Bigtable,
 ): Promise<ReadonlyMap<string, StoredDefinition | undefined>> {
@@ -84,8 +88,8 @@ export async function allDefinitions(
 }
 
 /**
- * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if another process
- * made a step first. If it throws, the step may have been made or not; reading again and continuing
+ * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is the step of
+ * another process. If it throws, the step may have been made or not; reading again and continuing
  * from there is harmless.
  */
 export async function step(
@@ -121,7 +125,7 @@ export async function step(
   return isMade ? { ...to, version } : undefined;
 }
 
-/** The same incarnation, one step further. */
+/** The same incarnation in another state. */
 export function as(state: TableState, from: StoredDefinition): Definition {
   const { incarnation, observedColumns, splits, createdAt } = from;
   return { state, incarnation, observedColumns, splits, createdAt };

@@ -1,12 +1,12 @@
 /**
- * A crash before and after every storage step of a commit, one by one (section 2.2: "Transaction
+ * A crash before and after every mutation of a commit, one by one (section 2.2: "Transaction
  * processing is complicated by the possibility of client failure"), on any storage.
  *
- *     dry run ─▶ count the steps ─▶ for each step, before and after: crash there, recover, compare
+ *     dry run ─▶ count the mutations ─▶ before and after each: crash there, recover, compare
  *
- * Whatever the step, and whichever process recovers: all of the transaction is visible or nothing,
- * as the commit point decides, and no lock is left. When every message of the dead client arrives a
- * second time, long afterwards, nothing changes any more.
+ * Whatever the step, and whichever process recovers: either all of the transaction is visible or
+ * nothing of it, as the commit point decides, and no lock is left. If every mutation of the dead
+ * client then arrives a second time, nothing changes.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -24,7 +24,7 @@ import type { Call } from './faulty-bigtable.ts';
 interface Shape {
   readonly name: string;
   readonly values: Values;
-  readonly touches?: readonly string[];
+  readonly locked?: readonly string[];
 }
 
 /** The primary is `p`; every cell begins as `old`. */
@@ -36,7 +36,7 @@ const SHAPES: readonly Shape[] = [
   { name: 'two rows, the primary deleted', values: { p: undefined, x: 'new' } },
   { name: 'three rows in two tables', values: { p: 'new', x: 'new', 'u/p': 'new' } },
   { name: 'an observed cell', values: { p: 'new', 'x:seen': 'new' } },
-  { name: 'a locked cell', values: { p: 'new', x: 'new' }, touches: ['y', 'u/y'] },
+  { name: 'two cells that are locked', values: { p: 'new', x: 'new' }, locked: ['y', 'u/y'] },
 ];
 
 interface Crash {
@@ -56,7 +56,7 @@ interface Scene {
 type Recovery = (database: TestDatabase, names: readonly string[]) => Promise<void>;
 
 const RECOVERIES: Readonly<Record<string, Recovery>> = {
-  'a reader, of an owner known to be dead': async (database, names) => {
+  'a reader that knows the owner is dead': async (database, names) => {
     database.bury('A');
     await database.client('B').read(names);
   },
@@ -82,30 +82,33 @@ const RECOVERIES: Readonly<Record<string, Recovery>> = {
       database.client('C').read(names.toReversed()),
     ]);
   },
-  'a reader and a transaction that locks every cell at once': async (database, names) => {
+  'a reader and, at the same time, a transaction that locks every cell': async (
+    database,
+    names,
+  ) => {
     database.bury('A');
-    const writing = touchAll(database.client('C'), names);
+    const writing = lockAll(database.client('C'), names);
     await database.runUntil(Promise.all([writing, database.client('B').read(names)]));
   },
   'a transaction that locks every cell': async (database, names) => {
     database.bury('A');
-    await database.runUntil(touchAll(database.client('B'), names));
+    await database.runUntil(lockAll(database.client('B'), names));
   },
 };
 
 /** Locks every cell, which changes nothing. */
-async function touchAll(client: Client, names: readonly string[]): Promise<void> {
+async function lockAll(client: Client, names: readonly string[]): Promise<void> {
   await transact(client.context, async (transaction) => {
     for (const name of names) await transaction.lock(cell(name));
   });
   await client.settled();
 }
 
-/** Opens a database with the tables `t` and `u`, which are empty as far as it can see. */
+/** Opens a database whose tables `t` and `u` seem empty to it; several may share one store. */
 export type OpenDatabase = (options: DatabaseOptions) => Promise<TestDatabase>;
 
+/** Which shapes and recoveries are tried, by name. Default: all. */
 export interface CrashSuiteOptions {
-  /** The names of the shapes and recoveries that are tried. Default: all. */
   readonly shapes?: readonly string[] | undefined;
   readonly recoveries?: readonly string[] | undefined;
 }
@@ -133,7 +136,7 @@ function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly str
     });
   }
 
-  test('recovered by a second one, after the first has crashed in the middle', async () => {
+  test('recovered by a second reader, after the first has crashed during its recovery', async () => {
     for (const crash of await crashesOf(open, shape)) {
       for (let step = 1; ; step++) {
         const scene = await crashed(open, shape, crash);
@@ -153,7 +156,7 @@ function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly str
     }
   });
 
-  test('a blind writer overwrites it, and is not overwritten by what arrives late', async () => {
+  test('a blind writer overwrites the cells, and late messages of the dead client do not undo that', async () => {
     for (const crash of await crashesOf(open, shape)) {
       const scene = await crashed(open, shape, crash);
       const { database } = scene;
@@ -182,12 +185,13 @@ async function crashed(open: OpenDatabase, shape: Shape, crash: Crash | undefine
   try {
     const transaction = await client.begin();
     put(transaction, shape.values);
-    for (const name of shape.touches ?? []) await transaction.lock(cell(name));
+    for (const name of shape.locked ?? []) await transaction.lock(cell(name));
     await transaction.commit();
   } catch (error) {
     assert.equal((error as Error).name, 'CrashedError');
   }
   await client.settled();
+  assert.equal(client.store.isCrashed, crash !== undefined, 'the step is reached');
   return { database, client, crash, committed: client.store.trace.some(isCommitPoint) };
 }
 
@@ -215,19 +219,19 @@ async function assertOutcome(
   const names = namesOf(shape);
   const old = Object.fromEntries(names.map((name) => [name, 'old']));
   const expected = committed ? { ...old, ...shape.values } : old;
-  const observer = database.client('observer');
+  const reader = database.client('reader');
   const where = JSON.stringify({ ...crash, committed });
   assert.deepEqual(await allLocks(database), [], where);
-  assert.deepEqual(await observer.read(names), expected, where);
+  assert.deepEqual(await reader.read(names), expected, where);
   await dead.store.deliverDuplicates();
   assert.deepEqual(await allLocks(database), [], `${where}, when every message has arrived twice`);
-  assert.deepEqual(await observer.read(names), expected, where);
+  assert.deepEqual(await reader.read(names), expected, where);
 }
 
 async function allLocks(database: TestDatabase): Promise<readonly string[]> {
   return [...(await database.locks('t')), ...(await database.locks('u'))];
 }
 
-function namesOf({ values, touches = [] }: Shape): readonly string[] {
-  return [...Object.keys(values), ...touches];
+function namesOf({ values, locked = [] }: Shape): readonly string[] {
+  return [...Object.keys(values), ...locked];
 }

@@ -50,22 +50,25 @@ import { VirtualClock } from './virtual-clock.ts';
 export interface DatabaseOptions {
   /** Default: one in memory. A real one needs a real clock as well. */
   readonly store?: Bigtable | undefined;
-  /** Of all clients. Default: the virtual clock of the database. */
+  /** The clock of all clients. Default: the virtual clock of the database. */
   readonly clock?: Clock | undefined;
-  /** Default: `t` and `u`. */
+  /** The tables to create. Default: `t` and `u`. */
   readonly tables?: readonly string[] | undefined;
   /** Column names that leave notifications, in any table. Default none. */
   readonly observed?: readonly string[] | undefined;
+  /** Row keys at which the tables are split. Default none. */
   readonly splits?: readonly string[] | undefined;
+  /** Default 1. */
   readonly seed?: number | undefined;
   /** Whether erases also hide what is set later, as in HBase. Default false. */
   readonly tombstones?: boolean | undefined;
-  /** How late the store says that it may apply a call. Default: it says nothing. */
+  /** The manifest's `messageLifetimeMs`. Default: absent. */
   readonly messageLifetimeMs?: number | undefined;
 }
 
-/** Values by cell name; undefined means a cell without a value in a read,
- * and a delete in a write. */
+/**
+ * Values by cell name; undefined means a cell without a value in a read, and a delete in a write.
+ */
 export type Values = Readonly<Record<string, string | undefined>>;
 
 export class TestDatabase {
@@ -93,8 +96,8 @@ export class TestDatabase {
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
       liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
-      // Bounds are the last timestamps given, and use up none: the timestamps in a script are the
-      // transactions'.
+      // A lease's bound is the last timestamp handed out. It takes no new one, so that all timestamps
+      // of a script belong to transactions.
       leases: { store: leaseStore, freshTimestamp: async () => this.oracle.given.at(-1) ?? 0 },
       isObserved: async (table: string, column: string) => {
         await this.store.sampleRowKeys(table); // Refuses a table that does not exist.
@@ -114,7 +117,7 @@ export class TestDatabase {
     this.#dead.add(name);
   }
 
-  /** Everything stored in a row, without going through the engine; see `describeRow`. */
+  /** All versions stored for one cell, by kind, read without the engine; see `describe`. */
   async stored(name: string): Promise<Record<string, string>> {
     const { table, row, column } = cell(name);
     const filters = [LOCK, WRITE, DATA, ROLLBACK].map((kind) => placeOf(kind, column));
@@ -146,7 +149,7 @@ export class TestDatabase {
 
 export interface ClientOptions extends OptionsGiven {
   readonly clock?: Clock | undefined;
-  /** Whether the store keeps the order in which mutations were sent. Default: as it says. */
+  /** Whether the store keeps the order in which mutations were sent. Default: its manifest's. */
   readonly ordered?: boolean | undefined;
   /** Operations go through batching before any fault applies to them. Default off. */
   readonly batching?: BatchingOptions | undefined;
@@ -154,8 +157,9 @@ export interface ClientOptions extends OptionsGiven {
 
 export class Client {
   readonly store: FaultyBigtable;
-  /** The connection of the lease: separate,
-   * so that the n-th mutation of `store` is a transaction's. */
+  /**
+   * The connection of the lease: separate, so that the n-th mutation of `store` is a transaction's.
+   */
   readonly leaseStore: FaultyBigtable;
   readonly context: Context;
 
@@ -231,7 +235,7 @@ export function put(transaction: Transaction, values: Values): void {
   }
 }
 
-/** As in the paper's Figure 4: `7: $3`, `7: primary`, `7: primary at t/Bob:bal`, `8: data @ 7`. */
+/** What the paper's Figure 4 shows: `7: $3`, `7: lock of t/Bob:bal at bal`, `8: 7 put`. */
 function describe(stored: Cell): string {
   const { timestamp, value } = stored;
   const text = Buffer.from(value).toString();

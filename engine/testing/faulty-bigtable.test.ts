@@ -82,6 +82,7 @@ test('a lost answer leaves the mutation applied and the caller in doubt', async 
   const client = new FaultyBigtable(await openStore());
   client.loseAnswer(once((call) => call.row === 'a'));
   await assert.rejects(client.mutateRows([setRow('a')]), { code: 'STORE_IN_DOUBT' });
+  assert.deepEqual(await rowsOf(client), ['a']);
   await client.mutateRows([setRow('a'), setRow('b')]);
   assert.deepEqual(await rowsOf(client), ['a', 'b']);
 });
@@ -93,7 +94,7 @@ test('a lost request leaves nothing applied and the caller in doubt', async () =
   assert.deepEqual(await rowsOf(client), ['b']);
 });
 
-test('one entry of a batch in doubt is answered with its error', async () => {
+test('a lost answer to one row of a batch leaves the other rows answered', async () => {
   const client = new FaultyBigtable(await openStore());
   client.loseAnswer((call) => call.row === 'a');
   const [a, b] = await client.checkAndMutateRows(
@@ -103,7 +104,7 @@ test('one entry of a batch in doubt is answered with its error', async () => {
   assert.equal(b, false);
 });
 
-test('a duplicate arrives when told, once, and undoes mutations in between', async () => {
+test('a duplicate arrives once, when the test delivers it, and overwrites later mutations', async () => {
   const client = new FaultyBigtable(await openStore());
   client.duplicate(once((call) => call.row === 'a'));
   await client.mutateRows([setRow('a', 'old')]);
@@ -128,7 +129,7 @@ test('a duplicate of a lost request is a delayed request, and outlives its sende
   assert.deepEqual(await rowsOf(store), ['a']);
 });
 
-test('hooks run before and after the step, where another client may do its work', async () => {
+test('hooks run before and after each mutation, and may use the store meanwhile', async () => {
   const store = await openStore();
   const client = new FaultyBigtable(store);
   const seen: string[][] = [];

@@ -94,6 +94,10 @@ export class FaultyBigtable implements Bigtable {
     return this.#mutationCount;
   }
 
+  get isCrashed(): boolean {
+    return this.#crashed;
+  }
+
   /** The process dies now. */
   crash(): void {
     this.#crashed = true;

@@ -1,7 +1,7 @@
 /**
  * A cell as a committed transaction leaves it: its data, and the write record that points to the
- * data. For loading a database in bulk, where there are no readers yet and locks would protect
- * nothing.
+ * data. An acknowledgment consists of its write record alone. Bulk loading makes such cells: there
+ * are no readers yet, so locks would protect nothing.
  */
 import type { Mutation, Timestamp } from '../bigtable/index.ts';
 import { placeOf, DATA, isAcknowledgment, WRITE } from './columns.ts';
@@ -11,7 +11,7 @@ import { encodeWriteRecord } from './write-record.ts';
 export interface Moment {
   readonly startTimestamp: Timestamp;
   readonly commitTimestamp: Timestamp;
-  /** The write record of its cells; by default it is made for each. */
+  /** The encoded write record that all its cells share. Default: encoded anew for each cell. */
   readonly record?: Uint8Array;
 }
 

@@ -13,8 +13,8 @@
  * A conflict is never believed at once: the mutation is not idempotent, and the "conflict" may be
  * the echo of our own lock from a copy that was sent before (P12). classify.ts checks.
  *
- * Prewrite does not wait. It holds locks, or is about to, and two transactions that wait for each
- * other would wait for ever (P22).
+ * Prewrite never waits for another transaction's lock. It holds locks, or is about to, and two
+ * transactions that wait for each other would wait for ever (P22).
  */
 import { PercolatorError } from '../base/index.ts';
 import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
@@ -29,10 +29,14 @@ import type { RowWrites, Write } from './writes.ts';
 export interface Prewriting {
   readonly startTimestamp: Timestamp;
   readonly primary: CellAddress;
+  /** Wall-clock time at which the commit began; each lock states it. */
   readonly wallMs: number;
 }
 
-/** Locks the rows' cells, all rows at once. Resolves with the conflicts; none: all are locked. */
+/**
+ * Locks the cells of all rows; each row is locked whole or not at all. Resolves with the conflicts;
+ * an empty list means that all rows are locked.
+ */
 export async function prewriteRows(
   context: Context,
   rows: readonly RowWrites[],
@@ -51,8 +55,10 @@ export async function prewriteRows(
   return conflicts.filter((conflict) => conflict !== undefined);
 }
 
-/** Examines an answer that was not a clear yes.
- * Resolves to undefined if the row is locked after all. */
+/**
+ * Examines an answer other than `false`: the storage has found an offending cell, or its answer was
+ * lost. Resolves to undefined if the row is locked after all.
+ */
 async function examine(
   context: Context,
   row: RowWrites,
@@ -64,7 +70,7 @@ async function examine(
     if (latest instanceof Error && !isDoubtful(latest)) throw latest;
     const found = await classifyPrewrite(context, row, prewriting.startTimestamp);
     if (found.kind === 'ours') return undefined;
-    // Only a lost answer with "nothing is there" leaves open whether the request will still arrive.
+    // If the answer was lost, and nothing is there, the request may still arrive.
     if (found.kind === 'conflict' && !(latest instanceof Error && found.reason === 'gone')) {
       return found;
     }

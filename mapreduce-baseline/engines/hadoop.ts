@@ -8,8 +8,8 @@
  *     a cluster       with a file system of its own, such as HDFS (hadoop-cluster.ts): inputs of this
  *                     machine and the program are put there, and the output is fetched
  *
- * A file that is named by a URI is read and written by Hadoop where it is, and is then the
- * cluster's to make whole and durable.
+ * Hadoop reads and writes a file that is named by a URI where it is. Whether such an output appears
+ * whole, and survives a crash, is up to the cluster.
  *
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
  * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the
@@ -56,11 +56,14 @@ export interface HadoopOptions extends EngineSize, HadoopAccess {
 }
 
 export function hadoopEngine(options: HadoopOptions): ChainEngine {
-  let asked: Promise<string | undefined> | undefined;
+  let clusterFileSystem: Promise<string | undefined> | undefined;
   return outsideEngine(NAME, async (run, inputs, place) => {
     const work = { run, files: await wholeFiles(inputs, place.work, NAME), place };
-    if (!options.isLocal) asked ??= fileSystemOf(options);
-    const fileSystem = await asked;
+    if (!options.isLocal) clusterFileSystem ??= fileSystemOf(options);
+    const fileSystem = await clusterFileSystem?.catch((error: unknown) => {
+      clusterFileSystem = undefined; // The next run asks again.
+      throw error;
+    });
     if (fileSystem === undefined && !isUri(place.output)) return runOnFiles(options, work);
     return runOnCluster(options, fileSystem, work);
   });
@@ -83,8 +86,8 @@ async function runOnFiles(options: HadoopOptions, work: HadoopWork): Promise<voi
 }
 
 /**
- * What is only needed meanwhile is in a folder of the cluster with a name that no other run has, next
- * to the output if that is there too.
+ * Temporary files are in a folder of the cluster's file system whose name no other run has: next to
+ * the output if that is a URI, otherwise in /tmp.
  * @param fileSystem of the cluster; undefined if it shares this machine's
  */
 async function runOnCluster(
@@ -95,9 +98,11 @@ async function runOnCluster(
   const { run, place } = work;
   const { length } = run.chain.parameters;
   const isFetched = !isUri(place.output);
-  const near = isFetched ? `${fileSystem}${SHARED_FOLDER}/mapreduce` : place.output;
+  // After a slash, the folder would be in the output, which Hadoop itself must create.
+  const given = place.output.replace(/\/+$/u, '');
+  const near = isFetched ? `${fileSystem}${SHARED_FOLDER}/mapreduce` : given;
   const folder = `${near}.unfinished-${randomUUID()}`;
-  const output = isFetched ? `${folder}/output` : place.output;
+  const output = isFetched ? `${folder}/output` : given;
   const outputOf = (job: number): string => (job === length ? output : `${folder}/after-${job}`);
   try {
     const staged =
@@ -157,7 +162,8 @@ function settingsOf(
     'mapreduce.local.map.tasks.maximum': String(workers),
     'mapreduce.local.reduce.tasks.maximum': String(workers),
     'mapreduce.task.io.sort.mb': String(sortMebibytes({ memoryBytes, workers })),
-    // Hadoop looks once a second whether a job has ended, and once in five whether it may go on.
+    // By default, Hadoop's client reports progress every second, and looks every five seconds whether
+    // the job has ended.
     'mapreduce.client.progressmonitor.pollinterval': '100',
     'mapreduce.client.completion.pollinterval': '100',
   };
@@ -170,12 +176,12 @@ function settingsOf(
   };
 }
 
-/** Hadoop's default is 100, which is more than a split of a local file needs. */
+/** The sort buffer of one task: its share of the memory, but at most Hadoop's default of 100. */
 function sortMebibytes({ memoryBytes, workers }: EngineSize): number {
   return Math.min(100, Math.max(1, Math.floor(memoryBytes / workers / 2 ** 20)));
 }
 
-/** Hadoop Streaming splits a command at spaces, and knows quotes, but no way to write one. */
+/** Hadoop Streaming splits a command at spaces outside of quotes, and has no escapes. */
 function quoted(word: string): string {
   if (!word.includes('"')) return `"${word}"`;
   throw new MapReduceError('INVALID_ARGUMENT', `Hadoop Streaming cannot pass on a quote: ${word}`);

@@ -33,13 +33,14 @@ import {
   SYSTEMS,
 } from './plan.ts';
 import { checkStoreName } from '../harness/stores/index.ts';
+import { TRADING_DAY_MS } from './population/calendar.ts';
 
-/** Most options are about Percolator, or about its embedded store. */
-const OURS = { system: ['both', 'percolator'] };
-const EMBEDDED = { ...OURS, store: ['embedded'] };
-const { batching, prefetch, ...ofBatching } = DATABASE_OPTIONS;
+/** Conditions of the options that only Percolator has, or only its embedded store. */
+const WITH_PERCOLATOR = { system: ['both', 'percolator'] };
+const EMBEDDED = { ...WITH_PERCOLATOR, store: ['embedded'] };
+const WITH_BATCHING = { ...WITH_PERCOLATOR, batching: ['on'] };
+/** Of the loaded days, at most this share is left after the latest begin of a look-up. */
 const BACK_OFF_SHARE_MAX = 0.8;
-const DAY_MS = 8 * 3_600_000;
 
 await runExperiment(
   {
@@ -57,11 +58,11 @@ await runExperiment(
       system: choice({
         choices: ['both', 'percolator', 'postgres'],
         description:
-          'systems to measure; PostgreSQL runs as functions in the server and as frames from the client, on DATABASE_URL or on a private server',
+          'systems to measure; PostgreSQL is measured twice, with transactions as functions in the server and as frames from the client, on DATABASE_URL or on a private server',
         default: 'both',
       }),
-      store: onlyWith(OURS, storesOption(['embedded', 'emulator'])),
-      regionServers: onlyWith({ ...OURS, store: ['hbase'] }, regionServersOption()),
+      store: onlyWith(WITH_PERCOLATOR, storesOption(['embedded', 'emulator'])),
+      regionServers: onlyWith({ ...WITH_PERCOLATOR, store: ['hbase'] }, regionServersOption()),
       broker: choice({
         choices: ['omit', 'inline', 'side-table'],
         description:
@@ -87,30 +88,30 @@ await runExperiment(
       }),
       paced: flag({
         description:
-          'only this and other named parts: the ladder; an open loop, in which a clock starts transactions',
+          'measure the ladder, an open loop, in which a clock starts transactions; parts that are not named are left out',
       }),
       unpaced: flag({
         description:
-          'only this and other named parts: the maximum; a closed loop, in which each user begins again at once',
+          'measure the maximum, a closed loop, in which each user begins again at once; parts that are not named are left out',
       }),
       reads: onlyWith(
         EMBEDDED,
         flag({
           description:
-            'only this and other named parts: the reads that batching and prefetching save',
+            'measure the reads that batching and prefetching save; parts that are not named are left out',
         }),
       ),
       brokers: onlyWith(
         EMBEDDED,
         flag({
           description:
-            'only this and other named parts: the update of the broker in its three modes',
+            'measure the update of the broker in its three modes; parts that are not named are left out',
         }),
       ),
       rates: numberList({
         description:
-          'the ladder in Trade-Results per second; the range should be tenfold; a load far above what a system can ' +
-          'do is given up, and takes up to a minute longer than planned',
+          'the ladder in Trade-Results per second; the range should be tenfold; the run gives up a load far above ' +
+          'what a system can do, which takes up to a minute longer than planned',
         defaultText: 'from 5 to 65 % of the maximum of each system',
         unit: 'TR/s',
         min: 1e-3,
@@ -131,9 +132,15 @@ await runExperiment(
         min: 1,
         max: 64,
       }),
-      batching: onlyWith(OURS, { ...batching, defaultText: 'on', fallback: () => 'on' as const }),
-      ...ofBatching,
-      prefetch: onlyWith(OURS, prefetch),
+      batching: onlyWith(WITH_PERCOLATOR, {
+        ...DATABASE_OPTIONS.batching,
+        defaultText: 'on',
+        fallback: () => 'on' as const,
+      }),
+      batchDelay: onlyWith(WITH_BATCHING, DATABASE_OPTIONS.batchDelay),
+      batchRows: onlyWith(WITH_BATCHING, DATABASE_OPTIONS.batchRows),
+      batchInFlight: onlyWith(WITH_BATCHING, DATABASE_OPTIONS.batchInFlight),
+      prefetch: onlyWith(WITH_PERCOLATOR, DATABASE_OPTIONS.prefetch),
       seed: seedOption('the brokerage, the transactions and the order of points'),
     },
     examples: [
@@ -184,7 +191,9 @@ function planOf(options: Options): Plan {
   const parts = partsOf(options);
   const stores = storesOf(options);
   if (options.rates !== undefined && !parts.paced) {
-    throw new UsageError('--rates is the ladder, so it needs --paced among the named parts.');
+    throw new UsageError(
+      '--rates sets the loads of the ladder, so --paced must be among the named parts.',
+    );
   }
   if (options.system === 'postgres' && options.broker === 'side-table') {
     throw new UsageError(
@@ -211,7 +220,7 @@ function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
     customers,
     initialTradeDays: days,
     pricePeriodMs: 1_000 * pricePeriod,
-    backOffMs: Math.min(scale.backOffMs, BACK_OFF_SHARE_MAX * days * DAY_MS),
+    backOffMs: Math.min(scale.backOffMs, BACK_OFF_SHARE_MAX * days * TRADING_DAY_MS),
   };
 }
 
@@ -236,9 +245,9 @@ function kindOf(name: string): StoreKind {
 }
 
 function systemsOf({ system }: Options, stores: Plan['stores']): readonly SystemName[] {
-  const isTheirs = (name: SystemName): boolean => name === 'functions' || name === 'frames';
+  const isPostgres = (name: SystemName): boolean => name === 'functions' || name === 'frames';
   return SYSTEMS.filter((name) =>
-    isTheirs(name) ? system !== 'percolator' : stores.has(name as StoreKind),
+    isPostgres(name) ? system !== 'percolator' : stores.has(name as StoreKind),
   );
 }
 

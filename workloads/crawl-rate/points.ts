@@ -1,4 +1,8 @@
-/** Makes points of the record from measurements: it merges repeats and keeps verdicts. */
+/**
+ * Turns the repeats of a measurement into one point of the run record: merges the histograms, takes
+ * the time series of the first repeat, and derives one verdict.
+ */
+import { mean } from 'simple-statistics';
 import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
 import type { Check } from './check.ts';
 import type { MapReducePoint } from './batch/point.ts';
@@ -8,8 +12,8 @@ import type { KeptUp } from './saturation.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
 /**
- * Highest allowed lateness of the generator in milliseconds; above it, the run measured the
- * generator.
+ * Highest allowed lateness of the generator in milliseconds. Above it, the run measured the
+ * generator, and a point that is not saturated is invalid.
  */
 const LAG_MS_MAX = 10;
 
@@ -21,11 +25,11 @@ export function addPercolatorPoint(
 ): void {
   if (repeats.length === 0) return;
   const lagMs = Math.max(...repeats.map((point) => point.generatorLagP99Ms));
-  const verdict = worst(repeats, lagMs);
+  const verdict = verdictOf(repeats, lagMs);
   run.addPoint(
     {
       system: 'percolator',
-      ...common(plan, rate, repeats),
+      ...commonFields(plan, rate, repeats),
       ...verdict,
       documentsPerSecondCompleted: mean(repeats.map((point) => point.completedPerSecond)),
       documents: repeats.reduce((sum, { histogram }) => sum + histogram.totalCount, 0),
@@ -51,8 +55,8 @@ export function addMapReducePoint(
   run.addPoint(
     {
       system: 'mapreduce',
-      ...common(plan, rate, repeats),
-      ...worst(repeats, 0),
+      ...commonFields(plan, rate, repeats),
+      ...verdictOf(repeats, 0),
       documentsPerSecondCompleted: seconds > 0 ? documents / seconds : 0,
       documents,
       seconds,
@@ -70,7 +74,7 @@ interface JudgedPoint {
   readonly histogram: Parameters<typeof percentileMs>[0];
 }
 
-function common(
+function commonFields(
   plan: Plan,
   rate: number,
   repeats: readonly JudgedPoint[],
@@ -92,8 +96,11 @@ function common(
   };
 }
 
-/** Verdicts are asymmetric: one repeat that did not keep up makes the point saturated. */
-function worst(
+/**
+ * One repeat that did not keep up makes the point saturated; otherwise one repeat with a late
+ * generator makes it invalid.
+ */
+function verdictOf(
   repeats: readonly JudgedPoint[],
   lagMs: number,
 ): {
@@ -120,8 +127,4 @@ function worst(
     verdictReason: 'the backlog did not grow',
     backlogGrowthPerSecond,
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

@@ -22,6 +22,11 @@ import { compareKeys } from './key-order.ts';
 
 const { default: BTree } = sortedBTree;
 
+/** Values are copied into slabs: one small buffer for each takes more memory than its bytes. */
+const SLAB_BYTES = 2 ** 16;
+let slab = new ArrayBuffer(SLAB_BYTES);
+let slabUsed = 0;
+
 /** The cells of a row before it is touched, by family, qualifier, then newest first. */
 export type Background = (row: string) => Cell[] | undefined;
 
@@ -152,7 +157,7 @@ function hasAny(row: readonly Cell[], filter: CellFilter): boolean {
 /** Returns by how many bytes the row grows. */
 function put(cells: Cell[], mutation: Mutation & { readonly kind: 'set' }): number {
   const { family, qualifier, timestamp, value } = mutation;
-  const cell: Cell = { family, qualifier, timestamp, value };
+  const cell: Cell = { family, qualifier, timestamp, value: ownCopy(value) };
   let i = 0;
   while (i < cells.length && isBefore(cells[i], cell)) i++;
   const old = cells[i];
@@ -160,6 +165,23 @@ function put(cells: Cell[], mutation: Mutation & { readonly kind: 'set' }): numb
     old?.timestamp === timestamp && old.qualifier === qualifier && old.family === family;
   cells.splice(i, replaces ? 1 : 0, cell);
   return bytesOf(cell) - (replaces ? bytesOf(old) : 0);
+}
+
+/**
+ * A copy of the value. Otherwise a value of some bytes may keep the whole message in memory that it
+ * came with, or the eight kilobytes that its client encoded it into.
+ */
+function ownCopy(value: Uint8Array): Uint8Array {
+  const { length } = value;
+  if (length > SLAB_BYTES / 8) return value;
+  if (slabUsed + length > SLAB_BYTES) {
+    slab = new ArrayBuffer(SLAB_BYTES);
+    slabUsed = 0;
+  }
+  const copy = new Uint8Array(slab, slabUsed, length);
+  copy.set(value);
+  slabUsed += length;
+  return copy;
 }
 
 /** Returns by how many bytes the row shrinks. */

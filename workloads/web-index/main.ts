@@ -128,8 +128,8 @@ function temporary(): DataFolder {
   return { path: folder, [Symbol.dispose]: remove };
 }
 
-function inWords({ captures, seconds, notes, parked }: Loaded, results: number): string {
-  const left = notes === 0 ? '' : ` ${counted(notes, 'notes')} about what was left out.`;
+function inWords({ captures, seconds, leftOut, parked }: Loaded, results: number): string {
+  const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'records')} left out.`;
   const failed = parked === 0 ? '' : ` Observers have given up on ${counted(parked, 'cells')}.`;
   return `${counted(captures, 'captures')} in ${seconds.toFixed(1)} s: ${counted(results, 'results')} can be found.${left}${failed}`;
 }

@@ -6,7 +6,7 @@ import type { ChartWithTable } from '../page/chart-section.ts';
 import type { Point, RunRecord, System } from '../run-record.ts';
 import { byRate, curveOver, LOOKS, SYSTEMS } from './points.ts';
 
-/** Null if no point recorded its cost. */
+/** Null if no point that passed its check has a cost. */
 export function costFigure(record: RunRecord): ChartWithTable | null {
   const points = byRate(record.points);
   const known = points.filter((point) => (costOf(point) ?? 0) > 0);
@@ -31,8 +31,9 @@ export function costFigure(record: RunRecord): ChartWithTable | null {
       name: 'cost',
       file: 'points.csv',
       title: 'CPU time per new document',
-      caption: 'Processor time of all processes of the system, divided by the documents clustered.',
-      columns: ['System', 'Crawl rate', 'CPU time per document', 'Documents'],
+      caption:
+        'CPU time of all processes of the system, divided by the number of new documents clustered.',
+      columns: ['System', 'Crawl rate', 'CPU time per new document', 'Documents'],
       rows: known.map((point) => [
         formatSystem(point.system),
         formatRate(point.ratePercentPerHour),

@@ -28,6 +28,7 @@ export function findingsOf(costs: readonly PathCost[]): FindingsParts {
     headline:
       `A conditional mutation costs the client ${ours.prewrite.clientUs.toFixed(0)} µs of processor time on the path ` +
       `“${ours.path}”, and ${ratio.toFixed(1)} times as much on the path “${first.path}”.`,
+    // A failed operation ends the process, and then there are no findings.
     check: { passed: true, detail: 'every operation was answered without an error' },
     tables: [tableOf(costs)],
     charts: [chartOf(costs)],
@@ -40,7 +41,7 @@ function tableOf(costs: readonly PathCost[]): ResultTable {
     name: 'paths',
     title: 'Processor time of a call',
     caption:
-      'Microseconds of all threads of the process, per operation; an empty cell if the server’s are not known.',
+      'Microseconds of all threads of the process, per operation; empty where the server’s time could not be measured. Paths: promise is the official client, stub its generated stub, remote the store of the engine.',
     columns: ['path', 'operation', 'client, µs', 'server, µs', 'operations/s'],
     rows: costs.flatMap((cost) =>
       KINDS.map(([kind, of]) => {

@@ -1,12 +1,13 @@
 /**
- * `--profile`: the sizes of a script, by one name each.
+ * `--profile`: the named sizes of a run.
  *
  *     smoke      seconds             does it still work?
- *     quick      about 5 minutes     a first look; the default
+ *     quick      2 to 10 minutes     a first look; the default
  *     standard   20 to 40 minutes    numbers to rely on
  *     full       as long as it takes
  *
- * A size gives values to options that were not given, and may hold settings that are no options.
+ * A size gives values to options that were not given, and may hold settings that have no
+ * option on the command line.
  */
 import type { Profile } from '#results';
 import type { Options, Values } from '../command-line/command-line.ts';
@@ -24,8 +25,8 @@ export type Sizes<S> = Readonly<Record<ProfileName, S>>;
 export type Sized<O, S> = Omit<Values<O>, keyof S> & S & { readonly profile: Profile };
 
 /**
- * The values that were given, and those of the size for all others. The profile is `custom` if a
- * given value differs from the size's.
+ * Returns the given values, completed with those of the profile's size. The profile is `custom` if
+ * a given value differs from the size's.
  */
 export function sized<O extends Options, S extends object>(
   given: Values<O>,
@@ -38,7 +39,7 @@ export function sized<O extends Options, S extends object>(
     ([key, value]) => size.has(key) && JSON.stringify(size.get(key)) !== JSON.stringify(value),
   );
   const all = { ...sizes[profile], ...Object.fromEntries(values) };
-  // Each option without a value that a size has, has the size's.
+  // The cast is sound: each key of the size has a value, the size's if its option was not given.
   return { ...all, profile: isCustom ? 'custom' : profile } as Sized<O, S>;
 }
 
@@ -52,7 +53,7 @@ export function profileOption(secondsOf: (profile: ProfileName) => number): Opti
   });
 }
 
-/** The options, where those that depend on the profile say so. */
+/** Returns the options; the help of each one that depends on the profile states all defaults. */
 export function withDefaults<O extends Options>(options: O, sizes: Sizes<object>): O {
   const entries = Object.entries(options).map(([key, option]) => {
     const defaults = PROFILES.map((profile) => new Map(Object.entries(sizes[profile])).get(key));

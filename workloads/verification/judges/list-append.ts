@@ -2,13 +2,15 @@
  * A second opinion, which trusts no timestamp: searches histories of list append for what snapshot
  * isolation forbids, after Jepsen's Elle (Kingsbury and Alvaro, VLDB 2020).
  *
- *   1. Each transaction alone: a list must contain the transaction's own appends.
+ *   1. Each transaction alone: a list must be what its earlier reads and its own appends give.
  *   2. The lists of each key show the order of its appends (list-orders.ts): G1a, a read of a
- *      failed append; elements that were read twice, or never appended; lists that fit no order.
+ *      failed append; elements that were read or appended twice, or never appended; lists that
+ *      contradict each other.
  *   3. G1b: a read of a transaction's appends before its last one.
  *   4. Lost update: two transactions that read the same list and both appended to it.
  *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which
- *      includes write skew, is allowed, and is listed separately: a run without any has not tried.
+ *      includes write skew, is allowed, and is listed separately: a history without any had too little
+ *      concurrency to prove much.
  *
  * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
  * dependency: Percolator's transactions see everything that was committed before they began.
@@ -22,17 +24,16 @@ import { inferOrders, type Orders } from './list-orders.ts';
 
 export interface ListOpinion {
   readonly violations: readonly Violation[];
-  /** Cycles that snapshot isolation allows: one of each component of transactions. */
+  /** Cycles that snapshot isolation allows: one for each component without a forbidden one. */
   readonly allowed: readonly Violation[];
 }
 
 export interface ListOptions {
   /** Whether real time counts. */
   readonly strict: boolean;
-  /**
-   * These collect the findings, with their proofs. By default the first few violations are kept.
-   */
+  /** Collects the violations, with their proofs. Default: keeps the first few. */
   readonly findings?: Findings<ListProof> | undefined;
+  /** Collects the allowed cycles, with their proofs. Default: keeps all. */
   readonly allowed?: Findings<ListProof> | undefined;
 }
 
@@ -48,7 +49,7 @@ export function judgeListAppend(
   const readings = transactions.flatMap((transaction, reader) =>
     orders.isCommitted[reader] === true ? readingsOf(transaction, reader, findings) : [],
   );
-  judgeUnfinished(readings, { transactions, orders }, findings);
+  judgeIntermediateReads(readings, { transactions, orders }, findings);
   judgeLostUpdates(readings, { transactions, orders }, findings);
   const cycles = findCycles(dependenciesOf(transactions, readings, { orders, strict }));
   for (const { anomaly, edges } of cycles.forbidden) {
@@ -83,9 +84,10 @@ function readingsOf(
     if (kind === 'append') {
       if (whole === undefined) own.set(key, [...end, ...elements]);
       else expected.set(key, [...whole, ...elements]);
-      if (whole?.includes(elements[0] ?? '') === true) {
-        const what = `${JSON.stringify(elements[0])} in ${key} before it appended it`;
-        const proof = { transactions: [reader], key, element: elements[0] };
+      const early = elements.find((element) => whole?.includes(element));
+      if (early !== undefined) {
+        const what = `${JSON.stringify(early)} in ${key} before it appended that itself`;
+        const proof = { transactions: [reader], key, element: early };
         findings.add('internal contradiction', `T${name} read ${what}`, proof);
       }
       continue;
@@ -93,8 +95,9 @@ function readingsOf(
     const list = elements.slice(0, Math.max(0, elements.length - end.length));
     const should = whole ?? [...list, ...end];
     if (should.length !== elements.length || should.some((one, i) => one !== elements[i])) {
-      const [is, was] = [elements, should].map(endOf);
-      const message = `T${name} read ${key} as ${is} where by its own reads and appends it was ${was}`;
+      const from = elements.findIndex((one, i) => one !== should[i]);
+      const [is, was] = [elements, should].map((one) => shownFrom(one, from));
+      const message = `T${name} read ${key} as ${is}, but its own earlier reads and appends give ${was}`;
       findings.add('internal contradiction', message, { transactions: [reader], key });
     } else if (whole === undefined) {
       readings.push({ reader, key, list });
@@ -109,7 +112,7 @@ interface OrderedHistory {
   readonly orders: Orders;
 }
 
-function judgeUnfinished(
+function judgeIntermediateReads(
   readings: readonly Reading[],
   { transactions, orders }: OrderedHistory,
   findings: Findings<ListProof>,
@@ -154,11 +157,18 @@ function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boole
   return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
 }
 
-function endOf(elements: readonly Element[]): string {
-  return JSON.stringify(elements.slice(-3));
+/** Three elements from the first that differs, or the end of a list that has no such element. */
+function shownFrom(elements: readonly Element[], differing: number): string {
+  const from = Math.max(0, differing < 0 ? elements.length - 3 : differing);
+  const shown = elements.slice(from, from + 3).map((element) => JSON.stringify(element));
+  const after = from + 3 < elements.length ? ['...'] : [];
+  return `[${[...(from > 0 ? ['...'] : []), ...shown, ...after].join(',')}]`;
 }
 
-/** One clause for each edge; one clause for all moments of a real-time dependency. */
+/**
+ * One clause for each edge. A real-time dependency leads through nodes for moments
+ * (list-dependencies.ts), and the whole way is one clause.
+ */
 function inWords(edges: readonly ListEdge[], transactions: readonly ListTransaction[]): string {
   const isMoment = (node: number): boolean => node >= transactions.length;
   const first = edges.reduce(
@@ -167,17 +177,17 @@ function inWords(edges: readonly ListEdge[], transactions: readonly ListTransact
   );
   const fromFirst = [...edges.slice(first), ...edges.slice(0, first)];
   const clauses: string[] = [];
-  let begun = '';
+  let ended = '';
   for (const { from, to, kind, key, element } of fromFirst) {
     const [one, other] = [from, to].map((node) => `T${transactions[node]?.name}`);
     const what = `${JSON.stringify(element)} to ${key}`;
-    if (!isMoment(from)) begun = one ?? '';
+    if (!isMoment(from)) ended = one ?? '';
     if (isMoment(to)) continue;
     const words = {
       ww: `${one} appended ${what} before ${other} appended`,
       wr: `${other} read what ${one} appended, ${what}`,
       rw: `${one} did not see ${other} append ${what}`,
-      rt: `${begun} had ended when ${other} began`,
+      rt: `${ended} had ended when ${other} began`,
     };
     clauses.push(words[kind]);
   }

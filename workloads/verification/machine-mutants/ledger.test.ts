@@ -8,7 +8,7 @@ import { temporaryFolder } from '#engine/testing';
 import { UsageError } from '#results';
 import { Ledger } from './ledger.ts';
 
-test('a file of another program is no ledger, and nothing is added to it', () => {
+test('a file of another program is refused and left as it is, also by --anew', () => {
   for (const content of ['my diary', 'null\n', '[]\n', '{"file": 1}\n', '\0\0\0']) {
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, content);
@@ -18,7 +18,7 @@ test('a file of another program is no ledger, and nothing is added to it', () =>
   }
 });
 
-test('a folder, a pipe and a place without files are no ledger', () => {
+test('a folder, a pipe and a path where no file can be made are refused', () => {
   const folder = temporaryFolder();
   mkdirSync(path.join(folder, 'below'));
   execFileSync('mkfifo', [path.join(folder, 'pipe')]);

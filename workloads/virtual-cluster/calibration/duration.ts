@@ -8,6 +8,7 @@ const NORMAL_99 = probit(0.99);
 export function drawUs({ medianUs, p99Us }: Duration, uniform: number): number {
   if (p99Us === medianUs) return medianUs;
   const sigma = Math.log(p99Us / medianUs) / NORMAL_99;
-  // probit of 0 and 1 is infinite; such a draw is one in 2^53.
+  // This probit takes exactly 0 and 1 for 0.0001 and 0.9999, which would be less extreme than what is
+  // next to them.
   return medianUs * Math.exp(sigma * probit(Math.min(Math.max(uniform, 1e-12), 1 - 1e-12)));
 }

@@ -28,7 +28,7 @@ const PAPER_YOUNGER_PERCENT = 50;
 /** "around 50 individual Bigtable operations to process a single document" (section 2.5). */
 const PAPER_OPERATIONS = 50;
 const PERCENTILES = [50, 90, 99] as const;
-/** A generator that is later than this was itself part of what was measured. */
+/** 99th percentile; a generator that is later was itself part of what was measured. */
 const LAG_MS_MAX = 250;
 
 const NOTHING = { tables: [], charts: [], targets: [] };
@@ -52,14 +52,14 @@ function headlineOf(measured: Measured): string {
   const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
   const younger = youngerPercent(measured);
   if (Number.isNaN(younger)) {
-    return 'No numbers: the measured time was too short for the ages of all pages with both.';
+    return 'No headline: in the measured time not every page was recrawled and found with both systems.';
   }
   if (samples < HEADLINE_SAMPLES_MIN) {
-    return `No numbers: only ${samples} recrawls could be measured with both.`;
+    return `No headline: only ${samples} recrawls could be measured with each system.`;
   }
   return (
     `From crawl to searchable, median: ${seconds(percentileMs(pipeline.latencies, 50))} with observers, ` +
-    `${seconds(percentileMs(batch.latencies, 50))} with the batch. What is found is ${younger.toFixed(0)} % ` +
+    `${seconds(percentileMs(batch.latencies, 50))} with the batch. The pages found are ${younger.toFixed(0)} % ` +
     `younger (the paper: ${PAPER_YOUNGER_PERCENT} %). A recrawl takes ${total(pipeline.counts, 'operations').toFixed(0)} ` +
     `operations of the storage (the paper: about ${PAPER_OPERATIONS}).`
   );
@@ -95,7 +95,7 @@ function searchableTable({ pipeline, batch, perSecond }: Measured): ResultTable 
     title: 'From crawl to searchable',
     caption:
       'Milliseconds from the moment when a recrawl was due until its edition could be found, durable in the serving ' +
-      'index. The batch begins a run when the one before it has ended, so a recrawl waits for one run and is in the next.',
+      'index. The batch begins a run when the one before it has ended, so a recrawl waits for the end of one run, and then for its own.',
     columns: ['system', 'recrawls/s', 'recrawls', 'median', 'p90', 'p99', 'max'],
     rows: [row('observers', pipeline), row('batch', batch)],
     metrics: {
@@ -114,10 +114,10 @@ function ageTable(measured: Measured): ResultTable {
     caption:
       'Seconds since the crawl of the edition that is found, the mean over all recrawled pages and the measured time. ' +
       'With no delay at all it is half of the time between two crawls of a page.',
-    columns: ['system', 'mean age', 'beyond no delay'],
+    columns: ['system', 'mean age', 'more than without delay'],
     rows: [
-      ['observers', orNull(meanAge(pipeline)), orNull(meanAge(pipeline) - least)],
-      ['batch', orNull(meanAge(batch)), orNull(meanAge(batch) - least)],
+      ['observers', rounded(meanAge(pipeline)), rounded(meanAge(pipeline) - least)],
+      ['batch', rounded(meanAge(batch)), rounded(meanAge(batch) - least)],
       ['no delay', rounded(least), 0],
     ],
     metrics: { rowNames: 1, columns: [lowerIsBetter('mean age', 's')] },
@@ -132,7 +132,7 @@ function costTable({ documents, pipeline, batch }: Measured): ResultTable {
     title: 'What documents cost',
     caption:
       'Operations and RPCs of the storage for each document, all observers together. The load is of the whole ' +
-      'repository at full speed; there each new link changes ranks around it. The batch processes the whole ' +
+      'repository at full speed; there each new link changes the ranks of pages near it. The batch processes the whole ' +
       'repository in each run, and uses no storage.',
     columns: ['work', 'documents/s', 'operations', 'RPCs'],
     rows: [
@@ -173,7 +173,7 @@ function ageChart(measured: Measured): ResultChart {
     name: 'age',
     title: 'The age of what is found, under a steady recrawl',
     caption:
-      'The mean over all recrawled pages. It climbs while a run of the batch is under way, and falls when its result is served.',
+      'The mean over all recrawled pages. It climbs during a run of the batch, and falls when its result is served.',
     x: { title: 'Seconds', scale: 'linear', ticks: [] },
     y: { title: 'Mean age in seconds', scale: 'linear', ticks: [] },
     series: [
@@ -204,7 +204,7 @@ function latencyChart({ pipeline, batch }: Measured): ResultChart {
     name: 'searchable',
     title: 'From crawl to searchable',
     caption:
-      'From when a recrawl was due. Percentiles other than the median need a hundred recrawls.',
+      'Time from when a recrawl was due until it can be found. Percentiles other than the median need a hundred recrawls.',
     x: {
       title: 'Percentile',
       scale: 'linear',
@@ -220,7 +220,9 @@ function ageTarget(measured: Measured): Target {
   return {
     name: 'age of what is found',
     target: `at least ${PAPER_YOUNGER_PERCENT} % younger than with the batch (section 1 of the paper)`,
-    measured: Number.isNaN(younger) ? 'too short a time' : `${younger.toFixed(0)} % younger`,
+    measured: Number.isNaN(younger)
+      ? 'the measured time was too short'
+      : `${younger.toFixed(0)} % younger`,
     met: Number.isNaN(younger) ? null : younger >= PAPER_YOUNGER_PERCENT,
   };
 }
@@ -234,13 +236,9 @@ function leastAge({ recrawled, perSecond }: Measured): number {
   return recrawled / perSecond / 2;
 }
 
-/** Not a number, if it took longer than the measured time until each page had a recrawl. */
+/** NaN if not every page was recrawled and found within the measured time. */
 function meanAge({ ages }: Freshness): number {
   return ages.length === 0 ? Number.NaN : mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
-}
-
-function orNull(value: number): number | null {
-  return Number.isNaN(value) ? null : rounded(value);
 }
 
 function mean(values: readonly number[]): number {

@@ -1,6 +1,6 @@
 /**
- * Loads a crawl in a process of its own, so that searches are answered meanwhile, and tells how far
- * it is.
+ * Loads a crawl in a process of its own, so that searches are answered meanwhile, and reports the
+ * progress.
  */
 import type { StoreAddress } from '#engine';
 import { counted, UsageError } from '#results';
@@ -10,7 +10,7 @@ import type { LoadProgress } from '../search-page/load-status.ts';
 import type { FromPipeline, PipelineOptions } from './messages.ts';
 
 const PIPELINE = new URL('pipeline-process.ts', import.meta.url);
-/** A crawl may have a million damaged records; the rest is counted. */
+/** Notes that are shown. A crawl may have a million damaged records; further notes are counted. */
 const NOTES_MAX = 20;
 /** Opening a store may include the recovery of a large log, and a rebuild of the index. */
 const READY_MS_MAX = 600_000;
@@ -28,9 +28,10 @@ export interface Load {
 
 export interface Loaded {
   readonly captures: number;
+  /** Until the observers are at rest, the opening of the store included. */
   readonly seconds: number;
   /** Records that were left out. */
-  readonly notes: number;
+  readonly leftOut: number;
   /** Cells whose observers have given up. */
   readonly parked: number;
 }
@@ -42,23 +43,24 @@ export interface Loaded {
 export async function loadInProcess(load: Load): Promise<Loaded> {
   const { store, indexFolder, inputs, progress, page, signal } = load;
   const startedMs = performance.now();
-  const following = new Following(progress, page);
+  const reporter = new ProgressReporter(progress, page);
   await using crew = new Crew(signal, { readyMsMax: READY_MS_MAX });
   const options: PipelineOptions = { store, indexFolder, inputs };
-  const onMessage = (message: unknown): void => following.hear(message as FromPipeline);
+  const onMessage = (message: unknown): void => reporter.receive(message as FromPipeline);
   progress.phase('opening the store', 0);
   await crew.start({ name: 'the pipeline', program: PIPELINE, options, onMessage });
   progress.phase('loading', 0, 'captures');
-  const parked = await crew.during(following.atRest);
+  const parked = await crew.during(reporter.atRest);
   await crew.stop();
-  const { captures, notes } = following;
-  return { captures, parked, notes, seconds: (performance.now() - startedMs) / 1_000 };
+  const { captures, leftOut } = reporter;
+  return { captures, parked, leftOut, seconds: (performance.now() - startedMs) / 1_000 };
 }
 
-/** Turns messages into progress. */
-class Following {
+/** Turns the messages of the pipeline into progress. */
+class ProgressReporter {
   captures = 0;
-  notes = 0;
+  leftOut = 0;
+  #notes = 0;
   readonly #progress: Progress;
   readonly #page: LoadProgress;
   #isLoading = true;
@@ -70,20 +72,24 @@ class Following {
     this.#atRest.promise.catch(() => {}); // The caller awaits it later.
   }
 
-  /** The number of parked cells. */
+  /** Resolves with the number of parked cells, when all is loaded and the observers are at rest. */
   get atRest(): Promise<number> {
     return this.#atRest.promise;
   }
 
-  hear(message: FromPipeline): void {
+  receive(message: FromPipeline): void {
     switch (message.kind) {
       case 'stages':
         this.captures = message.captures;
         this.#progress.update(this.#isLoading ? message.captures : message.results);
         this.#page.update({ stages: message.stages });
         return;
-      case 'note':
-        if (++this.notes <= NOTES_MAX) this.#progress.note(message.sentence);
+      case 'left out':
+        this.leftOut++;
+        this.#note(message.sentence);
+        return;
+      case 'given up':
+        this.#note(message.sentence);
         return;
       case 'loaded':
         this.#isLoading = false;
@@ -91,13 +97,17 @@ class Following {
         return;
       case 'at rest':
         this.#progress.end();
-        if (this.notes > NOTES_MAX) {
-          this.#progress.note(`and ${counted(this.notes - NOTES_MAX, 'notes')} more`);
+        if (this.#notes > NOTES_MAX) {
+          this.#progress.note(`and ${counted(this.#notes - NOTES_MAX, 'notes')} more`);
         }
         this.#atRest.resolve(message.parked);
         return;
       case 'refused':
         this.#atRest.reject(new UsageError(message.sentence));
     }
+  }
+
+  #note(sentence: string): void {
+    if (++this.#notes <= NOTES_MAX) this.#progress.note(sentence);
   }
 }

@@ -30,7 +30,8 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     onCommitted: stages.committed,
     onFailure: ({ cell: { table, column }, error, parked }) => {
       if (!parked) return;
-      note(`an observer has given up on a cell of ${table}:${column}: ${String(error)}`);
+      const sentence = `an observer has given up on a cell of ${table}:${column}: ${String(error)}`;
+      tell({ kind: 'given up', sentence });
     },
   });
   let captures = 0;
@@ -43,7 +44,7 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
 
   const load = async (): Promise<void> => {
     const onDamage = (damage: Parameters<typeof describeDamage>[0]): void =>
-      note(`${describeDamage(damage)}; it is left out.`);
+      tell({ kind: 'left out', sentence: `${describeDamage(damage)}; it is left out.` });
     const onLoaded = ({ url }: { readonly url: string }): void => {
       captures++;
       stages.captured(url);
@@ -74,10 +75,6 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     },
   };
 });
-
-function note(sentence: string): void {
-  tell({ kind: 'note', sentence });
-}
 
 function tell(message: FromPipeline): void {
   tellParent(message);

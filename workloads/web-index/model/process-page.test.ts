@@ -64,12 +64,12 @@ test('links to the page itself, and what no crawler can fetch, are no links', ()
   assert.deepEqual(targets(processed(hrefs.map((href) => `<a href="${href}">x</a>`).join(''))), []);
 });
 
-test('a link to a URL of a megabyte is left out, and the page is not', () => {
+test('a link whose URL is too long is left out, and the other links of its page stay', () => {
   const html = `<a href="/${'u'.repeat(2 ** 20)}">x</a><a href="/${'v'.repeat(URL_LENGTH_MAX)}">y</a><a href="z">z</a>`;
   assert.deepEqual(targets(processed(html)), ['http://a.example/b/z']);
 });
 
-test('titles, texts and lists have limits', () => {
+test('the title and the list of links have limits', () => {
   const links = Array.from({ length: LINKS_MAX + 9 }, (_, i) => `<a href="${i}">${i}</a>`);
   const page = processed(`<title>${'t'.repeat(10_000)}</title>${links.join('')}`);
   assert.equal(page.title.length, TITLE_LENGTH_MAX);
@@ -82,11 +82,11 @@ test('a page that is nested 10,000 deep is a page like any other', () => {
   assert.equal(rendered(html).text, 'deep');
 });
 
-test('a page of entities is only their characters, and a definition of one is not obeyed', () => {
+test('entities become their characters, and those that a page defines are not expanded', () => {
   const million = rendered('&lt;'.repeat(1_000_000)).text;
   assert.equal(million.length, 1_000_000);
   const laughs = `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><p>&b;`;
-  assert.ok(rendered(laughs).text.length < 100);
+  assert.equal(rendered(laughs).text, ']> &b;');
 });
 
 test('NUL bytes and broken characters do not reach texts', () => {
@@ -120,7 +120,7 @@ test('pages are duplicates if their rendered forms are equal', () => {
   assert.notEqual(rendered(STYLED).hash, rendered(STYLED, sheets('nav{display:none}')).hash);
 });
 
-test('pages with different scripts are different, and a script that changes, changes its pages', () => {
+test('pages with different scripts are different, and a changed script changes its pages', () => {
   const html = '<script src="s.js"></script>Text';
   const script = (text: string): RenderedPage =>
     rendered(html, {

@@ -1,13 +1,14 @@
 /**
- * Anchors: the texts of all links to a cluster are at its canonical page, and move with it.
+ * Anchors: the canonical page of a cluster has the texts of all links to the cluster's members. When
+ * another page becomes canonical, they move there.
  *
  *     pages:texts ─▶ anchor forwarder ─ ─ weakly ─ ─▶ pages:place ─▶ anchor placer ─▶ pages:anchors
  *                                                          ▲
  *     an election ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─┘
  *
- * A page decides over its own anchors, and no other page does: it has them if it is canonical now.
- * If the cluster moved them instead, two clusters would write to a page that changes from one to
- * the other, and the last one would win.
+ * The placer that runs for a page writes the anchors of that page alone, and gives it anchors only
+ * while it is canonical. If elections wrote them instead, those of two clusters would both write to
+ * a page that moves from one to the other, and the later commit would win.
  */
 import type { Observer, Reader } from '#engine';
 import { mergeAnchors, shownAnchors } from '../model/index.ts';
@@ -37,7 +38,7 @@ export const anchorPlacer: Observer = {
   },
 };
 
-/** The election of the page's cluster. */
+/** The election of the page's cluster; undefined if it has no cluster, or its cluster no election. */
 export async function readElection(reader: Reader, url: string): Promise<Election | undefined> {
   const cluster = await read(reader, CLUSTER, url);
   return cluster === undefined ? undefined : read(reader, ELECTED, cluster);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from '#engine/testing';
-import type { ChainEngine } from './engine.ts';
+import type { ChainEngine, ChainRun } from './engine.ts';
 import { hadoopEngine } from './hadoop.ts';
 
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
@@ -35,17 +35,18 @@ esac
   return [engine, calls];
 }
 
-function run(engine: ChainEngine, signal?: AbortSignal): Promise<void> {
-  const folder = temporaryFolder();
+function run(
+  engine: ChainEngine,
+  { signal, outputFolder = join(temporaryFolder(), 'counts') }: Partial<ChainRun> = {},
+): Promise<void> {
   const chain = { url: JOB, parameters: [{ combine: false }] };
-  const inputs = [{ path: 'hdfs://names/words' }];
-  return engine.run({ chain, inputs, outputFolder: join(folder, 'counts'), signal });
+  return engine.run({ chain, inputs: [{ path: 'hdfs://names/words' }], outputFolder, signal });
 }
 
 test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
   const [engine, calls] = await writtenDown('echo "Running job: job_17_0004"; sleep 60');
   const stop = new AbortController();
-  const running = run(engine, stop.signal);
+  const running = run(engine, { signal: stop.signal });
   const isStreaming = async (): Promise<boolean> =>
     /^streaming /m.test(await readFile(calls, 'utf8').catch(() => ''));
   while (!(await isStreaming())) await sleep(20);
@@ -55,6 +56,15 @@ test('a run that is stopped kills its job, which would run on, and removes its f
   const called = await readFile(calls, 'utf8');
   assert.match(called, /^org\.apache\.hadoop\.mapred\.JobClient -kill job_17_0004$/m);
   assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
+});
+
+test('no temporary folder is in the output, also if that was given with a slash at its end', async () => {
+  const [engine, calls] = await writtenDown(':');
+  await run(engine, { outputFolder: 'hdfs://names/counts/' });
+  const called = await readFile(calls, 'utf8');
+  assert.match(called, / -output hdfs:\/\/names\/counts -mapper /m);
+  assert.match(called, /hdfs:\/\/names\/counts\.unfinished-/);
+  assert.doesNotMatch(called, /counts\/\.unfinished/);
 });
 
 test('what the shell of the file system complains of is the message', async () => {

@@ -6,6 +6,8 @@ import { totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { SyntheticOptions } from '../crawl-rate/documents/index.ts';
 import type { BrokeragePlan, BrokerageResult } from './figure-9/brokerage.ts';
+import { UsageError } from '#results';
+import { bytesText } from '../harness/experiment/disk-space.ts';
 import type { CrawlPlan, CrawlResult } from './figure-7/crawl.ts';
 import type { ClusteredKeys } from './figure-7/repository.ts';
 
@@ -89,10 +91,18 @@ export function performInThread<S extends Simulation>(
       if (keys !== undefined) latest = { documents, clustered: keys };
       resolve(result as ResultOf<S>);
     });
-    worker.on('error', reject);
+    worker.on('error', (error: Error & { readonly code?: string }) => {
+      reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooLittleMemory() : error);
+    });
     worker.on('exit', () => {
       signal.removeEventListener('abort', stop);
       reject(signal.aborted ? signal.reason : new Error('a simulation ended without a result'));
     });
   });
+}
+
+function tooLittleMemory(): UsageError {
+  return new UsageError(
+    `A simulation needs more memory than this machine has (${bytesText(totalmem())}). A smaller --profile needs less.`,
+  );
 }

@@ -85,7 +85,7 @@ export const SIZES: Sizes<Size> = {
     repositories: [16_000_000, 8_000_000],
     times: { warmUp: 1, seconds: 3 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 20 },
-    figure9: { loads: [10, 100, 1_000, 3_000, 6_000], warmUp: 4, tradeResults: 3_000 },
+    figure9: { loads: [10, 100, 1_000, 3_000, 11_200], warmUp: 4, tradeResults: 3_000 },
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },
@@ -100,8 +100,10 @@ const DOCUMENTS_PER_SECOND = 1_000;
 const OPERATIONS_PER_SECOND = 20_000;
 /** Dirty rows, loaded and cleaned. */
 const DIRTY_PER_SECOND = 300;
-/** Trade-Results, with all that comes with them. */
+/** Trade-Results, with all that comes with them, of a brokerage that is small in memory. */
 const TRADES_PER_SECOND = 50;
+/** Trade-Results per second whose brokerage is so large that each of them takes twice as long. */
+const LARGE_LOAD = 8_000;
 /** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
 /** Operations of a variation of figure 8, and Trade-Results of one of figure 9. */
@@ -128,7 +130,9 @@ export function secondsOf(
     figure === '10'
       ? 4 * load * (before + after)
       : figure9.loads.reduce(
-          (sum, one) => sum + one * figure9.warmUp + Math.max(one, figure9.tradeResults),
+          (sum, one) =>
+            sum +
+            (1 + one / LARGE_LOAD) * (one * figure9.warmUp + Math.max(one, figure9.tradeResults)),
           isVaried ? 2 * VARIATIONS * VARIED_TRADE_RESULTS : 0,
         );
   return 5 + trades / TRADES_PER_SECOND;

@@ -95,3 +95,13 @@ function plain(row: ReturnType<TableData['readRow']>): unknown {
     }
   );
 }
+
+test('a short value that stays does not keep the message in memory that it came with', () => {
+  const table = new TableData({ families: FAMILIES });
+  const message = Buffer.from('12345');
+  const set = { kind: 'set', family: 'write', qualifier: 'c', timestamp: 1 } as const;
+  table.mutateRow('a', [{ ...set, value: message.subarray(1, 3) }]);
+  const [kept] = table.readRow('a', [{ family: 'write' }])?.cells ?? [];
+  assert.equal(Buffer.from(kept?.value ?? []).toString(), '23');
+  assert.notEqual(kept?.value.buffer, message.buffer);
+});

@@ -198,13 +198,13 @@ export class Log {
   }
 
   /** What cannot be read is the trouble of those records alone that lie there. */
-  readonly #readPiece = (target: Buffer, { file, offset }: Mark): number => {
-    const known = this.#files.get(file);
-    if (known === undefined) return 0;
+  readonly #readPiece = ({ file, offset }: Mark, bytesMax: number): Buffer => {
+    const length = Math.max(0, Math.min(bytesMax, this.size(file) - offset));
+    const bytes = Buffer.allocUnsafeSlow(length);
     try {
-      return known.file.read(target, offset);
+      return bytes.subarray(0, this.#files.get(file)?.file.read(bytes, offset));
     } catch {
-      return 0;
+      return bytes.subarray(0, 0);
     }
   };
 

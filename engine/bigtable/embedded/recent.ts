@@ -56,16 +56,16 @@ export class Recent {
 
   /**
    * The same for a piece that is not there, if it would stay.
-   * @param read fills the buffer from the mark on; returns how many bytes there were
+   * @param read returns what there is from the mark on, at most so many bytes
    */
-  load(place: Place, read: (target: Buffer, from: Mark) => number): Piece | undefined {
+  load(place: Place, read: (from: Mark, bytesMax: number) => Buffer): Piece | undefined {
     const { file, offset, length } = place;
     const key = keyOf(file, offset);
     const start = this.startOf(place);
     const isFull = this.#pieces.size >= this.#piecesMax;
     if (start + length > PIECE_BYTES || (isFull && key < this.#oldest)) return undefined;
-    const bytes = Buffer.allocUnsafeSlow(PIECE_BYTES);
-    const end = read(bytes, { file, offset: offset - start });
+    const bytes = read({ file, offset: offset - start }, PIECE_BYTES);
+    const end = bytes.length;
     return end < start + length ? undefined : this.#keep(key, { bytes, end, isLoaded: true });
   }
 

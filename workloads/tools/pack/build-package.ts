@@ -23,6 +23,8 @@ import { runNpm } from '../run-npm.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const ENGINE = path.join(ROOT, 'engine');
 const NAME = 'percolator-engine';
+/** Of npm. */
+const PURPOSE = 'pack the engine';
 /** The oldest version of Node that has all that the engine uses. */
 const NODE = '>=22';
 
@@ -47,6 +49,7 @@ export interface PackedEngine {
  * @throws if the signal is aborted, which leaves the folder as it was
  */
 export async function buildPackage(folder: string, signal?: AbortSignal): Promise<PackedEngine> {
+  await runNpm(['--version'], PURPOSE, {}); // Its absence is told before the compiler has worked.
   const stage = await mkdtemp(path.join(tmpdir(), 'percolator-pack-'));
   try {
     const dist = path.join(stage, 'dist');
@@ -167,7 +170,7 @@ interface Packed {
 }
 
 async function pack(stage: string, signal?: AbortSignal): Promise<Packed> {
-  const stdout = await runNpm(['pack', '--json'], 'pack the engine', {
+  const stdout = await runNpm(['pack', '--json'], PURPOSE, {
     cwd: stage,
     ...(signal && { cancelSignal: signal }),
   });

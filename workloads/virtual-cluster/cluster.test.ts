@@ -248,6 +248,31 @@ test('a dead client never acts again, and others resolve its locks', async () =>
   });
 });
 
+test('after the death of its server, the first read of each block of a tablet needs the disk', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: 1 });
+  const rows = Array.from({ length: 300 }, (_, i) => String(i));
+  const read = async (): Promise<number> => {
+    const before = cluster.storage.counts.read.misses;
+    await store.readRows('t', [...rows, 'of no table'], [{ family: 'f' }]);
+    return cluster.storage.counts.read.misses - before;
+  };
+  await cluster.run(async () => {
+    await store.createTable('t', { families: ['f'] });
+    const value = Buffer.alloc(1_024);
+    const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1, value } as const;
+    await store.mutateRows(rows.map((row) => ({ table: 't', row, mutations: [set] })));
+    assert.equal(await read(), 0);
+    const victim = cluster.tablets.find('t', '')?.server;
+    assert.ok(victim !== undefined);
+    cluster.kill(victim);
+    // 300 rows of a kilobyte are in five blocks of 64 KB.
+    assert.equal(await read(), 5);
+    assert.equal(await read(), 0);
+  });
+});
+
 test('what waits for nothing in the cluster is refused, not waited for', async () => {
   const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 1, tabletServers: 1 });
   cluster.kill(cluster.oracleMachine);

@@ -4,7 +4,7 @@
  *
  *     dies ── detection ──▶ tablets assigned ── replay of the logs, one after the other on a server ──▶ served
  *
- * The new server's cache is cold for what was in the memory of the old one.
+ * The new server has nothing of the tablet in its cache, so the first read of each block needs the disk.
  */
 import type { Machine } from './machine.ts';
 import type { Storage } from './storage.ts';
@@ -56,12 +56,13 @@ export function spreadTablets({ servers, tablets }: Storage): void {
 
 /** Moves a tablet; returns when it will be served: after a replay of its log. */
 function moveTablet(
-  { costs }: Storage,
+  storage: Storage,
   tablet: Tablet,
   { server, fromUs }: { readonly server: Machine; readonly fromUs: number },
 ): number {
-  const { logReplayBytesPerSecond } = costs.calibration.failures;
+  const { logReplayBytesPerSecond } = storage.costs.calibration.failures;
   tablet.server = server;
+  storage.chill(tablet);
   tablet.availableUs = fromUs + (tablet.logBytes / logReplayBytesPerSecond) * 1e6;
   tablet.logBytes = 0;
   return tablet.availableUs;

@@ -50,6 +50,7 @@ import {
 } from '../verification/judges/index.ts';
 import { formatCount } from '#results';
 import type { Cluster } from './cluster.ts';
+import { hashOf } from './tablets.ts';
 
 /** A transaction in progress. */
 interface Recording {
@@ -326,9 +327,7 @@ export class HistoryRecorder {
   }
 
   #isSampled({ row }: { readonly table: string; readonly row: string }): boolean {
-    let hash = 7;
-    for (let i = 0; i < row.length; i++) hash = Math.imul(hash ^ row.charCodeAt(i), 0x01000193);
-    return (hash >>> 8) % this.#share === 0;
+    return hashOf(row) % this.#share === 0;
   }
 }
 

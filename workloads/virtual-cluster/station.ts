@@ -6,20 +6,13 @@
  */
 import { assert } from '#engine/base';
 
-export interface StationUse {
-  /** Pieces of work so far. */
-  readonly arrivals: number;
-  /** Servers times time in which they worked, or will have to for what has come. */
-  readonly busyUs: number;
-  /** Time that pieces of work waited for a server, in all. */
-  readonly waitedUs: number;
-  readonly longestWaitUs: number;
-}
-
 export class Station {
   readonly servers: number;
+  /** Pieces of work so far. */
   arrivals = 0;
+  /** Time in which servers worked, or will have to for what has come. */
   busyUs = 0;
+  /** Time that pieces of work waited for a server, in all. */
   waitedUs = 0;
   longestWaitUs = 0;
   /** When each server has finished what has come so far. */
@@ -67,12 +60,6 @@ export class Station {
   /** When no server works any more, if nothing else comes. */
   get idleUs(): number {
     return Math.max(...this.#freeUs);
-  }
-
-  /** What was used since an earlier look at `use`. */
-  use(): StationUse {
-    const { arrivals, busyUs, waitedUs, longestWaitUs } = this;
-    return { arrivals, busyUs, waitedUs, longestWaitUs };
   }
 
   /** Time of work that has come and is not finished. */

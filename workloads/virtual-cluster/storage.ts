@@ -10,7 +10,7 @@ import { GroupLog } from './group-log.ts';
 import { compareKeys } from './key-order.ts';
 import type { Machine } from './machine.ts';
 import { type Background, TableData } from './table-data.ts';
-import { type Tablet, Tablets } from './tablets.ts';
+import { ColdBlocks, type Tablet, Tablets } from './tablets.ts';
 
 /** Of the calls of one kind. */
 export interface CallCounts {
@@ -119,27 +119,39 @@ export class Storage {
 
   /** Rows that have not been touched are made by `background`, and have so many bytes in all. */
   setBackground(table: string, background: Background, bytes: number): void {
-    this.table(table).background = background;
+    const data = this.table(table);
+    data.background = background;
+    data.backgroundBytes = bytes;
     this.#backgroundBytes += bytes;
   }
 
   /**
-   * Whether reading the row needs the disk. What a run has written is in memory, and a row that
-   * does not exist is known by its filter. Of the rest, so much is in the cache as fits, more of it
-   * the longer its server has served it.
+   * Whether reading the row needs the disk. A row that does not exist is known by its filter. What a
+   * run has written is in memory, until another server has to load it. Of the rest, so much is in
+   * the cache as fits.
    */
   misses(data: TableData, tablet: Tablet, row: string): boolean {
-    if (data.isTouched(row)) {
-      if (tablet.coldReads === 0) return false;
-      tablet.coldReads--;
-      return true;
-    }
-    if (data.background === undefined) return false;
+    if (tablet.cold !== undefined) return this.#missesCold(data, tablet, tablet.cold, row);
+    if (data.isTouched(row) || data.background === undefined) return false;
     const { bytesPerServer } = this.costs.calibration.cache;
     const perServer = (this.#backgroundBytes * this.#bytesFactor) / this.servers.length;
     const inCache = Math.min(1, bytesPerServer / perServer);
     if (inCache === 1 || this.#random.fraction() < inCache) return false;
     return data.background(row) !== undefined;
+  }
+
+  /** From now on the cache of its server has nothing of the tablet. */
+  chill(tablet: Tablet): void {
+    const { bytes, backgroundBytes } = this.table(tablet.table);
+    const all = (bytes + backgroundBytes) * this.#bytesFactor;
+    tablet.cold = new ColdBlocks(all / this.tablets.countOf(tablet.table));
+  }
+
+  #missesCold(data: TableData, tablet: Tablet, cold: ColdBlocks, row: string): boolean {
+    if (!data.isTouched(row) && data.background?.(row) === undefined) return false;
+    const isMiss = cold.read(row);
+    if (cold.isWarm) tablet.cold = undefined;
+    return isMiss;
   }
 
   /** So many calls more or less are without an answer; 0 brings the integral up to date. */

@@ -33,6 +33,8 @@ export type Background = (row: string) => Cell[] | undefined;
 export class TableData {
   readonly schema: TableSchema;
   background: Background | undefined;
+  /** Of the rows that the background makes, as long as they are not touched. */
+  backgroundBytes = 0;
   /** Bytes of values and names that were set, less those erased. */
   bytes = 0;
   readonly #families: ReadonlySet<string>;

@@ -21,9 +21,40 @@ export interface Tablet {
   readonly recent: RecentWork;
   /** Bytes written since it was last loaded: what a log replay takes. */
   logBytes: number;
-  /** Reads since its server began to serve it, and how many find the cache cold. */
-  reads: number;
-  coldReads: number;
+  /** What the cache of its server lacks; undefined if nothing that was in memory before. */
+  cold: ColdBlocks | undefined;
+}
+
+/** A read loads a block of this size, as Bigtable's does ("typically 64 KB"; OSDI 2006, section 4). */
+const BLOCK_BYTES = 64 * 2 ** 10;
+
+/** The blocks of a tablet that its new server has not read yet. Which rows share one is by chance. */
+export class ColdBlocks {
+  readonly #blocks: number;
+  readonly #read = new Set<number>();
+
+  /** @param bytes of the tablet */
+  constructor(bytes: number) {
+    this.#blocks = Math.max(1, Math.ceil(bytes / BLOCK_BYTES));
+  }
+
+  get isWarm(): boolean {
+    return this.#read.size === this.#blocks;
+  }
+
+  /** Reads the row's block; returns whether it came from the disk. */
+  read(row: string): boolean {
+    const before = this.#read.size;
+    this.#read.add(hashOf(row) % this.#blocks);
+    return this.#read.size > before;
+  }
+}
+
+/** A number from 0 to 2^24 for a row; those of similar rows differ. */
+export function hashOf(row: string): number {
+  let hash = 7;
+  for (let i = 0; i < row.length; i++) hash = Math.imul(hash ^ row.charCodeAt(i), 0x01000193);
+  return hash >>> 8;
 }
 
 /** A sample has fewer rows than this. */
@@ -112,6 +143,11 @@ export class Tablets {
     return [...this.#tables.values()].flatMap(({ tablets }) => tablets);
   }
 
+  /** How many the table has. */
+  countOf(table: string): number {
+    return this.#tables.get(table)?.tablets.length ?? 0;
+  }
+
   of(server: Machine): readonly Tablet[] {
     return this.all().filter((tablet) => tablet.server === server);
   }
@@ -137,6 +173,6 @@ export class Tablets {
 }
 
 function tabletOf(table: string, start: string, server: Machine): Tablet {
-  const counts = { operations: 0, logBytes: 0, reads: 0, coldReads: 0 };
+  const counts = { operations: 0, logBytes: 0, cold: undefined };
   return { table, start, server, availableUs: 0, recent: new RecentWork(), ...counts };
 }

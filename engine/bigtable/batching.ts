@@ -114,8 +114,9 @@ class BatchingBigtable implements Bigtable {
     return this.#pass(() => this.#store.checkAndMutateRow(conditional));
   };
 
-  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) => {
-    if (!this.manifest.conditionalBatch || this.#closed !== undefined) {
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
+    if (this.#closed !== undefined) return conditionals.map(() => wasClosed());
+    if (!this.manifest.conditionalBatch) {
       this.#countConditionals(conditionals.length);
       return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));
     }
@@ -189,7 +190,10 @@ class BatchingBigtable implements Bigtable {
   }
 
   #assertOpen(): void {
-    if (this.#closed === undefined) return;
-    throw new PercolatorError('STORE_CLOSED', 'the store was closed');
+    if (this.#closed !== undefined) throw wasClosed();
   }
+}
+
+function wasClosed(): PercolatorError {
+  return new PercolatorError('STORE_CLOSED', 'the store was closed');
 }

@@ -52,10 +52,19 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
   return { disk, store };
 }
 
-/** The next operation of this kind fails, once. */
-function failNext(disk: SimulatedDisk, kind: DiskOperation, failure: DiskFailure, times = 1): void {
+/**
+ * The next operations of this kind fail: one, or so many `times`. Returns what tells whether all of
+ * them have failed.
+ */
+function failNext(
+  disk: SimulatedDisk,
+  kind: DiskOperation,
+  failure: DiskFailure,
+  times = 1,
+): () => boolean {
   let left = times;
   disk.before = (operation) => (operation === kind && left-- > 0 ? failure : undefined);
+  return () => left <= 0;
 }
 
 describe('on a disk that fails once', () => {
@@ -92,7 +101,7 @@ describe('on a disk that fails once', () => {
       await store.close();
     });
 
-    test(`a store can be made, and closed, only on a disk that takes it (${failure})`, async () => {
+    test(`a disk that fails (${failure}) keeps a store from being made, but not from being closed`, async () => {
       for (const kind of ['create', 'write', 'sync', 'syncNames'] as const) {
         const disk = new SimulatedDisk({ random: createRandom(1) });
         failNext(disk, kind, failure);
@@ -100,8 +109,9 @@ describe('on a disk that fails once', () => {
         const store = await open(disk);
         await store.createTable('t', { families: ['f'] });
         await put(store, 'row');
-        failNext(disk, kind, failure); // The index is not written.
+        const failed = failNext(disk, kind, failure);
         await store.close();
+        assert.ok(failed(), `closing has a ${kind} that could fail: it writes the index`);
         await using again = await open(disk);
         assert.equal(await keysOf(again), 'row');
       }

@@ -19,8 +19,10 @@ import { Recent } from './recent.ts';
 import { bodyOf, damaged, type GroupHeader, isIntact, type Mark, nameOfLog } from './record.ts';
 import type { Sizes } from './sizes.ts';
 
-/** So many files hold the data, unless it is small. */
+/** So many files hold the data, unless it is small, or larger than so many files can be. */
 const FILES_FOR_DATA = 16;
+/** No group begins after this offset: offsets have 32 bits. */
+const FILE_BYTES_MAX = 2 ** 31;
 
 export interface LogFile {
   readonly file: DiskFile;
@@ -94,7 +96,8 @@ export class Log {
 
   /** Where the next group begins. @param dataBytes all that is in use, for the size of the files */
   next(dataBytes: number): Mark {
-    const fileBytes = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);
+    const wanted = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);
+    const fileBytes = Math.min(wanted, FILE_BYTES_MAX);
     if (this.#isWriting && this.#end.offset < fileBytes) return this.#end;
     return { file: this.#newest + 1, offset: 0 };
   }

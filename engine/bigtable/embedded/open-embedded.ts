@@ -78,10 +78,10 @@ export async function openPatiently(
       { cause },
     );
   const settings = { fsync, readOnly, sizes: SIZES };
-  const own = async (mustExist = readOnly): Promise<Bigtable | undefined> => {
+  const own = async (mustExist = false): Promise<Bigtable | undefined> => {
     if (!mayOwn) return undefined;
     try {
-      return await ownFolder(folder, { ...settings, mustExist });
+      return await ownFolder(folder, { ...settings, mustExist: mustExist || readOnly });
     } catch (cause) {
       throw refusal(reasonOf(cause), cause);
     }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
+import { lockFolder } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
@@ -280,6 +281,20 @@ test('a reader sees what the owner writes, and refuses to write', async () => {
   await assert.rejects(reader.mutateRows([setRow('r')]), { code: 'READ_ONLY' });
   const [answer] = await reader.checkAndMutateRows([lockRow('r', 'reader')]);
   assert.equal(codeOf(answer as PercolatorError), 'READ_ONLY');
+});
+
+test('a reader makes no store, also in a folder whose owner left before it had made one', async () => {
+  const folder = temporaryFolder();
+  const unlock = lockFolder(folder, { readOnly: false });
+  const opening = openEmbedded({ folder, readOnly: true });
+  void opening.catch(() => undefined); // It may fail while this test sleeps.
+  await systemClock.sleep(50); // It finds the folder locked, and waits.
+  unlock?.();
+  await assert.rejects(opening, {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: there is no store in it$/,
+  });
+  assert.deepEqual(readdirSync(folder), ['lock']);
 });
 
 test('several readers share a store without an owner, and a writer waits for them', async () => {

@@ -1,6 +1,6 @@
 /**
- * Gives disk space back: what is still needed of the oldest file of the log is written again at its
- * end, then the file goes.
+ * Gives disk space back: what is still needed of the oldest file is written again at the end of the
+ * log, and then the file is removed.
  *
  *     oldest file   group │ group │ group      each record: does the index, or its page, name it?
  *                     │ yes: the page is rewritten with the gathering group      │ no: skip it
@@ -79,7 +79,7 @@ export class Cleaner {
 
   #read(bytes: number): void {
     for (let read = 0; read < bytes;) {
-      if (this.#file >= this.#store.log.end.file) return; // It is still written.
+      if (this.#file >= this.#store.log.end.file) return; // It is still being written.
       const reader = (this.#reader ??= this.#open());
       const group = reader.next();
       if (group === undefined) this.#finishFile(reader);

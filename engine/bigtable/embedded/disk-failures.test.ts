@@ -90,7 +90,8 @@ describe('on a disk that fails once', () => {
       failNext(disk, 'sync', failure, 2);
       assert.equal(await put(store, 'a'), 'STORE_IN_DOUBT');
       // The second sync fails, which would have made sure that the first group does not count.
-      await assert.rejects(keysOf(store), { code: 'STORE_UNAVAILABLE', message: /closed itself/ });
+      const refusal = { code: 'STORE_UNAVAILABLE', message: /nothing is served until a new file/ };
+      await assert.rejects(keysOf(store), refusal);
       assert.equal(await keysOf(store), 'before');
       assert.equal(await put(store, 'later'), 'done');
       for (let cut = 0; cut < 20; cut++) {
@@ -133,7 +134,7 @@ describe('on a disk that fails once', () => {
       };
       return { ...file, read };
     };
-    // Opening reads a row, and with it all that there is.
+    // Without memory for the log: opening reads a row, and would keep the whole file with it.
     await using again = await open(broken, { ...SIZES, recentBytes: 0 });
     isBroken = true;
     const refusal = {
@@ -168,7 +169,7 @@ for (const [kind, expected] of [
           );
           if (isArmed && commits === true) {
             isArmed = false;
-            // While the store cannot be opened again, no caller can look how it ended.
+            // While the store serves nothing, no caller can look how it ended.
             failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
           }
           return target.checkAndMutateRow(conditional);

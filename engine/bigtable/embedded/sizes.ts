@@ -6,11 +6,11 @@ export interface Sizes {
    */
   readonly fileBytes: number;
   /**
-   * The log may be larger than three times its data by this much. Larger: a small store takes more
-   * disk. Smaller: more is written again.
+   * The log may have three times the bytes of its data, and this many more. Larger: a small store
+   * takes more disk. Smaller: more is written again.
    */
   readonly garbageBytes: number;
-  /** Short files, of a store that is often opened, are cleaned when there are more than these. */
+  /** The log is also cleaned while it has more files: each opening that writes begins one. */
   readonly files: number;
   /**
    * The log may grow by this much, or by the size of the index if that is more, before the index is

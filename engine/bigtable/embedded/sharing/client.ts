@@ -34,8 +34,9 @@ import {
   sharedClockMs,
 } from './messages.ts';
 
-/** How often the deadlines are looked at, and an owner is looked for. */
+/** How often the deadlines are looked at. */
 const LOOK_MS = 250;
+/** How often an owner is looked for. */
 const RETRY_MS = 5;
 
 /** What finds its own effect when it is sent twice (P12). */

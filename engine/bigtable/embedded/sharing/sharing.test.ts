@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
@@ -17,6 +17,7 @@ import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { FrameWriter, PROTOCOL } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
+import { listenIn } from './socket-place.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
@@ -239,6 +240,53 @@ test('an owner of another version is refused', async () => {
   });
   server.close();
   assert.deepEqual(await reader.listTables(), ['t']);
+});
+
+test('the end of a refused connection does not disturb the next one', async () => {
+  const folder = await newStore();
+  const first = await openEmbedded({ folder });
+  await using client = await openEmbedded({ folder, own: false });
+  await first.close();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
+  const accepted = Promise.withResolvers<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.write(greeting.take());
+    accepted.resolve(socket);
+  });
+  await listenIn(folder, server);
+  await assert.rejects(client.listTables(), /process 99 uses it with another version/);
+  server.close();
+  await using owner = await OtherProcess.open(folder);
+  assert.deepEqual(await client.listTables(), ['t']);
+  owner.signal('SIGSTOP'); // So that the request is in flight when the other connection ends.
+  const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
+  (await accepted.promise).destroy();
+  await systemClock.sleep(50);
+  owner.signal('SIGCONT');
+  assert.equal(await locked, false);
+});
+
+test('a client leaves an owner that closes as it greets, and goes to the next one', async () => {
+  const folder = await newStore();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+  greeting.add(['closing']);
+  const left = Promise.withResolvers<boolean>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.write(greeting.take());
+    socket.resume().once('end', () => left.resolve(true));
+    void left.promise.then(() => socket.end());
+  });
+  await listenIn(folder, server);
+  await using client = await openEmbedded({ folder, own: false });
+  const tables = client.listTables();
+  const isLeft = await Promise.race([left.promise, systemClock.sleep(1_000).then(() => false)]);
+  left.resolve(false);
+  server.close();
+  await using _ = await openEmbedded({ folder });
+  assert.deepEqual(await tables, ['t']);
+  assert.ok(isLeft, 'the client does not wait until the owner hangs up');
 });
 
 test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async () => {

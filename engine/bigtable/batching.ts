@@ -114,8 +114,8 @@ class BatchingBigtable implements Bigtable {
     return this.#pass(() => this.#store.checkAndMutateRow(conditional));
   };
 
-  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
-    if (this.#closed !== undefined) return conditionals.map(() => wasClosed());
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) => {
+    if (this.#closed !== undefined) return Promise.resolve(conditionals.map(wasClosed));
     if (!this.manifest.conditionalBatch) {
       this.#countConditionals(conditionals.length);
       return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));

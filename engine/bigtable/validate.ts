@@ -1,6 +1,6 @@
 /**
  * Checks that every implementation makes before it sends anything, so that a bad request fails the
- * same way everywhere, and never after half of it was applied.
+ * same way everywhere, and never after half of it was applied. Each check throws INVALID_ARGUMENT.
  */
 import { PercolatorError } from '../base/index.ts';
 import {

@@ -9,9 +9,11 @@
  *
  * It works in small steps, before a group is written, and only while the log is some times as large
  * as what it holds; each byte of a group pays for a few bytes of cleaning. So there is no pause, and
- * a log that does not grow is left alone. Always the oldest file, never the emptiest one: then a page
- * that is gone needs no record as soon as that record is the oldest, and the log alone, read from
- * its oldest file on, gives the whole store.
+ * a log that does not grow is left alone.
+ *
+ * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
+ * with its file, because no older record of that page is left; and the log alone, read from its
+ * oldest file on, gives the whole store.
  */
 import { GroupReader } from './group-reader.ts';
 import { rowKeyOf } from './keys.ts';

@@ -1,8 +1,8 @@
 /** The sizes that decide when the log is cut, cleaned and indexed. Tests have smaller ones. */
 export interface Sizes {
   /**
-   * A file of the log is ended at this size, or at a sixteenth of the data if that is more. Larger:
-   * more garbage stays until the oldest file is cleaned. Smaller: more open files.
+   * A file of the log is ended at this size, or at a sixteenth of the data if that is more, up to 2
+   * GiB. Larger: more garbage stays until the oldest file is cleaned. Smaller: more open files.
    */
   readonly fileBytes: number;
   /**

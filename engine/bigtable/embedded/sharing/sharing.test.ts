@@ -1,6 +1,6 @@
 /**
  * Several processes have one folder open: one of them owns the store and serves the others. The
- * others must not notice who it is, nor when another one takes its place.
+ * others must not notice which one it is, nor when another one takes its place.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
@@ -281,7 +281,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   await listenIn(folder, server);
   await using client = await openEmbedded({ folder, own: false });
   const tables = client.listTables();
-  const isLeft = await Promise.race([left.promise, systemClock.sleep(1_000).then(() => false)]);
+  const isLeft = await Promise.race([left.promise, systemClock.sleep(5_000).then(() => false)]);
   left.resolve(false);
   server.close();
   await using _ = await openEmbedded({ folder });

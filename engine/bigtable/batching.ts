@@ -18,12 +18,12 @@
  *                    bulk loads
  *
  * scheduler.ts says when a batch is sent, and why no lane waits for another. Only the storage knows
- * which tablet server holds a row; a storage with several splits a batch among them.
+ * which tablet server holds a row; if it has several, it divides a batch among them.
  *
  * Each caller receives its own outcome. If a call for many fails, a blind mutation in it may have
  * been applied or not: STORE_IN_DOUBT. If the storage refuses the call because of one caller's
  * request, each request is sent again alone, so that the others do not suffer: a blind mutation may
- * be repeated (fifth promise). No conditional mutation is ever sent twice.
+ * be repeated (promise 5 of the contract). No conditional mutation is ever sent twice.
  *
  * Lanes overtake one another, so the order in which mutations were sent is not kept, and
  * `manifest.ordered` is false. Reads of ranges and operations on whole tables pass through
@@ -115,7 +115,8 @@ class BatchingBigtable implements Bigtable {
   };
 
   readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) => {
-    if (!this.manifest.conditionalBatch || this.#closed !== undefined) {
+    if (this.#closed !== undefined) return Promise.resolve(conditionals.map(wasClosed));
+    if (!this.manifest.conditionalBatch) {
       this.#countConditionals(conditionals.length);
       return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));
     }
@@ -189,7 +190,10 @@ class BatchingBigtable implements Bigtable {
   }
 
   #assertOpen(): void {
-    if (this.#closed === undefined) return;
-    throw new PercolatorError('STORE_CLOSED', 'the store was closed');
+    if (this.#closed !== undefined) throw wasClosed();
   }
+}
+
+function wasClosed(): PercolatorError {
+  return new PercolatorError('STORE_CLOSED', 'the store was closed');
 }

@@ -23,7 +23,8 @@
  *    order. Nothing in the engine relies on more; `manifest.ordered` says where more is given.
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
  *    the caller must look. No conditional mutation is silently retried: one that is sent twice
- *    finds its own effect (P12). Reads, blind mutations (5), and making and dropping tables may be.
+ *    finds its own effect (P12). Reads, blind mutations (promise 5), and the making and dropping of
+ *    tables may be retried.
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
  * 6. A resolved mutation survives as long as `manifest.durability` says.
@@ -75,7 +76,7 @@ export interface CellFilter {
   readonly from?: Timestamp | undefined;
   /** Newest timestamp wanted, inclusive, as the paper writes its ranges. Default: no end. */
   readonly to?: Timestamp | undefined;
-  /** How many versions of each column, newest first. Default: all, which costs their number. */
+  /** How many versions of each column, newest first. Default: all; each one costs. */
   readonly versions?: number | undefined;
 }
 
@@ -183,7 +184,8 @@ export interface Bigtable extends AsyncDisposable {
 
   /**
    * At most `range.limit` rows that have a cell passing a filter, in key order, each read
-   * atomically. To read on, the caller starts from the key after the last row.
+   * atomically. The limit is a whole number above 0, or Infinity. To read on, the caller starts
+   * from the key after the last row.
    */
   readRange(
     table: string,
@@ -191,7 +193,10 @@ export interface Bigtable extends AsyncDisposable {
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]>;
 
-  /** Resolves to whether a cell passed: whether `ifFound` was applied. */
+  /**
+   * Resolves to whether a cell passed: whether `ifFound` was applied.
+   * @throws what `readRow` throws, READ_ONLY, STORE_IN_DOUBT
+   */
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean>;
 
   /**
@@ -205,6 +210,7 @@ export interface Bigtable extends AsyncDisposable {
   /**
    * Blind mutations, each row atomic. Rejects with the first failure; the other rows may be
    * applied.
+   * @throws what `checkAndMutateRow` throws
    */
   mutateRows(rows: readonly RowMutation[]): Promise<void>;
 
@@ -218,6 +224,7 @@ export interface Bigtable extends AsyncDisposable {
    * @throws TABLE_MISMATCH if it exists with others
    */
   createTable(table: string, schema: TableSchema): Promise<void>;
+  /** The names of all tables, in any order. */
   listTables(): Promise<readonly string[]>;
   /** Drops the table and its data; does nothing if there is none. */
   dropTable(table: string): Promise<void>;

@@ -5,12 +5,13 @@
  *                       └──────────────────▶ store
  *
  * A member that is not replaced forwards to `store`, with `store` as `this`. Disposing of the
- * result calls its `close`, also a replaced one.
+ * result calls its `close`, even if that was replaced.
  */
 import type { Bigtable } from './bigtable.ts';
 
 /**
- * @param replaced call `store` for what they pass on; that `store` does not see its decoration
+ * @param replaced the members to use instead. For what they pass on they call `store`, which itself
+ * never calls a replaced member
  */
 export function decorate(
   store: Bigtable,

@@ -16,8 +16,8 @@ import type * as Execa from 'execa';
 
 /**
  * Moves our pipe to descriptor 3, since a shell gives background commands nothing to read. The
- * guard has no output: otherwise readers of that output would wait for its end. It continues a
- * program that stands still, which could not end otherwise.
+ * guard has no output: otherwise readers of that output would wait for its end. Last, it continues
+ * the program, in case the system ends a stopped program only when that continues.
  */
 const SCRIPT = `
   exec 3<&0
@@ -54,7 +54,7 @@ interface GuardedOptions {
   readonly graceSeconds?: number | undefined;
 }
 
-/** @param command the program and what it is given */
+/** @param command the program and its arguments */
 export function startGuarded(
   command: readonly string[],
   { log = '', graceSeconds = 0 }: GuardedOptions = {},

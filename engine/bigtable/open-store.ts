@@ -6,7 +6,7 @@
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
  *     hbase                                              an HBase on this machine
  *     hbase://host:port,...                              a running HBase; hbases:// through TLS
- *         [?namespace=name&sessionTimeoutMs=90000]           each of them, none, or both
+ *         [?namespace=name&sessionTimeoutMs=90000]       either parameter, both, or none
  *
  * A name says which kind; an address says where, and is plain data. One process makes the address,
  * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
@@ -46,6 +46,7 @@ export type StoreName = 'embedded' | 'emulator' | 'hbase' | CloudAddress | HBase
 export interface OpenStoreOptions {
   /** Refuses every mutation, and creates nothing that is missing. Default false. */
   readonly readOnly?: boolean | undefined;
+  /** For deadlines and pauses. Default: the system's. The embedded store always uses that. */
   readonly clock?: Clock | undefined;
 }
 

@@ -107,7 +107,7 @@ const filter: fc.Arbitrary<CellFilter> = fc.oneof(
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
 type OfRow = Pick<RowMutation, 'table' | 'row'>;
 
-/** Operations that a store with this manifest does not refuse for good, and answers in only one way. */
+/** Operations that a manifest with these limits does not exclude, each with one right answer. */
 export function operationOf(limits: Limits): fc.Arbitrary<Operation> {
   const mutations = fc.array(mutationOf(limits), { minLength: 1, maxLength: 5 });
   const rowMutation = fc.record({ table, row, mutations });
@@ -193,7 +193,7 @@ async function perform(store: Bigtable, next: Operation): Promise<unknown> {
   }
 }
 
-/** Reads the whole tables, as a range and row by row. */
+/** Reads the whole tables, by their rows and as a range. */
 export function wholeTables(): Operation[] {
   const all = SCHEMA.families.map((of) => ({ family: of }));
   return TABLES.flatMap((name) => [

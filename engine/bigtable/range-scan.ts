@@ -40,8 +40,10 @@ export async function* rowBatches(
   }
 }
 
-/** Where a scan goes on after `rows`, which were read with `limit`;
- * undefined at the end of the range. */
+/**
+ * Where a scan goes on after `rows`, which were read with `limit`; undefined at the end of the
+ * range.
+ */
 export function nextStart(rows: readonly Row[], limit: number): string | undefined {
   const last = rows.at(-1);
   return last === undefined || rows.length < limit ? undefined : keyAfter(last.key);

@@ -1,6 +1,6 @@
 /**
  * Checks that every implementation makes before it sends anything, so that a bad request fails the
- * same way everywhere, and never after half of it was applied.
+ * same way everywhere, and never after half of it was applied. Each check throws INVALID_ARGUMENT.
  */
 import { PercolatorError } from '../base/index.ts';
 import {
@@ -64,8 +64,10 @@ export function validateRange(range: RowRange & { readonly limit: number }): voi
       throw invalid(`range bound ${JSON.stringify(bound)} is not well-formed Unicode`);
     }
   }
-  // Not "limit < 1": NaN must not pass. Bigtable reads a limit of 0 as no limit.
-  if (!(range.limit >= 1)) throw invalid(`the limit of a range is at least 1, not ${range.limit}`);
+  const { limit } = range;
+  // Bigtable reads a limit of 0 as no limit.
+  if (limit >= 1 && (Number.isInteger(limit) || limit === Infinity)) return;
+  throw invalid(`the limit of a range is a whole number of at least 1, not ${limit}`);
 }
 
 export function validateSchema(table: string, schema: TableSchema): void {

@@ -188,16 +188,19 @@ describe('reads', () => {
   });
 
   test('never join an RPC that was sent before they were made', async () => {
-    const { store, below, calls, deliverAll } = await scene({});
+    const { store, below, calls, names, deliverAll } = await scene({ delayMs: 1_000 });
     const before = store.readRow(TABLE, 'a', upTo(9));
     await settled();
     assert.equal(calls.length, 1);
     await below.mutateRows([set('a', 5)]);
     const after = store.readRow(TABLE, 'a', upTo(9));
-    await deliverAll();
     await settled();
+    assert.equal(calls.length, 1, 'it waits for company, or for the answer');
+    await calls[0]?.deliver();
+    assert.equal(newest(await before), 5, 'the store below reads when it answers');
+    await settled();
+    assert.deepEqual(names(), ['readRows a'], 'the second read is an RPC of its own');
     await deliverAll();
-    await before;
     assert.equal(newest(await after), 5);
   });
 });
@@ -446,4 +449,22 @@ test('closing sends what would wait for company otherwise', async () => {
   assert.deepEqual(names(), ['mutateRows a', 'readRows b']);
   await deliverAll();
   await Promise.all([first, late, closed]);
+});
+
+test('a store that is closing refuses every further operation, and counts none of them', async () => {
+  const { store, names, counters, deliverAll } = await scene({}, false);
+  const sent = store.mutateRows([set('a')]);
+  await settled();
+  const closed = store.close();
+  const [answer] = await Promise.race([
+    store.checkAndMutateRows([lock('b')]),
+    settled().then(() => []),
+  ]);
+  assert.equal((answer as PercolatorError | undefined)?.code, 'STORE_CLOSED');
+  await assert.rejects(store.checkAndMutateRow(lock('b')), { code: 'STORE_CLOSED' });
+  await assert.rejects(store.mutateRows([set('b')]), { code: 'STORE_CLOSED' });
+  assert.deepEqual(names(), ['mutateRows a']);
+  assert.equal(counters.conditionals.operations, 0);
+  await deliverAll();
+  await Promise.all([sent, closed]);
 });

@@ -1,6 +1,9 @@
 /** The effect of batching: counts for each lane since the store was wrapped. */
 
-/** Each count grows when a batch is sent, or when an operation passes without waiting. */
+/**
+ * Each count grows when a batch is sent, or when a conditional mutation is passed on without
+ * waiting; `rowsSent` and `rpcs` also when a part of a batch is sent again.
+ */
 export interface LaneCounters {
   /**
    * Calls of callers: one read, one conditional mutation, one caller's blind mutations of one
@@ -8,7 +11,8 @@ export interface LaneCounters {
    */
   operations: number;
   /**
-   * Rows that the callers named, and rows that were sent: a row that several callers named, once.
+   * Rows that the callers named, and rows that were sent: one that several callers read is sent
+   * once.
    */
   rows: number;
   rowsSent: number;

@@ -169,8 +169,8 @@ function isAboutOne(reason: unknown): boolean {
 }
 
 /**
- * The failure of a shared call, as each caller receives it: it names one row; all others may be
- * applied.
+ * The failure of a shared call, as each caller receives it. Unless it is about the whole table or
+ * store, it comes from one row, and the others may be applied.
  */
 function ofEach(reason: unknown): unknown {
   const isAboutAll =

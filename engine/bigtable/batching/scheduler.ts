@@ -9,8 +9,8 @@
  * load there is always something in flight, and the delay gathers batches.
  *
  * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait
- * for clean-up. A caller is served only by an RPC sent after it called, as the storage's second
- * promise demands.
+ * for clean-up. A caller is served only by an RPC sent after it called, as promise 2 of the
+ * contract demands.
  */
 import type { Clock } from '../../base/index.ts';
 import type { BatchingCounters, LaneName } from './counters.ts';
@@ -48,7 +48,7 @@ export class Scheduler {
   #isDraining = false;
   /** Makes a waiting pump check again. */
   #wake: () => void = () => {};
-  /** When the next sleep ends that wakes it; Infinity without one. */
+  /** When the earliest sleep ends that will wake the pump; Infinity without one. */
   #alarmMs = Infinity;
   #onIdle: () => void = () => {};
 
@@ -188,7 +188,7 @@ export class Scheduler {
     await woken.promise;
   }
 
-  /** Sleeps to the end, also if the pump is woken before: ending a sleep costs more than it. */
+  /** Sleeps to the end, even if the pump is woken earlier: ending a sleep early costs more. */
   async #wakeAt(dueMs: number): Promise<void> {
     this.#alarmMs = dueMs;
     const leftMs = Math.max(0, dueMs - this.#clock.monotonicMs());

@@ -20,7 +20,10 @@
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 
-/** One string for all reads that can be merged. Every read makes one: no list, no JSON. */
+/**
+ * The same string for all reads that can be merged. Every read builds one, and a list or JSON would
+ * cost more.
+ */
 export function shapeOf(filters: readonly CellFilter[]): string {
   const isWidened = areSeparate(filters);
   let shape = '';
@@ -37,7 +40,10 @@ function named(name: string | undefined): string {
   return name === undefined ? '-' : `${name.length}:${name}`;
 }
 
-/** Filters of one shape that pass what any of `lists` does, with no larger number of versions. */
+/**
+ * One list of filters for all of `lists`, which have one shape: each filter reaches as far as the
+ * newest of theirs, and limits versions as they do.
+ */
 export function widest(lists: readonly (readonly CellFilter[])[]): readonly CellFilter[] {
   const [first = []] = lists;
   return first.map(({ family, qualifier, suffix, from, to, versions }, i) => {

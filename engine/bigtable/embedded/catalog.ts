@@ -1,5 +1,5 @@
 /**
- * The tables of an embedded store: their ids, families and splits. Kept as a row of its own, in a
+ * The tables of an embedded store: their ids, families and splits. One row holds them all, in a
  * table that has no name.
  *
  * The keys of a table's rows begin with its id. Ids are never used again, so dropping a table only

@@ -1,6 +1,6 @@
 /**
- * Gives disk space back: what is still needed of the oldest file of the log is written again at its
- * end, then the file goes.
+ * Gives disk space back: what is still needed of the oldest file is written again at the end of the
+ * log, and then the file is removed.
  *
  *     oldest file   group │ group │ group      each record: does the index, or its page, name it?
  *                     │ yes: the page is rewritten with the gathering group      │ no: skip it
@@ -9,9 +9,11 @@
  *
  * It works in small steps, before a group is written, and only while the log is some times as large
  * as what it holds; each byte of a group pays for a few bytes of cleaning. So there is no pause, and
- * a log that does not grow is left alone. Always the oldest file, never the emptiest one: then a page
- * that is gone needs no record as soon as that record is the oldest, and the log alone, read from
- * its oldest file on, gives the whole store.
+ * a log that does not grow is left alone.
+ *
+ * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
+ * with its file, because no older record of that page is left; and the log alone, read from its
+ * oldest file on, gives the whole store.
  */
 import { GroupReader } from './group-reader.ts';
 import { rowKeyOf } from './keys.ts';
@@ -79,7 +81,7 @@ export class Cleaner {
 
   #read(bytes: number): void {
     for (let read = 0; read < bytes;) {
-      if (this.#file >= this.#store.log.end.file) return; // It is still written.
+      if (this.#file >= this.#store.log.end.file) return; // It is still being written.
       const reader = (this.#reader ??= this.#open());
       const group = reader.next();
       if (group === undefined) this.#finishFile(reader);

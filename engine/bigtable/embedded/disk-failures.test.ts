@@ -52,10 +52,19 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
   return { disk, store };
 }
 
-/** The next operation of this kind fails, once. */
-function failNext(disk: SimulatedDisk, kind: DiskOperation, failure: DiskFailure, times = 1): void {
+/**
+ * The next operations of this kind fail: one, or so many `times`. Returns what tells whether all of
+ * them have failed.
+ */
+function failNext(
+  disk: SimulatedDisk,
+  kind: DiskOperation,
+  failure: DiskFailure,
+  times = 1,
+): () => boolean {
   let left = times;
   disk.before = (operation) => (operation === kind && left-- > 0 ? failure : undefined);
+  return () => left <= 0;
 }
 
 describe('on a disk that fails once', () => {
@@ -81,7 +90,8 @@ describe('on a disk that fails once', () => {
       failNext(disk, 'sync', failure, 2);
       assert.equal(await put(store, 'a'), 'STORE_IN_DOUBT');
       // The second sync fails, which would have made sure that the first group does not count.
-      await assert.rejects(keysOf(store), { code: 'STORE_UNAVAILABLE', message: /closed itself/ });
+      const refusal = { code: 'STORE_UNAVAILABLE', message: /nothing is served until a new file/ };
+      await assert.rejects(keysOf(store), refusal);
       assert.equal(await keysOf(store), 'before');
       assert.equal(await put(store, 'later'), 'done');
       for (let cut = 0; cut < 20; cut++) {
@@ -92,7 +102,7 @@ describe('on a disk that fails once', () => {
       await store.close();
     });
 
-    test(`a store can be made, and closed, only on a disk that takes it (${failure})`, async () => {
+    test(`a disk that fails (${failure}) keeps a store from being made, but not from being closed`, async () => {
       for (const kind of ['create', 'write', 'sync', 'syncNames'] as const) {
         const disk = new SimulatedDisk({ random: createRandom(1) });
         failNext(disk, kind, failure);
@@ -100,8 +110,9 @@ describe('on a disk that fails once', () => {
         const store = await open(disk);
         await store.createTable('t', { families: ['f'] });
         await put(store, 'row');
-        failNext(disk, kind, failure); // The index is not written.
+        const failed = failNext(disk, kind, failure);
         await store.close();
+        assert.ok(failed(), `closing has a ${kind} that could fail: it writes the index`);
         await using again = await open(disk);
         assert.equal(await keysOf(again), 'row');
       }
@@ -123,7 +134,7 @@ describe('on a disk that fails once', () => {
       };
       return { ...file, read };
     };
-    // Opening reads a row, and with it all that there is.
+    // Without memory for the log: opening reads a row, and would keep the whole file with it.
     await using again = await open(broken, { ...SIZES, recentBytes: 0 });
     isBroken = true;
     const refusal = {
@@ -158,7 +169,7 @@ for (const [kind, expected] of [
           );
           if (isArmed && commits === true) {
             isArmed = false;
-            // While the store cannot be opened again, no caller can look how it ended.
+            // While the store serves nothing, no caller can look how it ended.
             failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
           }
           return target.checkAndMutateRow(conditional);

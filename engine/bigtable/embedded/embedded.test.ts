@@ -109,6 +109,14 @@ test('looking for a key that is too long to be stored finds nothing', async () =
   assert.equal((await store.readRange('t', { start: long, limit: 9 }, filters)).length, 0);
 });
 
+test('a range has a limit that is a whole number, or none', async () => {
+  await using store = await openWithTable(temporaryFolder());
+  await store.mutateRows([setRow('a'), setRow('b'), setRow('c')]);
+  const filters = [{ family: 'data' }];
+  await assert.rejects(store.readRange('t', { limit: 1.5 }, filters), { code: 'INVALID_ARGUMENT' });
+  assert.equal((await store.readRange('t', { limit: Infinity }, filters)).length, 3);
+});
+
 test('written data exists after reopening, with tables and splits', async () => {
   const folder = temporaryFolder();
   {

@@ -58,7 +58,7 @@ const CATALOG_ROW = rowKey(tablePrefix(0), 'catalog');
 const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
 const CATALOG_CELL = { family: '', qualifier: '', timestamp: 0 } as const;
 
-/** What every embedded store can do; how durable it is, depends on how it is opened. */
+/** What every embedded store can do. How durable it is depends on how it is opened. */
 export const MANIFEST = {
   name: 'embedded',
   conditionalBatch: true,
@@ -304,7 +304,7 @@ export class Embedded implements Bigtable {
     return JSON.parse(Buffer.from(cell.value).toString()) as Catalog;
   }
 
-  /** Rows of tables that are no more. */
+  /** Removes the rows of dropped tables from the index. */
   #forgetDropped(): void {
     const known = new Set(this.#catalog.tables.map(({ id }) => id));
     for (let id = 1; id < this.#catalog.nextId; id++) {

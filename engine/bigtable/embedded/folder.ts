@@ -8,8 +8,8 @@
  *
  *     write ─▶ BEGIN EXCLUSIVE     read ─▶ a read transaction     in the file `lock`, always empty
  *
- * The locks are POSIX's: they end when the process closes the file `lock` for any other reason, so
- * nothing else opens it.
+ * These are POSIX locks: they also end when the process closes any other handle of the file `lock`,
+ * so nothing else opens it.
  */
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';

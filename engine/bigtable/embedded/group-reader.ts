@@ -57,8 +57,8 @@ export class GroupReader {
   }
 
   /**
-   * Whether a group begins after the place where no intact one was found. It was only begun when all
-   * before it were on the disk.
+   * Whether a group begins after the place where no intact one was found. If so, an intact one was
+   * there once: a group is only begun when all groups before it are on the disk.
    */
   hasLater(): boolean {
     const magic = Buffer.alloc(4);

@@ -11,7 +11,7 @@ const KEY_BYTES = 80;
 export class HintWriter {
   readonly #disk: Disk;
   readonly #stored: Stored;
-  /** By which the log has grown since the last hint. */
+  /** Bytes by which the log has grown since the last hint. */
   #grown: number;
   #writing: Promise<void> | undefined;
 

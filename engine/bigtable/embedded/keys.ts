@@ -69,7 +69,7 @@ export function rowOf(key: Buffer): string {
   return textAt(key, TABLE_BYTES, key.length - END.length);
 }
 
-/** By family: the columns that were asked for last. Every operation names some. */
+/** Keys of columns by family, made once, because every operation names some columns. */
 const columnKeys: Map<string, Buffer>[] = [];
 const COLUMN_KEYS_MAX = 1_000;
 

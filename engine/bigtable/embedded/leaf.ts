@@ -5,7 +5,7 @@
  *     entries ─▶  key length, file, offset, length, footprint, key │ ...      free      ... ◀─ slots
  *
  * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry leaves
- * its bytes until the leaf is packed. A leaf without its owner's object is 16 KB that can be written
+ * its bytes until the leaf is packed. After `write` the 16 KB alone hold the whole leaf, so they go
  * to a file as they are (hint.ts).
  */
 import { assert } from '../../base/index.ts';
@@ -31,7 +31,7 @@ const SLOT_BYTES = 2;
 export class Leaf {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
-  /** Keys, and slots. */
+  /** How many keys there are; each has a slot. */
   count: number;
   /** Where the free space begins. */
   #used: number;
@@ -75,7 +75,7 @@ export class Leaf {
   startsWith(slot: number, prefix: Uint8Array): boolean {
     const at = this.#at(slot);
     if (this.#view.getUint16(at, true) < prefix.length) return false;
-    // Backwards: keys of one leaf that differ do so near their end.
+    // Backwards: keys of one leaf differ near their ends.
     for (let i = prefix.length - 1; i >= 0; i--) {
       if (this.bytes[at + ENTRY_BYTES + i] !== prefix[i]) return false;
     }
@@ -157,7 +157,7 @@ export class Leaf {
     assert(isInserted, 'the entries of a leaf fit into another one');
   }
 
-  /** Whether the keys of both leaves fit into one with room to spare. */
+  /** Whether the entries of both leaves would fill less than half of one. */
   isSmallWith({ count, live }: { readonly count: number; readonly live: number }): boolean {
     return this.live + live + SLOT_BYTES * (this.count + count) < LEAF_BYTES / 2;
   }

@@ -9,7 +9,7 @@
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
- * acknowledged. Which of a group's callers is told what, is in `append`.
+ * acknowledged. What the callers of a group that failed are told is in `append`.
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { Disk, DiskFile } from './disk.ts';
@@ -19,12 +19,14 @@ import { Recent } from './recent.ts';
 import { bodyOf, damaged, type GroupHeader, isIntact, type Mark, nameOfLog } from './record.ts';
 import type { Sizes } from './sizes.ts';
 
-/** So many files hold the data, unless it is small. */
+/** The data takes about this many files, unless it is small or very large. */
 const FILES_FOR_DATA = 16;
+/** No group begins after this offset: offsets have 32 bits. */
+const FILE_BYTES_MAX = 2 ** 31;
 
 export interface LogFile {
   readonly file: DiskFile;
-  /** Of what counts. */
+  /** Bytes that count. */
   size: number;
 }
 
@@ -68,7 +70,7 @@ export class Log {
     for (const { size } of state.files.values()) this.#bytes += size;
   }
 
-  /** Of all files. */
+  /** Bytes of all files. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -94,7 +96,8 @@ export class Log {
 
   /** Where the next group begins. @param dataBytes all that is in use, for the size of the files */
   next(dataBytes: number): Mark {
-    const fileBytes = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);
+    const wanted = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);
+    const fileBytes = Math.min(wanted, FILE_BYTES_MAX);
     if (this.#isWriting && this.#end.offset < fileBytes) return this.#end;
     return { file: this.#newest + 1, offset: 0 };
   }
@@ -197,7 +200,7 @@ export class Log {
     return record;
   }
 
-  /** What cannot be read is the trouble of those records alone that lie there. */
+  /** Fewer bytes if some cannot be read: only reading a record that lies there then fails. */
   readonly #readPiece = ({ file, offset }: Mark, bytesMax: number): Buffer => {
     const length = Math.max(0, Math.min(bytesMax, this.size(file) - offset));
     const bytes = Buffer.allocUnsafeSlow(length);

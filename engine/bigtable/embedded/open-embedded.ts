@@ -29,9 +29,9 @@ export interface EmbeddedOptions {
   readonly readOnly?: boolean | undefined;
   /**
    * Whether this process may own the store and serve it to the others. Default true. With false it
-   * always needs another process that does: for one that keeps its event loop busy, which would keep
-   * the others waiting, or one that reads for hours, which would keep writers away while there is no
-   * owner.
+   * always needs another process that does. Say false in a process that keeps its event loop busy,
+   * because as the owner it would keep the others waiting, and in one that only reads, for hours,
+   * because as the owner it would keep writers away.
    */
   readonly own?: boolean | undefined;
 }
@@ -45,7 +45,7 @@ const KINDS: Kinds<EmbeddedOptions> = {
 
 /** In milliseconds: how a process that does not own the folder waits. */
 export interface Patience {
-  /** For a process that owns the folder and answers. */
+  /** How long it looks for a process that owns the folder and answers. */
   readonly attachMs: number;
   /**
    * The deadline of a request. As on a remote store, far below the time for which collectors expect
@@ -57,8 +57,8 @@ export interface Patience {
 const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
 
 /**
- * Opens the store of a folder: as its owner, or through the process that owns it, until that one
- * ends and another one takes its place.
+ * Opens the store of a folder: as its owner, or through the process that owns it. If that one ends,
+ * this process or another one takes its place.
  * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, is in use by a process that
  * does not answer, or is damaged, INVALID_ARGUMENT; the message says which
  */
@@ -78,10 +78,10 @@ export async function openPatiently(
       { cause },
     );
   const settings = { fsync, readOnly, sizes: SIZES };
-  const own = async (mustExist = readOnly): Promise<Bigtable | undefined> => {
+  const own = async (mustExist = false): Promise<Bigtable | undefined> => {
     if (!mayOwn) return undefined;
     try {
-      return await ownFolder(folder, { ...settings, mustExist });
+      return await ownFolder(folder, { ...settings, mustExist: mustExist || readOnly });
     } catch (cause) {
       throw refusal(reasonOf(cause), cause);
     }

@@ -43,7 +43,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     );
     if (readOnly) applyRecords(index, last);
     else await rows.restore(pagesOf(last));
-    if (isNew) await rows.writeEmptyGroup(); // It says that here is a store.
+    if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {
       if (!readOnly) await hints.close();
@@ -63,7 +63,10 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   }
 }
 
-/** The pages of the last group, with their long values: it may not be on the disk. */
+/**
+ * The pages of the last group, with their long values in them: the group may not be on the disk, so
+ * all of it is written again.
+ */
 function pagesOf(last: readonly LogRecord[]): PendingPage[] {
   const values = new Map<number, Buffer>();
   const pages: PendingPage[] = [];

@@ -91,7 +91,7 @@ export function withCell(page: Buffer, key: Buffer, value: Uint8Array | Place): 
   return changed;
 }
 
-/** A new cell: the beginning of its key, the rest of it, and what it holds. */
+/** A new cell: the column and the timestamp make its key. */
 export interface NewCell {
   readonly column: Buffer;
   readonly timestamp: Timestamp;
@@ -116,7 +116,7 @@ export function pageOf(cells: readonly NewCell[]): Buffer {
   return page;
 }
 
-/** There are few. */
+/** By insertion, because there are few. */
 function inKeyOrder(cells: readonly NewCell[]): readonly NewCell[] {
   const ordered: NewCell[] = [];
   for (const cell of cells) {

@@ -1,6 +1,6 @@
 /**
- * A row that groups change which are not durable yet: its newest content, which the next mutations
- * are checked against. Readers do not see it.
+ * A row as it will be when all groups that change it are durable: the next mutations are checked
+ * against this content. Readers do not see it.
  *
  *     stored pages    [a … f] [g … m] [n … z]
  *     known here              [g … j] [k … m]         the second was changed and split
@@ -30,7 +30,7 @@ export interface PendingPage {
   group?: object;
 }
 
-/** Two neighbours that are smaller together are joined. */
+/** A changed page of at most a quarter of this is joined with the next one if both fit into it. */
 const JOINED_BYTES_MAX = PAGE_BYTES_MAX / 2;
 
 export class PendingRow implements RowPages {
@@ -141,7 +141,7 @@ export class PendingRow implements RowPages {
     changes.change(page, page.page.subarray(0, half));
   }
 
-  /** A row that has become small is one page again. */
+  /** Joins pages, so that a row from which cells were erased has fewer pages again. */
   #joinSmall(changes: Changes): void {
     if (this.#isWhole && this.#pages.length === 1) return;
     for (const page of changes.pages()) {

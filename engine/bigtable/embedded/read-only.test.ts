@@ -1,6 +1,6 @@
 /** A read-only store refuses mutations, writes nothing, and creates nothing. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
@@ -67,12 +67,12 @@ test('a folder that is missing, empty, or not a store is refused, and left uncha
     await mkdir(join(folder, name));
     await writeFile(join(folder, name, file), text);
   }
-  const before = await readdir(folder, { recursive: true });
+  const before = await bytesOf(folder);
   for (const name of ['missing', '.', 'broken', 'short', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name), readOnly: true });
     await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message: /^the embedded store in/ });
   }
-  assert.deepEqual(await readdir(folder, { recursive: true }), before);
+  assert.deepEqual(await bytesOf(folder), before);
   // Nor does a writer take it for an empty folder.
   for (const name of ['broken', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name) });
@@ -81,9 +81,11 @@ test('a folder that is missing, empty, or not a store is refused, and left uncha
 });
 
 async function bytesOf(folder: string): Promise<Map<string, string>> {
-  const names = (await readdir(folder)).toSorted();
+  const names = (await readdir(folder, { recursive: true })).toSorted();
   const files = names.map(async (name): Promise<[string, string]> => {
-    return [name, (await readFile(join(folder, name))).toString('hex')];
+    const path = join(folder, name);
+    if ((await stat(path)).isDirectory()) return [name, 'a folder'];
+    return [name, (await readFile(path)).toString('hex')];
   });
   return new Map(await Promise.all(files));
 }

@@ -55,7 +55,7 @@ export class Recent {
   }
 
   /**
-   * The same for a piece that is not there, if it would stay.
+   * The same for a piece that is not in memory: loads it, unless it would be the first to go.
    * @param read returns what there is from the mark on, at most so many bytes
    */
   load(place: Place, read: (from: Mark, bytesMax: number) => Buffer): Piece | undefined {

@@ -7,8 +7,10 @@
  *
  * A group is there as a whole or not at all: its header knows the checksum of all its records. A
  * record has a checksum too, because it is later read alone. The checksums of headers and records
- * include their place, so that the right bytes in the wrong place are noticed. A record is a page (page.ts), which is the row's
- * newest content, nothing if the page is gone, or a long value of a page of the same group.
+ * include their place, so that the right bytes in the wrong place are noticed.
+ *
+ * A record is either the newest content of a page (page.ts), without a body if the page is gone, or
+ * a long value of a page of the same group.
  *
  * The checksum is CRC-32, in zlib, which takes a third of a microsecond for a record of 300 bytes.
  */
@@ -29,6 +31,7 @@ export interface LogRecord {
   readonly kind: RecordKind;
   readonly key: Buffer;
   readonly body: Buffer;
+  /** Bytes of the log that a page keeps in use, as in `Entry`. */
   readonly footprint: number;
   readonly place: Place;
 }
@@ -53,7 +56,7 @@ export interface GroupHeader {
 /** A header as it was read. */
 export interface StoredGroup extends GroupHeader {
   readonly format: number;
-  /** Of the records. */
+  /** Of the records, in bytes. */
   readonly length: number;
   readonly checksum: number;
 }
@@ -154,7 +157,7 @@ export function isIntact(record: Buffer, place: Place): boolean {
   return record.readUInt32LE(0) === crc32(record.subarray(4), placeNumber(place));
 }
 
-/** A start of a checksum that is another one in another place. */
+/** What a checksum starts from: another number for another place. */
 function placeNumber({ file, offset }: Mark): number {
   return (Math.imul(file, 0x9e37_79b1) ^ offset) >>> 0;
 }

@@ -5,9 +5,10 @@
  *     2. The index as of the hint; without one, an empty index as of the oldest file.
  *     3. From there on, each group's records, in order.
  *
- * What is not intact ends the log, if nothing follows it: that is a group which was not finished, so
- * it was not acknowledged. If anything follows it, the disk has lost what it once had, and the store
- * is refused. (That cannot be told for the last group of a store that was not closed.)
+ * What is not intact ends the log, if no group follows it: that is a group which was not finished,
+ * so it was not acknowledged. If a group follows it, the disk has lost what it once had, and the
+ * store is refused. (A last group that the disk has lost looks like one that was not finished,
+ * unless a hint was written after it.)
  *
  * The last group may be in the system's memory alone: it may be the one whose sync has failed, or
  * was not waited for. It is handed out, to be written again.
@@ -40,7 +41,7 @@ export interface Recovered {
   readonly last: readonly LogRecord[];
   /** Files that do not count. */
   readonly leftovers: readonly string[];
-  /** By which the log has grown since the hint. */
+  /** Bytes by which the log has grown since the hint. */
   readonly replayedBytes: number;
 }
 
@@ -214,7 +215,7 @@ class Recovery {
     if (first.format !== FORMAT) throw refused(wrongFormat(first.format));
     if (limit === undefined) this.#store = first.store;
     if (isGivenUp && (first.base.file !== limit.file || first.base.offset !== limit.offset)) {
-      throw damaged(nameOfLog(file), 0, 'it does not fit to the files next to it');
+      throw damaged(nameOfLog(file), 0, 'it does not fit the files next to it');
     }
     return isGivenUp ? undefined : first;
   }

@@ -9,7 +9,7 @@ export interface CellRange {
   readonly last: Buffer;
 }
 
-/** A row. */
+/** The pages of one row, as they are durable or as they will be. */
 export interface RowPages {
   /** Nearly every row has one page. */
   readonly onlyPage: Buffer | undefined;

@@ -1,5 +1,5 @@
 /**
- * Rows that are read as they are durable, and changed in groups.
+ * The rows: readers see what is durable, and changes are written in groups.
  *
  *     change ─▶ checked and applied to the pending rows ─▶ gathering group
  *                                                             │ when the group before it is durable
@@ -138,7 +138,7 @@ export class RowStore implements Stored {
     try {
       await this.writeEmptyGroup();
     } catch (cause) {
-      const message = `the embedded store closed itself when its disk failed in a commit, and cannot be opened again: ${reasonOf(cause)}`;
+      const message = `the disk of the embedded store failed in a commit, and nothing is served until a new file of the log can be written: ${reasonOf(cause)}`;
       throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
     }
   }

@@ -1,16 +1,16 @@
 /** The sizes that decide when the log is cut, cleaned and indexed. Tests have smaller ones. */
 export interface Sizes {
   /**
-   * A file of the log is ended at this size, or at a sixteenth of the data if that is more. Larger:
-   * more garbage stays until the oldest file is cleaned. Smaller: more open files.
+   * A file of the log is ended at this size, or at a sixteenth of the data if that is more, up to 2
+   * GiB. Larger: more garbage stays until the oldest file is cleaned. Smaller: more open files.
    */
   readonly fileBytes: number;
   /**
-   * The log may be larger than three times its data by this much. Larger: a small store takes more
-   * disk. Smaller: more is written again.
+   * The log may have three times the bytes of its data, and this many more. Larger: a small store
+   * takes more disk. Smaller: more is written again.
    */
   readonly garbageBytes: number;
-  /** Short files, of a store that is often opened, are cleaned when there are more than these. */
+  /** The log is also cleaned while it has more files: each opening that writes begins one. */
   readonly files: number;
   /**
    * The log may grow by this much, or by the size of the index if that is more, before the index is

@@ -34,8 +34,9 @@ import {
   sharedClockMs,
 } from './messages.ts';
 
-/** How often the deadlines are looked at, and an owner is looked for. */
+/** How often the deadlines are looked at. */
 const LOOK_MS = 250;
+/** How often an owner is looked for. */
 const RETRY_MS = 5;
 
 /** What finds its own effect when it is sent twice (P12). */
@@ -243,7 +244,6 @@ export class Client implements Bigtable {
 
   #receive(answer: Answer, frame: Frame): void {
     const [id, value, error] = answer;
-    if (id === 'closing') this.#connection?.end();
     if (id === 'changed') this.#tell();
     if (typeof id === 'string') return;
     const waiting = this.#waiting.get(id);
@@ -299,9 +299,15 @@ export class Client implements Bigtable {
   async #connect(untilMs: number): Promise<Connection | undefined> {
     const { socketPath, refusal, fsync, readOnly } = this.#settings;
     const leftMs = Math.max(0, untilMs - sharedClockMs());
+    let isRefused = false;
     const connection = await Connection.open(socketPath(), leftMs, {
-      onAnswer: (answer, frame) => this.#receive(answer, frame),
-      onLost: () => this.#lost(),
+      onAnswer: (answer, frame) => {
+        if (!isRefused) this.#receive(answer, frame);
+      },
+      // A refused connection may end when the next one is in use.
+      onLost: () => {
+        if (!isRefused) this.#lost();
+      },
     });
     if (connection === undefined) return undefined;
     const { greeting } = connection;
@@ -311,6 +317,7 @@ export class Client implements Bigtable {
       if (this.#listeners.size > 0) connection.listen();
       return connection;
     }
+    isRefused = true;
     connection.end();
     throw refusal(
       isDifferent

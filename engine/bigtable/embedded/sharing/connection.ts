@@ -21,6 +21,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #writer = new FrameWriter();
   #isWriting = false;
+  /** Whether nothing more may be said: the owner is closing, or `end` was called. */
   isEnding = false;
 
   private constructor(socket: Socket, greeting: Greeting) {
@@ -41,9 +42,17 @@ export class Connection {
     socket.on('data', (chunk) => {
       for (const frame of reader.add(chunk)) {
         const [first, ...rest] = frame.messages;
-        if (connection !== undefined) events.onAnswer(first as Answer, frame);
-        else opened.resolve((connection = new Connection(socket, first as Greeting)));
-        for (const message of rest) events.onAnswer(message as Answer, frame);
+        let answers = frame.messages;
+        if (connection === undefined) {
+          connection = new Connection(socket, first as Greeting);
+          opened.resolve(connection);
+          answers = rest;
+        }
+        for (const answer of answers as Answer[]) {
+          // Not by the caller, which may not have the connection yet.
+          if (answer[0] === 'closing') connection.end();
+          events.onAnswer(answer, frame);
+        }
       }
     });
     socket.on('error', () => socket.destroy());

@@ -62,8 +62,9 @@ export function receivedError({ code, message }: SentError): Error {
 }
 
 /**
- * Milliseconds on a clock that is the same for all processes of a machine, unlike the one of
- * `base/clock.ts`, and stops with it. Time enters here only to refuse what comes too late.
+ * Milliseconds on a clock that all processes of a machine share, unlike the one of `base/clock.ts`.
+ * It stands still while the machine is suspended. Time enters here only to refuse what comes too
+ * late.
  */
 export function sharedClockMs(): number {
   return Number(hrtime.bigint() / 1_000_000n);

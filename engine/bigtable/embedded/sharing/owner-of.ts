@@ -1,4 +1,4 @@
-/** Asks which process owns a store: for those that want to kill it. */
+/** Asks which process owns a store: for programs that kill it on purpose. */
 import { Connection } from './connection.ts';
 import { socketOf } from './socket-place.ts';
 

@@ -5,7 +5,8 @@
  *
  * Why may a request be too late? This process may have been stopped for an hour with requests in
  * its socket. Their callers have given up, and what would have stopped an old prewrite may have been
- * collected since (P4). What is taken in time is applied in the same turn.
+ * collected since (P4). What is taken in time is applied in the same turn, unless the store must
+ * first settle a commit that failed.
  *
  * Serving does not keep the process alive. When the store closes, every request that was not taken
  * is answered with that, so that its caller sends it to the next owner.
@@ -27,7 +28,7 @@ import {
 } from './messages.ts';
 import { listenIn } from './socket-place.ts';
 
-/** So long a client has to leave when the store closes: it may be stopped. */
+/** How long the closing store waits for a client to leave, which may be stopped. */
 const LEAVE_MS = 500;
 
 export class Service {
@@ -145,7 +146,7 @@ class Client {
     this.#write();
   }
 
-  /** It says nothing more; all that it said is taken, and is refused if the store is closed. */
+  /** The client sends nothing more. What it sent was taken, or is refused: the store closes. */
   async #answerLast(): Promise<void> {
     await systemClock.yield();
     await systemClock.yield();

@@ -1,14 +1,15 @@
 /**
  * Several processes have one folder open: one of them owns the store and serves the others. The
- * others must not notice who it is, nor when another one takes its place.
+ * others must not notice which one it is, nor when another one takes its place.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
+import { lockFolder } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
@@ -16,6 +17,7 @@ import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { FrameWriter, PROTOCOL } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
+import { listenIn } from './socket-place.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
@@ -240,6 +242,53 @@ test('an owner of another version is refused', async () => {
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
+test('the end of a refused connection does not disturb the next one', async () => {
+  const folder = await newStore();
+  const first = await openEmbedded({ folder });
+  await using client = await openEmbedded({ folder, own: false });
+  await first.close();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
+  const accepted = Promise.withResolvers<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.write(greeting.take());
+    accepted.resolve(socket);
+  });
+  await listenIn(folder, server);
+  await assert.rejects(client.listTables(), /process 99 uses it with another version/);
+  server.close();
+  await using owner = await OtherProcess.open(folder);
+  assert.deepEqual(await client.listTables(), ['t']);
+  owner.signal('SIGSTOP'); // So that the request is in flight when the other connection ends.
+  const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
+  (await accepted.promise).destroy();
+  await systemClock.sleep(50);
+  owner.signal('SIGCONT');
+  assert.equal(await locked, false);
+});
+
+test('a client leaves an owner that closes as it greets, and goes to the next one', async () => {
+  const folder = await newStore();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+  greeting.add(['closing']);
+  const left = Promise.withResolvers<boolean>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.write(greeting.take());
+    socket.resume().once('end', () => left.resolve(true));
+    void left.promise.then(() => socket.end());
+  });
+  await listenIn(folder, server);
+  await using client = await openEmbedded({ folder, own: false });
+  const tables = client.listTables();
+  const isLeft = await Promise.race([left.promise, systemClock.sleep(5_000).then(() => false)]);
+  left.resolve(false);
+  server.close();
+  await using _ = await openEmbedded({ folder });
+  assert.deepEqual(await tables, ['t']);
+  assert.ok(isLeft, 'the client does not wait until the owner hangs up');
+});
+
 test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async () => {
   const folder = await newStore();
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
@@ -280,6 +329,20 @@ test('a reader sees what the owner writes, and refuses to write', async () => {
   await assert.rejects(reader.mutateRows([setRow('r')]), { code: 'READ_ONLY' });
   const [answer] = await reader.checkAndMutateRows([lockRow('r', 'reader')]);
   assert.equal(codeOf(answer as PercolatorError), 'READ_ONLY');
+});
+
+test('a reader makes no store, also in a folder whose owner left before it had made one', async () => {
+  const folder = temporaryFolder();
+  const unlock = lockFolder(folder, { readOnly: false });
+  const opening = openEmbedded({ folder, readOnly: true });
+  void opening.catch(() => undefined); // It may fail while this test sleeps.
+  await systemClock.sleep(50); // It finds the folder locked, and waits.
+  unlock?.();
+  await assert.rejects(opening, {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: there is no store in it$/,
+  });
+  assert.deepEqual(readdirSync(folder), ['lock']);
 });
 
 test('several readers share a store without an owner, and a writer waits for them', async () => {

@@ -23,7 +23,7 @@ const SOCKET = 'socket';
 const ELSEWHERE = 'socket-at';
 const PATH_BYTES_MAX = 100;
 
-/** The path to connect to; it may have gone, or its owner. */
+/** The path to connect to. The socket may be gone, or left over from an owner that was killed. */
 export function socketOf(folder: string): string {
   const named = join(folder, ELSEWHERE);
   try {

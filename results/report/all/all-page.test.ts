@@ -157,6 +157,18 @@ describe('a verdict on a claim follows the number:', () => {
     assert.equal(wall, 'not reached');
   });
 
+  test('a point of Percolator that failed its check says nothing about its wall', () => {
+    const [, wall, flat] = verdictsOf((record) => ({
+      ...record,
+      points: record.points.map((point) =>
+        point.system === 'percolator'
+          ? { ...point, latency: null, check: { passed: false, detail: 'two clusters are one' } }
+          : point,
+      ),
+    }));
+    assert.deepEqual([wall, flat], [undefined, undefined]);
+  });
+
   for (const { dip, back, found } of [
     { dip: 4.2, back: 18, found: ['a dip to 4 %, back after 18 s', 'holds'] },
     { dip: 0, back: 40.4, found: ['a dip to 0 %, back after 40 s', 'holds, later'] },

@@ -6,7 +6,8 @@
  * not measured, and has no verdict.
  */
 import { formatRatio } from '../charts/format.ts';
-import type { Point, RunRecord, System } from '../run-record.ts';
+import { stateOf } from '../crawl-rate/points.ts';
+import type { RunRecord, System } from '../run-record.ts';
 
 export interface Claim {
   readonly says: string;
@@ -150,11 +151,11 @@ function shorterWait(record: RunRecord): Finding | null {
 }
 
 function endOfPercolator({ points }: RunRecord): Finding | null {
-  const rates = (verdict: Point['verdict']): readonly number[] =>
+  const rates = (state: ReturnType<typeof stateOf>): readonly number[] =>
     points
-      .filter((point) => point.system === 'percolator' && point.verdict === verdict)
+      .filter((point) => point.system === 'percolator' && stateOf(point) === state)
       .map(({ ratePercentPerHour }) => ratePercentPerHour);
-  const highest = Math.max(...rates('sustained'));
+  const highest = Math.max(...rates('measured'));
   if (!Number.isFinite(highest)) return null;
   const isReached = rates('saturated').some((rate) => rate > highest);
   return {
@@ -167,7 +168,7 @@ function endOfPercolator({ points }: RunRecord): Finding | null {
 function flatBatch(record: RunRecord): Finding | null {
   const { points } = record;
   const kept = points.filter(
-    (point) => point.verdict === 'sustained' && point.system === 'percolator',
+    (point) => stateOf(point) === 'measured' && point.system === 'percolator',
   );
   const seconds = kept.flatMap(({ ratePercentPerHour }) => {
     const ms = medianMs(record, 'mapreduce', ratePercentPerHour);

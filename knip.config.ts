@@ -3,7 +3,7 @@
  *
  * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
  * that are started with `new URL('...', import.meta.url)`. What remains are the tests, the
- * module that their runner loads first, and the job that workers load by its URL.
+ * module that their runner loads first, and the jobs that workers load by their URL.
  */
 import type { KnipConfig } from 'knip';
 

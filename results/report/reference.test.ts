@@ -1,4 +1,6 @@
-/** The committed reports of the reference runs are what `./run.sh report` makes of their records now. */
+/**
+ * The committed reports of the reference runs are what `./run.sh report` makes of their records.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

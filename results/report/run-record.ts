@@ -25,8 +25,9 @@ export interface RunRecord {
   /** Unique name of the run: experiment and start, `crawl-rate-20260117T081500Z`. */
   readonly runId: string;
   /**
-   * `running` until `finish`; `failed` if an error ended the run. If it stays `running`, the run was
-   * killed. In each of these states the folder holds the measurements so far.
+   * `running` until the record is closed; `interrupted` if a signal ended the run, `failed` if an
+   * error did. If it stays `running`, the run was killed. In each of these states the folder holds
+   * the measurements so far.
    */
   readonly state: 'running' | 'finished' | 'interrupted' | 'failed';
   /** The process that is measuring; null when it has closed the record. */
@@ -208,7 +209,7 @@ export interface Target {
   readonly reason?: string | null;
 }
 
-/** Whether the run was a simulation: what decides its numbers is the seed, not the machine. */
+/** Whether the run was a simulation: the seed decides its numbers, not the machine. */
 export function isVirtual({ store }: Pick<RunRecord, 'store'>): boolean {
   return store.name === 'virtual';
 }
@@ -247,7 +248,7 @@ export interface ResultTable {
   readonly title: string;
   readonly caption: string;
   readonly columns: readonly string[];
-  /** One value per column; null for an empty cell. A row that begins with `paper` is the paper's. */
+  /** One value per column; null is an empty cell. A row that begins with `paper` is the paper's. */
   readonly rows: readonly (readonly (string | number | null)[])[];
   /** What two runs are compared by; null in a table that only explains. */
   readonly metrics?: TableMetrics | null;

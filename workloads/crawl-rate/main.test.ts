@@ -177,7 +177,7 @@ test('an interrupt keeps the measurements and leaves neither work files nor proc
   assert.equal(record.points.length, 1);
 });
 
-/** The processes whose command line holds the text: the engine's receive the path of their store. */
+/** The processes whose command line holds the text: the engine's name the path of their store. */
 function processesNaming(text: string): readonly string[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc').filter((pid) => {

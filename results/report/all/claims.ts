@@ -1,6 +1,6 @@
 /**
- * What the paper claims, next to what runs of this project measured. The table of the README and the
- * page of all figures are made of this.
+ * What the paper claims, next to what runs of this project measured. The table of the README and
+ * the page of all figures are made of this.
  *
  * Every verdict is a rule, so that a new run gets its own. A number that a record does not have was
  * not measured, and has no verdict.
@@ -240,7 +240,10 @@ function operations(record: RunRecord): Finding | null {
   };
 }
 
-/** Soon enough: within 15 s after the master has found the servers dead, as the target has it. */
+/**
+ * Holds if the rate is back within 15 s after the master has found the servers dead, as the target
+ * asks.
+ */
 function comesBack(record: RunRecord): Finding | null {
   const [lowest, detected, back] = [
     'lowest second',

@@ -29,7 +29,7 @@ export interface Plan {
   readonly tablets: number;
   readonly concurrency: number;
   readonly thinkMs: number;
-  /** Settings of each scanner. */
+  /** The engine's settings, the same for each scanner. */
   readonly engine: EngineSettings;
 }
 

@@ -110,7 +110,7 @@ const STORE = {
     'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
 };
 
-/** Of a local HBase. */
+/** The region servers of an HBase that is started here. */
 export function regionServersOption(): Option<number> {
   return integer({
     description:

@@ -17,7 +17,7 @@ const config: KnipConfig = {
   project: ['**/*.ts'],
   // A function's types are exported with it, so that its callers can name them.
   ignoreExportsUsedInFile: { interface: true, type: true },
-  // Tests make pipes with names; Maven brings Hadoop and HBase.
+  // Tests make named pipes with mkfifo; Maven brings Hadoop and HBase.
   ignoreBinaries: ['mkfifo', 'mvn'],
   ignoreIssues: { '**/index.ts': ['types'] },
 };

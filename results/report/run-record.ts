@@ -1,9 +1,10 @@
 /**
- * The run record: all results of one execution of an experiment, except its histograms.
+ * The run record: all results of one execution of an experiment, except its histograms and its time
+ * series.
  *
- * A run is one folder. `run.json` holds the `RunRecord` below; `histograms/` the latency
- * distribution of each point. Charts, CSV files and the page are made from these alone, so any
- * reader can rebuild them at any time.
+ * A run is one folder. `run.json` holds the `RunRecord` below, `histograms/` the latency distribution
+ * of each point, and `time-series/` its progress. Charts, CSV files and the page are made from these
+ * alone, so any reader can rebuild them at any time.
  *
  * The rule of the record: A POINT HAS A LATENCY ONLY IF ITS SYSTEM KEPT UP AND ITS RESULT WAS
  * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and the

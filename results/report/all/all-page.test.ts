@@ -3,7 +3,8 @@
  * every other page.
  */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -82,6 +83,20 @@ describe('the page of all figures', () => {
     const { text } = pageOf(runs);
     assert.match(text, new RegExp(`href="runs/${good}/report\\.html">Its page`));
     assert.match(text, /half[^]*?damaged[^]*?The run record .*half.* cannot be used/);
+  });
+
+  test('does not count a wall that no rate reached as a claim that does not hold', () => {
+    const reference = newRuns();
+    const { points } = readRunRecord(path.join(REFERENCE_FOLDER, 'figure-7'));
+    const kept = points.filter(({ verdict }) => verdict === 'sustained');
+    const copy = addRun(reference, 'figure-7', { points: kept });
+    renameSync(path.join(reference, copy), path.join(reference, 'figure-7'));
+    const file = buildAll(path.dirname(reference), { runs: newRuns(), reference });
+    const [headline = ''] = /Of the paper’s [^<]*/.exec(readFileSync(file, 'utf8')) ?? [];
+    assert.match(
+      headline,
+      /confirm 1 as stated and 1 in part .*; 0 do not hold here, and 8 are not/,
+    );
   });
 
   test('is the same, byte for byte, when it is made again', () => {

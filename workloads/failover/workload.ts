@@ -37,7 +37,7 @@ export interface Workload {
   readonly open: number;
   /** Rejects when a transaction fails because of a mistake, not of a part that is away. */
   readonly failed: Promise<never>;
-  /** At full speed: what is completed in a second, after half of the time to warm up. */
+  /** Transactions completed in a second at full speed, after a warm-up of half of `seconds`. */
   measureCapacity(seconds: number): Promise<number>;
   /** Resolves when everything was begun. @throws if more than `OPEN_MAX` transactions are open */
   offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;

@@ -1,6 +1,6 @@
 /**
  * The options that several scripts have, each defined once, so that one word means one thing
- * everywhere. A script that has one of them says here only what differs.
+ * everywhere. A script that has one of them gives only what differs.
  */
 import { availableParallelism } from 'node:os';
 import { parseStoreName } from '#engine';

@@ -1,4 +1,7 @@
-/** What is loaded before every file of tests lets no file pass that proves nothing or hides an error. */
+/**
+ * With what is loaded before every file of tests, no file passes that proves nothing or hides an
+ * error.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,6 +14,7 @@ const ASSERTS = "assert.ok(true, 'an assertion');";
 const FILES: readonly (readonly [claim: string, body: string, exitCode: number, says: RegExp])[] = [
   ['a test that asserts passes', ASSERTS, 0, /^# pass 1$/m],
   ['a test that asserts nothing fails', '', 1, /ended without a single assertion/],
+  ['a test that says that it is skipped passes', `t.skip('no such system');`, 0, /^# skipped 1$/m],
   [
     'an error that no code handles fails the file, although its test has passed',
     `${ASSERTS} void Promise.reject(new Error('lost'));`,
@@ -29,7 +33,7 @@ for (const [claim, body, expected, says] of FILES) {
   test(claim, async () => {
     const file = path.join(temporaryFolder(), 'one.test.ts');
     const imports = `import assert from 'node:assert/strict'; import { test } from 'node:test';`;
-    writeFileSync(file, `${imports} test('one', async () => { ${body} });`);
+    writeFileSync(file, `${imports} test('one', async (t) => { ${body} });`);
     const { exitCode, stdout } = await execaNode(file, [], {
       nodeOptions: ['--import', LOADED_FIRST, '--test-reporter=tap'],
       env: { NODE_TEST_CONTEXT: '' },

@@ -3,7 +3,7 @@
  *
  * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
  * that are started with `new URL('...', import.meta.url)`. What remains are the tests, the
- * module that their runner loads first, and the job that workers load by its URL.
+ * module that their runner loads first, and the jobs that workers load by their URL.
  */
 import type { KnipConfig } from 'knip';
 
@@ -17,7 +17,7 @@ const config: KnipConfig = {
   project: ['**/*.ts'],
   // A function's types are exported with it, so that its callers can name them.
   ignoreExportsUsedInFile: { interface: true, type: true },
-  // Tests make pipes with names; Maven brings Hadoop and HBase.
+  // Tests make named pipes with mkfifo; Maven brings Hadoop and HBase.
   ignoreBinaries: ['mkfifo', 'mvn'],
   ignoreIssues: { '**/index.ts': ['types'] },
 };

@@ -1,6 +1,7 @@
 /**
- * Measured numbers in the documents come from run records in results/reference: each text below is made from a record, and
- * the document must contain it. A new reference run makes this test fail until the documents say what it measured.
+ * Measured numbers in the documents come from run records in results/reference: each text below is
+ * made from a record, and the document must contain it. A new reference run makes this test fail
+ * until the documents say what it measured.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -30,10 +31,11 @@ describe('README.md says what was measured:', () => {
 });
 
 describe('docs/figure-7.md says what was measured:', () => {
-  const { percolatorDocumentsPerSecond } = figure7.capacity ?? {};
+  const perSecond = figure7.capacity?.percolatorDocumentsPerSecond ?? null;
+  assert.ok(perSecond !== null, 'the record of figure 7 has the capacity of Percolator');
   const texts = {
     medians: `${(ms('mapreduce') / 1000).toFixed(1)} s for the batch and ${ms('percolator').toFixed(1)} ms for Percolator`,
-    capacity: `${rounded(percolatorDocumentsPerSecond ?? 0)} documents a second`,
+    capacity: `${rounded(perSecond)} documents a second`,
   };
   for (const [what, text] of Object.entries(texts)) {
     test(what, () => contains('docs/figure-7.md', text));
@@ -86,8 +88,9 @@ for (const [file, record] of [
 
 describe('docs/batch-engines.md says what was measured:', () => {
   const record = readRunRecord(path.join(ROOT, 'results/reference/batch-engines'));
-  const engines = record.findings?.tables.find(({ name }) => name === 'engines');
-  for (const [name] of engines?.rows ?? []) {
+  const engines = record.findings?.tables.find(({ name }) => name === 'engines')?.rows ?? [];
+  assert.ok(engines.length > 0, 'the record has a row for each engine');
+  for (const [name] of engines) {
     test(String(name), () => {
       const of = (column: string, digits: number): string =>
         (numberIn(record, 'engines', column, String(name)) ?? Number.NaN).toFixed(digits);
@@ -113,8 +116,9 @@ describe('docs/verification.md says what was found:', () => {
 
   test('how many known mistakes the judges notice', () => {
     const mutants = recordOf('mutants').findings?.tables.find(({ name }) => name === 'mutants');
-    const rows = mutants?.rows ?? [];
-    const caught = rows.filter((row) => row[mutants?.columns.indexOf('seed') ?? -1] !== null);
+    const { columns = [], rows = [] } = mutants ?? {};
+    assert.ok(columns.includes('seed'), 'the record has the seed that catches each mistake');
+    const caught = rows.filter((row) => row[columns.indexOf('seed')] !== null);
     contains('docs/verification.md', `| 79 of 79 | ${caught.length} of ${rows.length} |`);
   });
 

@@ -61,7 +61,8 @@ await runCommand(specification, async () => {
 });
 
 /**
- * The entry of an optional package as npm writes it, derived from its name: `@napi-rs/canvas-win32-x64-msvc`.
+ * The entry of an optional package as npm writes it, derived from its name, such as
+ * `@napi-rs/canvas-win32-x64-msvc`.
  */
 function platformPackage(name: string, version: string, wantedBy: LockedPackage): object {
   if (!/^\d/.test(version)) throw new Error(`${name} is wanted as ${version}, not as one version`);

@@ -179,7 +179,7 @@ describe('a script that a user runs', () => {
   });
 });
 
-/** The files that git tracks; without git, all files except those that git would ignore. */
+/** The files that git tracks; without git, all files outside of node_modules and results/runs. */
 function projectFiles(): readonly string[] {
   const found = trackedFiles() ?? readdirSync(ROOT, { recursive: true, encoding: 'utf8' });
   return found.filter(

@@ -30,7 +30,7 @@ function withFile(table: ResultTable): PageTable & { readonly file: string } {
   return { ...table, file: `${table.name}.csv` };
 }
 
-/** A table belongs to the chart of its name, or whose name begins with it: `cells-relative`. */
+/** The table `cells` belongs to the charts `cells` and `cells-relative`. */
 function belongs(table: string, chart: string): boolean {
   return chart === table || chart.startsWith(`${table}-`);
 }

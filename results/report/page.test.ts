@@ -91,7 +91,7 @@ describe('report.html in a browser', () => {
           const box = await part.boundingBox();
           assert.ok(box !== null && box.x + box.width <= NARROW.width, await part.innerText());
         }
-        // 4-pixel text and smeared labels: no label of an axis may touch the next one.
+        // Labels that overlap cannot be read: no label of an axis may touch the next one.
         assert.deepEqual(await page.evaluate(CROWDED_AXES), []);
       });
     });

@@ -44,6 +44,17 @@ describe('the record of a run', () => {
     assert.deepEqual(endOf(folder), ['interrupted', false, 0]);
   });
 
+  test('that was interrupted keeps what was found, also if the error is one for the user', async () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const interrupted = record(async ({ keep }, interrupt) => {
+      keep(FOUND);
+      interrupt();
+      throw new UsageError('The emulator has gone.');
+    }, folder);
+    await assert.rejects(interrupted, UsageError);
+    assert.deepEqual(endOf(folder), ['interrupted', true, 1]);
+  });
+
   test('that an error ended says so, and keeps what was found', async () => {
     const folder = path.join(temporaryFolder(), 'run');
     const failing = record(async ({ keep }) => {

@@ -39,7 +39,7 @@ const NOTHING: FindingsParts = {
 
 /**
  * @param subject null for an experiment that describes its record itself
- * @throws the error of `measure`, unless the signal was aborted
+ * @throws the error of `measure`; if the signal was aborted, only a `UsageError`
  */
 export async function recordRun(
   folder: string,
@@ -60,10 +60,12 @@ export async function recordRun(
     const found = await measure({ run, keep });
     if (found !== null) keep(found);
   } catch (error) {
+    const isReported = error instanceof UsageError || !signal.aborted;
+    const state = signal.aborted ? 'interrupted' : 'failed';
     if (error instanceof UsageError && isEmpty(run)) run.discard();
     // The error to report is the one that ended the run; the disk may be full now, too.
-    else if (!signal.aborted) ignoringErrors(() => run.finish('failed'));
-    if (error instanceof UsageError || !signal.aborted) throw error;
+    else if (isReported) ignoringErrors(() => run.finish(state));
+    if (isReported) throw error;
   } finally {
     process.off('exit', closeAtExit);
   }

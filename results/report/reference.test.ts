@@ -1,4 +1,6 @@
-/** The committed reports of the reference runs are what `./run.sh report` makes of their records now. */
+/**
+ * The committed reports of the reference runs are what `./run.sh report` makes of their records.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -6,7 +8,17 @@ import { test } from 'node:test';
 import { reportOf } from './report.ts';
 import { findRuns, REFERENCE_FOLDER } from './run-folders.ts';
 
-for (const { name, folder } of findRuns(REFERENCE_FOLDER)) {
+const runs = findRuns(REFERENCE_FOLDER);
+
+test('there are reference runs, and none is damaged', () => {
+  assert.ok(runs.length > 0);
+  assert.deepEqual(
+    runs.flatMap(({ damage }) => damage ?? []),
+    [],
+  );
+});
+
+for (const { name, folder } of runs) {
   // Pictures are left out: to draw them takes longer than all else, and the page has the charts.
   test(`page and tables of ${name} are current`, () => {
     const { tables, page } = reportOf(folder);

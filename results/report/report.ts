@@ -1,9 +1,10 @@
 /**
  * Makes the report of a run from its files: CSV tables, PNG charts and `report.html`.
  *
- * Everything here is a pure function of `run.json`, the histograms and the time series: no clock,
- * no random numbers, so a rebuilt report is the same, byte for byte. Everything is read and made
- * before anything is written, so a corrupt run leaves the old report as it was.
+ * Everything here is a pure function of `run.json`, the histograms, the time series, and whether the
+ * run is in results/runs: no clock, no random numbers, so a rebuilt report is the same, byte for
+ * byte. Everything is read and made before anything is written, so a corrupt run leaves the old
+ * report as it was.
  */
 import path from 'node:path';
 import { stringify } from 'csv-stringify/sync';

@@ -1,4 +1,4 @@
-/** The folders of runs in this project, and the runs in a folder: what they are, not what they mean. */
+/** The folders of runs in this project, and the runs that are in a folder. */
 import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { RECORD_FILE, readRunRecord } from './record-file.ts';
@@ -48,14 +48,14 @@ export function findRun(root: string, name: string): FoundRun | null {
   }
 }
 
-/** A link is not followed: what it leads to is none of `root`. */
+/** A link to a group is not followed: the runs that it leads to are not in `root`. */
 function runsOfGroup(root: string, group: string): readonly FoundRun[] {
   const folder = path.join(root, group);
   if (!lstatSync(folder).isDirectory()) return [];
   return readdirOrNone(folder).flatMap((name) => findRun(root, path.join(group, name)) ?? []);
 }
 
-/** None also in a folder that this user may not list. */
+/** The names in a folder; none if this user may not list it. */
 function readdirOrNone(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

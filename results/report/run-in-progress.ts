@@ -71,7 +71,7 @@ export interface Run {
    * all runs again.
    */
   finish(state?: FinalState): ReportFiles;
-  /** Removes the record, for a run that has not begun; the folder, too, if nothing else is there. */
+  /** Removes the record of a run that has not begun, and the folder if it holds nothing else. */
   discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;
@@ -100,7 +100,9 @@ export function createRun(folder: string, header: RunHeader): Run {
   return new RunFolder(folder, newRecord(folder, header));
 }
 
-/** Creates an empty record file: of two runs that begin at once, the system lets one do so. */
+/**
+ * Creates an empty record file. If two runs begin at once, the system lets only one of them do so.
+ */
 function claim(folder: string): void {
   try {
     closeSync(openSync(path.join(folder, RECORD_FILE), 'wx'));

@@ -1,9 +1,10 @@
 /**
- * The run record: all results of one execution of an experiment, except its histograms.
+ * The run record: all results of one execution of an experiment, except its histograms and its time
+ * series.
  *
- * A run is one folder. `run.json` holds the `RunRecord` below; `histograms/` the latency
- * distribution of each point. Charts, CSV files and the page are made from these alone, so any
- * reader can rebuild them at any time.
+ * A run is one folder. `run.json` holds the `RunRecord` below, `histograms/` the latency distribution
+ * of each point, and `time-series/` its progress. Charts, CSV files and the page are made from these
+ * alone, so any reader can rebuild them at any time.
  *
  * The rule of the record: A POINT HAS A LATENCY ONLY IF ITS SYSTEM KEPT UP AND ITS RESULT WAS
  * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and the
@@ -25,8 +26,9 @@ export interface RunRecord {
   /** Unique name of the run: experiment and start, `crawl-rate-20260117T081500Z`. */
   readonly runId: string;
   /**
-   * `running` until `finish`; `failed` if an error ended the run. If it stays `running`, the run was
-   * killed. In each of these states the folder holds the measurements so far.
+   * `running` until the record is closed; `interrupted` if a signal ended the run, `failed` if an
+   * error did. If it stays `running`, the run was killed. In each of these states the folder holds
+   * the measurements so far.
    */
   readonly state: 'running' | 'finished' | 'interrupted' | 'failed';
   /** The process that is measuring; null when it has closed the record. */
@@ -208,7 +210,7 @@ export interface Target {
   readonly reason?: string | null;
 }
 
-/** Whether the run was a simulation: what decides its numbers is the seed, not the machine. */
+/** Whether the run was a simulation: the seed decides its numbers, not the machine. */
 export function isVirtual({ store }: Pick<RunRecord, 'store'>): boolean {
   return store.name === 'virtual';
 }
@@ -247,7 +249,7 @@ export interface ResultTable {
   readonly title: string;
   readonly caption: string;
   readonly columns: readonly string[];
-  /** One value per column; null for an empty cell. A row that begins with `paper` is the paper's. */
+  /** One value per column; null is an empty cell. A row that begins with `paper` is the paper's. */
   readonly rows: readonly (readonly (string | number | null)[])[];
   /** What two runs are compared by; null in a table that only explains. */
   readonly metrics?: TableMetrics | null;

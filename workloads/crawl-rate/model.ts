@@ -17,9 +17,15 @@ export interface MeasuredPoints {
 /** Sizes must differ by this share of the repository for a meaningful line through them. */
 const SPREAD_MIN = 0.02;
 
-/** Least squares over all measured runs; null if all had about the same size. */
-export function fitBatchModel(plan: Plan, { mapreduce }: MeasuredPoints): MapreduceModel | null {
-  const cycles = [...mapreduce.values()].flat().flatMap((point) => point.cycles);
+/**
+ * Least squares over the runs of all points that passed their check. Null for fewer than five runs,
+ * for runs of about the same size, and for a line with a negative cost.
+ */
+export function fitBatchModel(
+  plan: Pick<Plan, 'repository'>,
+  { mapreduce }: MeasuredPoints,
+): MapreduceModel | null {
+  const cycles = checked(mapreduce).flatMap((point) => point.cycles);
   const points = cycles.map(({ documents, seconds }) => [documents / plan.repository, seconds]);
   const sizes = points.map(([size = 0]) => size);
   if (points.length < 5 || Math.max(...sizes) - Math.min(...sizes) < SPREAD_MIN) return null;
@@ -27,14 +33,13 @@ export function fitBatchModel(plan: Plan, { mapreduce }: MeasuredPoints): Mapred
   return m > 0 && b >= 0 ? { fixedSeconds: b, perRepositorySeconds: m } : null;
 }
 
-/** The highest completion rate of any checked point; for the batch, its rate over a whole run. */
+/**
+ * For Percolator, the highest completion rate of a point that passed its check; for the batch, the
+ * median rate of the runs of such points.
+ */
 export function capacityOf({ percolator, mapreduce }: MeasuredPoints): Capacity {
-  const completed = [...percolator.values()]
-    .flat()
-    .filter(({ check }) => check.passed)
-    .map(({ completedPerSecond }) => completedPerSecond);
-  const rates = [...mapreduce.values()]
-    .flat()
+  const completed = checked(percolator).map(({ completedPerSecond }) => completedPerSecond);
+  const rates = checked(mapreduce)
     .flatMap(({ cycles }) => cycles)
     .map(({ documents, seconds }) => documents / seconds);
   const ours = completed.length === 0 ? null : Math.max(...completed);
@@ -45,4 +50,11 @@ export function capacityOf({ percolator, mapreduce }: MeasuredPoints): Capacity 
     mapreduceDocumentsPerSecond: batch,
     costRatio,
   };
+}
+
+/** The points whose result was right, of all rates and repeats. */
+function checked<T extends { readonly check: { readonly passed: boolean } }>(
+  points: ReadonlyMap<number, readonly T[]>,
+): readonly T[] {
+  return [...points.values()].flat().filter(({ check }) => check.passed);
 }

@@ -7,9 +7,9 @@ import type { Size } from './profiles.ts';
 export interface Plan extends Size {
   readonly seed: number;
   readonly documentBytes: number;
-  /** Of Percolator, as the user named it. */
+  /** The store of Percolator, as the user named it. */
   readonly store: string;
-  /** Of an HBase that is started here. */
+  /** Region servers of an HBase that is started here. */
   readonly regionServers: number;
   /** Observer runs in flight in all processes of the engine. */
   readonly concurrency: number;

@@ -21,11 +21,11 @@ export interface RepositoryStore extends AsyncDisposable {
 export interface RepositoryStoreOptions {
   /** As the user named it. */
   readonly store: string;
-  /** Of an HBase that is started here. */
+  /** Region servers of an HBase that is started here. */
   readonly regionServers: number;
-  /** For the embedded store. */
+  /** The parent of the folders of an embedded store. */
   readonly folder: string;
-  /** The repository. */
+  /** Makes the repository to load, from the first document. */
   readonly load: () => Omit<LoadOptions, 'splits'>;
 }
 
@@ -81,7 +81,7 @@ async function onPercolator(
   await work(percolator);
 }
 
-/** Those that an earlier point has left, or an earlier run that was killed. */
+/** Drops the tables that an earlier point has left, or an earlier run that was killed. */
 async function dropTables(percolator: Percolator): Promise<void> {
   await percolator.dropTable(DOCUMENTS);
   await percolator.dropTable(KEYS);

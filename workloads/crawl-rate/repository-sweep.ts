@@ -6,8 +6,9 @@
  *
  *   1. For each size, load the repository into an embedded store of its own, and note the time.
  *   2. For each repeat, each size in random order: copy the store, cluster a few new documents to
- *      warm up, then measure as many at each size, at full speed, and check the partition. Before the
- *      first repeat the smallest size has a turn that does not count, in which the code is compiled.
+ *      warm up, then measure as many at each size, at full speed, and check the partition. Before
+ *      the first repeat the smallest size has a turn that does not count, in which the code is
+ *      compiled.
  *
  * Everything runs in one process, so its processor time is that of loader, engine, storage and
  * oracle together.
@@ -45,7 +46,9 @@ export type SweepPlan = Pick<Plan, 'repository' | 'repeats' | 'seed' | 'concurre
 /** The smallest size of a sweep, and the factor from one size to the next. */
 const SMALLEST = 10_000;
 const FACTOR = 10;
-/** New documents, as a part of the smallest repository: more of them would be another repository. */
+/**
+ * New documents, as a share of the smallest repository, which many more would make a larger one.
+ */
 const WARM_UP_PART = 0.1;
 const MEASURED_PART = 0.4;
 
@@ -54,7 +57,7 @@ const LOADED_PER_SECOND = 20_000;
 const CHECKED_PER_SECOND = 25_000;
 const BYTES_PER_DOCUMENT = 2_500;
 
-/** What a run that sweeps asks. */
+/** The name and the subject of the record of a sweep. */
 export const SWEEP = {
   name: 'crawl-rate-repository',
   subject: {
@@ -81,7 +84,9 @@ export function sweepPlan({
   };
 }
 
-/** From 10,000 documents by factors of ten to the given size; of a smaller one, it and its half. */
+/**
+ * From 10,000 documents by factors of ten to the given size. Up to 10,000: its half, and itself.
+ */
 function sweptSizes(largest: number): readonly number[] {
   const sizes = [];
   for (let size = SMALLEST; size < largest; size *= FACTOR) sizes.push(size);

@@ -50,10 +50,11 @@ test('a second half that is slower, with a backlog that stays, was disturbed', (
   assert.equal(verdict(() => 12, [200, 400]).saturated, false);
 });
 
-test('a second half that is slower by milliseconds is noise', () => {
-  assert.equal(verdict(() => 12, [2, 4]).saturated, false);
+test('a second half that is slower by milliseconds is noise, even if the backlog grows a little', () => {
+  assert.equal(verdict((s) => 12 + 5 * s, [2, 4]).saturated, false);
 });
 
 test('a point without documents in one half is judged by its backlog', () => {
   assert.equal(verdict(() => 0, [5, null]).saturated, false);
+  assert.equal(verdict((s) => 100 * s, [5, null]).saturated, true);
 });

@@ -1,16 +1,15 @@
 /**
  * Did the system keep up? The verdict depends on the backlog, not on latencies.
  *
- * The system is saturated if any of these holds over the measured interval (evaluation, section
- * 2.5):
+ * The system is saturated if any of these holds over the measured interval:
  *
  *   1. less than 99 % of the arrivals were completed, and the missing ones are more than one second
- *      of arrivals;
+ *      of arrivals, and more than the documents that are always in flight (50);
  *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
- *      more than one second of arrivals and more than 5 % of all arrivals;
+ *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
- *      backlog has such a slope; without one, another process on the machine was active for a
- *      while.
+ *      slope of the backlog is significant; without that, another process on the machine was active
+ *      for a while.
  *
  * A saturated system has no latency: a longer measurement would have given a longer one.
  */

@@ -8,7 +8,7 @@ import { summaryTable } from './summary.ts';
 test('a 99th percentile needs a hundred documents, and every latency has its count', () => {
   const record = readRunRecord(path.join(import.meta.dirname, '../../results/reference/figure-7'));
   const [first, second] = summaryTable(record).rows.map((row) => row.join(' '));
-  // Of the batch at 1 %/hour less than a hundred, of Percolator more.
+  // At 1 %/hour fewer than a hundred documents were measured in the batch, and more on Percolator.
   assert.match(first ?? '', /^1 %\/hour [\d.]+ m?s - [1-9]\d [\d.]+ ms [\d.]+ ms [1-9]\d\d \d+ x$/);
   assert.match(second ?? '', /^10 %\/hour [\d.]+ m?s [\d.]+ m?s [1-9]\d\d /);
 });

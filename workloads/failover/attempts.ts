@@ -111,7 +111,9 @@ export class Persistence {
     }
   }
 
-  /** Of any length, so that those that have lost to each other do not meet again. */
+  /**
+   * Waits for a random time up to `msMax`, so that transactions that collided do not meet again.
+   */
   async #rest(msMax: number): Promise<void> {
     await systemClock.sleep(msMax * this.#random.fraction(), this.#signal);
     this.#signal.throwIfAborted();

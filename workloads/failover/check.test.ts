@@ -1,4 +1,4 @@
-/** The check at rest, on a database in memory: it passes what is right, and notices each mistake. */
+/** The check at rest passes what is right, and notices each mistake, on a database in memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CommittedRun, createRandom, openPercolator, type Percolator } from '#engine';

@@ -3,7 +3,7 @@
  *
  *     nothing lost     each document whose transaction was acknowledged is there, byte for byte
  *     nothing invented each document that is there was written
- *     clusters         those of the reference clustering, in the order of the commits in the storage
+ *     clusters         those of the reference clustering, in the order of the stored commits
  *     notifications    none is left
  *     fsck             finds no error
  *

@@ -58,6 +58,12 @@ describe('the log of the master says', () => {
     assert.equal(detectedMs, undefined);
   });
 
+  test('no moment at which the regions were served again, if the server had none', () => {
+    const events = readEvents([DEAD.replace(B, '127.0.0.1,50000,9'), BACK].join('\n'));
+    const { regions, reassignedMs } = failoverOf(events, { killedMs: KILLED_MS, servers: 1 });
+    assert.deepEqual({ regions, reassignedMs }, { regions: 0, reassignedMs: undefined });
+  });
+
   test('of what a server had only what it had last', () => {
     assert.equal(failover(opened('17,000', 'cc', A), DEAD).regions, 1);
   });

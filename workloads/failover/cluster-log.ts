@@ -50,13 +50,13 @@ export interface Failover {
   readonly detectedMs: number | undefined;
   /** Regions that the killed servers had. */
   readonly regions: number;
-  /** When the last of those was served again. */
+  /** When the last of those was served again; undefined also if there were none. */
   readonly reassignedMs: number | undefined;
   /** When as many servers had come back as were killed. */
   readonly returnedMs: number | undefined;
 }
 
-/** @param killedMs by the machine's clock; servers that are found dead later were killed then */
+/** @param killedMs by the machine's clock; a server that is found dead later was killed then */
 export function failoverOf(
   events: readonly ClusterEvent[],
   { killedMs, servers }: { readonly killedMs: number; readonly servers: number },
@@ -77,7 +77,8 @@ export function failoverOf(
   return {
     detectedMs: dead.size < servers ? undefined : Math.max(...deaths.map(({ atMs }) => atMs)),
     regions: lost.size,
-    reassignedMs: reopened.size < lost.size ? undefined : Math.max(...reopened.values()),
+    reassignedMs:
+      lost.size === 0 || reopened.size < lost.size ? undefined : Math.max(...reopened.values()),
     returnedMs: returned[servers - 1]?.atMs,
   };
 }

@@ -42,7 +42,7 @@ export class EngineProcesses implements Parts {
   #onObserved: OnObserved = () => {};
   readonly #programs: ReadonlyMap<string, Program>;
   readonly #members = new Map<string, Member>();
-  /** As each worker process has said last; a worker that is started again counts anew. */
+  /** The last counters of each worker process; a worker that is started again counts from 0. */
   readonly #counters = new Map<Member, Counters>();
 
   private constructor(crew: Crew, options: EngineProcessesOptions, database: SharedDatabase) {

@@ -1,14 +1,14 @@
 /**
- * Figure 10 of the paper: a third of the region servers is killed under load; or another part of the
- * system (victims.ts), and it may be stopped instead of killed.
+ * Figure 10 of the paper: a third of the region servers is killed under load; or another part of
+ * the system (victims.ts), and it may be stopped instead of killed.
  *
  *     start HBase, oracles, lock service ─▶ load the data ─▶ start the workers
  *     ─▶ capacity, closed loop ─▶ open loop at a share of it:
  *
  *     warm-up │ before │ kill -9 ── until they are started again ── │ after │ drain ─▶ every check
  *
- * The load does not know of the failure. The times of what the cluster does come from the log of its
- * master (cluster-log.ts).
+ * The load does not know of the failure. The times of what the cluster does come from the log of
+ * its master (cluster-log.ts).
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -39,10 +39,10 @@ export interface Plan {
   readonly pause: boolean;
   readonly regionServers: number;
   readonly workers: number;
-  /** Of the clustering. */
+  /** Documents that are there before the run, for the workload `crawl-rate`. */
   readonly repository: number;
   readonly documentBytes: number;
-  /** Of the brokerage. */
+  /** The size of the brokerage, for the workload `brokerage`. */
   readonly scale: Scale;
   /** Transactions per second; undefined: a share of the capacity. */
   readonly rate: number | undefined;
@@ -67,7 +67,6 @@ export interface FailoverResult {
   readonly fromMs: number;
   readonly arrivals: readonly Arrival[];
   readonly followers: readonly Arrival[];
-  /** Seconds since then; undefined for what has not happened. */
   readonly marks: Marks;
   /** Regions of the killed servers; 0 if another part was killed. */
   readonly regions: number;
@@ -78,6 +77,7 @@ export interface FailoverResult {
   readonly check: CheckResult;
 }
 
+/** Seconds since the measurement began; undefined for what has not happened. */
 export interface Marks {
   readonly killed: number;
   readonly detected: number | undefined;
@@ -233,7 +233,10 @@ async function fail(
   return { killed, killedMs, startedMs, readyMs, countersAtKill };
 }
 
-/** A region server that has stood still for too long ends itself when it goes on; it is started anew. */
+/**
+ * Starts a killed victim again, or lets a stopped one go on. A region server that has stood still
+ * for too long ends itself when it goes on, and is then started again.
+ */
 async function goOn({ plan, hbase, signal }: Running, parts: Parts, name: string): Promise<void> {
   if (!plan.pause) return parts.start(name);
   parts.resume(name);
@@ -256,7 +259,7 @@ async function drain({ workload, progress, signal }: Running): Promise<void> {
   signal.throwIfAborted();
 }
 
-/** A server that was started late registers late: waits for it, in vain after a minute. */
+/** A server that was started late registers late, so this waits for it, for at most a minute. */
 async function readLog(
   { hbase, signal }: Running,
   given: Parameters<typeof failoverOf>[1],
@@ -300,7 +303,7 @@ async function clusterTimes(
   };
 }
 
-/** Of this process and of all workers. */
+/** The counters of this process and of all workers together. */
 function countersOf({ percolator: { counters }, engine }: Running): Record<Counter, number> {
   const sums = COUNTERS.map((name) => [name, counters[name] + engine.counted(name)] as const);
   return Object.fromEntries(sums) as Record<Counter, number>;

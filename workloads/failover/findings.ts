@@ -297,7 +297,7 @@ function secondsTable(result: FailoverResult, seconds: readonly Second[]): Resul
   };
 }
 
-/** Between two numbers on the axis of time. */
+/** The possible distances between two numbers on the axis of time. */
 const STEPS_SECONDS = [5, 10, 20, 30, 60, 120, 300];
 const PAPERS_CURVE =
   'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +

@@ -51,9 +51,9 @@ export function secondsOf(
 export interface Recovery {
   /** The fewest completed in a second between the kill and the recovery, in percent of the rate. */
   readonly lowestPercent: number;
-  /** Seconds from the kill to the recovery in which less than the share of the rate was completed. */
+  /** Seconds from the kill to the recovery in which less than `SHARE` of the rate was completed. */
   readonly secondsBelow: number;
-  /** The second from which the share of the rate was completed for good; undefined: never. */
+  /** The second from which `SHARE` of the rate was completed for good; undefined: never. */
   readonly recoveredAt: number | undefined;
 }
 
@@ -62,8 +62,8 @@ export const SHARE = 0.95;
 /** Single seconds vary by chance, so the rate is that of this many. */
 export const WINDOW_SECONDS = 5;
 /**
- * A second counts for at most this much of the rate. Otherwise the backlog, worked off at full speed,
- * would hide seconds in which nothing was completed.
+ * A second counts for at most this much of the rate. Otherwise the backlog, worked off at full
+ * speed, would hide seconds in which nothing was completed.
  */
 export const COUNTED_MAX = 1.1;
 

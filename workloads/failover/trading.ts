@@ -1,6 +1,7 @@
 /**
- * The brokerage of figure 9 as the load, as in the paper's figure 10: customers begin transactions by
- * the clock, the exchange completes their orders, and workers add trades to the totals of brokers.
+ * The brokerage of figure 9 as the load, as in the paper's figure 10: customers begin transactions
+ * by the clock, the exchange completes their orders, and workers add trades to the totals of
+ * brokers.
  *
  *     customers, by the clock ──▶ each runs until it has ended (attempts.ts): an arrival
  *     orders ──▶ the exchange ──▶ Trade-Result, Market-Feed: followers, which come when orders do

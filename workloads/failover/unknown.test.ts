@@ -1,8 +1,8 @@
 /**
  * Transactions whose commit gets no answer, while the storage is away, in both workloads: they are
- * counted as unknown, asked about until that is settled, and run again only if they were rolled back.
- * One whose process died before it could ask is settled by the next that meets its lock, and fsck
- * finds nothing wrong.
+ * counted as unknown, asked about until their end is known, and run again only if they were rolled
+ * back. One whose process died before it could ask is settled by the next that meets its lock, and
+ * fsck finds nothing wrong.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

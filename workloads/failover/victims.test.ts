@@ -1,4 +1,4 @@
-/** What fails: a third of what there are many of, chosen by the seed, and else one named process. */
+/** What fails: a third of the parts of one kind, chosen by the seed, or one named process. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeVictims, ownerOf, VICTIMS, victimsOf } from './victims.ts';

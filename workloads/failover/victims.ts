@@ -14,7 +14,7 @@ import { shuffled } from '../harness/shuffled.ts';
 /** A system of processes with names. */
 export interface Parts {
   kill(name: string): Promise<void>;
-  /** Until `resume`, and if this program is killed meanwhile, for no longer than `forMs`. */
+  /** Stops it until `resume`; for no longer than `forMs`, even if this program is killed. */
   pause(name: string, forMs: number): void;
   resume(name: string): void;
   /** Resolves when it is ready, as far as that is known. Nothing happens if it runs. */
@@ -34,7 +34,7 @@ interface Kind {
   readonly name: string;
   /** In words. */
   readonly what: string;
-  /** Of how many one third fails; undefined if one process does. */
+  /** The option that says how many there are, of which a third fails; undefined for one process. */
   readonly count?: 'regionServers' | 'workers';
 }
 
@@ -76,7 +76,7 @@ export function describeVictims(choice: Choice): string {
   return count === undefined ? what : `${victimsOf(choice).length} of ${choice[count]} ${what}`;
 }
 
-/** Whose processes they are. */
+/** The system that the victim's processes belong to. */
 export function ownerOf(kill: Victim): Kind['of'] {
   return KINDS[kill].of;
 }

@@ -1,6 +1,6 @@
 /**
- * A worker as a process: runs the observer of the workload on what it finds by scanning, and tells its
- * parent.
+ * A worker as a process: runs the observer of the workload on what it finds by scanning, and tells
+ * its parent.
  */
 import type { Counters, Observer } from '#engine';
 import { brokerObserver } from '../brokerage/percolator/index.ts';

@@ -37,9 +37,9 @@ export interface Workload {
   readonly open: number;
   /** Rejects when a transaction fails because of a mistake, not of a part that is away. */
   readonly failed: Promise<never>;
-  /** At full speed: what is completed in a second, after half of the time to warm up. */
+  /** Transactions completed in a second at full speed, after a warm-up of half of `seconds`. */
   measureCapacity(seconds: number): Promise<number>;
-  /** Resolves when everything was begun. @throws if more waits than a storage would ever catch up */
+  /** Resolves when everything was begun. @throws if more than `OPEN_MAX` transactions are open */
   offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
   /** Resolves when nothing is open any more. */
   drain(): Promise<void>;
@@ -60,5 +60,7 @@ export interface WorkloadParts {
   readonly signal: AbortSignal;
 }
 
-/** More than this in flight, and the storage does not keep up: the run ends before the memory does. */
+/**
+ * With more transactions in flight the storage does not keep up; the run ends before memory does.
+ */
 export const OPEN_MAX = 20_000;

@@ -1,4 +1,4 @@
-/** The engines that run a chain of MapReduces: our own, GNU sort, and those found on this machine. */
+/** The engines that run a chain of MapReduces: ours, GNU sort, and those found on this machine. */
 import {
   type ChainEngine,
   type EngineSize,

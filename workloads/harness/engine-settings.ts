@@ -1,7 +1,7 @@
 /**
  * The settings of the engine that can be tuned: as options of scripts, and as arguments of
- * `openPercolator` and `startWorker`. `./run.sh tune` recommends values for these options, in a file
- * for `--config`.
+ * `openPercolator` and `startWorker`. `./run.sh tune` recommends values for these options, in a
+ * file for `--config`.
  */
 import type { BatchingOptions } from '#engine';
 import { choice, integer, number, onlyWith, type Option } from './command-line/options.ts';

@@ -1,6 +1,6 @@
 /**
- * Every benchmark accepts the file that `./run.sh tune` writes, even if some settings have no effect
- * on it. Plans count in words that fit the number.
+ * Every benchmark accepts the file that `./run.sh tune` writes, even if some settings have no
+ * effect on it. Plans count in words that fit the number.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -3,7 +3,8 @@
  * every other page.
  */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -84,6 +85,20 @@ describe('the page of all figures', () => {
     assert.match(text, /half[^]*?damaged[^]*?The run record .*half.* cannot be used/);
   });
 
+  test('does not count a wall that no rate reached as a claim that does not hold', () => {
+    const reference = newRuns();
+    const { points } = readRunRecord(path.join(REFERENCE_FOLDER, 'figure-7'));
+    const kept = points.filter(({ verdict }) => verdict === 'sustained');
+    const copy = addRun(reference, 'figure-7', { points: kept });
+    renameSync(path.join(reference, copy), path.join(reference, 'figure-7'));
+    const file = buildAll(path.dirname(reference), { runs: newRuns(), reference });
+    const [headline = ''] = /Of the paper’s [^<]*/.exec(readFileSync(file, 'utf8')) ?? [];
+    assert.match(
+      headline,
+      /confirm 1 as stated and 1 in part .*; 0 do not hold here, and 8 are not/,
+    );
+  });
+
   test('is the same, byte for byte, when it is made again', () => {
     const runs = newRuns();
     addRun(runs, 'figure-8');
@@ -155,6 +170,18 @@ describe('a verdict on a claim follows the number:', () => {
       points: record.points.filter(({ verdict }) => verdict === 'sustained'),
     }));
     assert.equal(wall, 'not reached');
+  });
+
+  test('a point of Percolator that failed its check says nothing about its wall', () => {
+    const [, wall, flat] = verdictsOf((record) => ({
+      ...record,
+      points: record.points.map((point) =>
+        point.system === 'percolator'
+          ? { ...point, latency: null, check: { passed: false, detail: 'two clusters are one' } }
+          : point,
+      ),
+    }));
+    assert.deepEqual([wall, flat], [undefined, undefined]);
   });
 
   for (const { dip, back, found } of [

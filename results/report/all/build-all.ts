@@ -1,4 +1,7 @@
-/** Makes the page of all figures and runs from the records in results/reference and results/runs. */
+/**
+ * Makes the page of all figures and runs from the records in results/reference and
+ * results/runs.
+ */
 import path from 'node:path';
 import { readContent } from '../report.ts';
 import { findRuns, type FoundRun, REFERENCE_FOLDER, RUNS_FOLDER } from '../run-folders.ts';
@@ -33,8 +36,9 @@ export function buildAll(
 }
 
 /**
- * Makes the page of all runs again, to which the pages in results/runs link. A page that cannot be
- * made is no reason to fail for a run that is measured, or removed; `./run.sh report --all` says why.
+ * Makes the page of all runs again, to which the pages in results/runs link. The script that
+ * measured or removed a run does not fail if the page cannot be made; `./run.sh report --all` says
+ * why.
  */
 export function refreshAll(): void {
   try {

@@ -1,12 +1,13 @@
 /**
- * What the paper claims, next to what runs of this project measured. The table of the README and the
- * page of all figures are made of this.
+ * What the paper claims, next to what runs of this project measured. The table of the README and
+ * the page of all figures are made of this.
  *
  * Every verdict is a rule, so that a new run gets its own. A number that a record does not have was
  * not measured, and has no verdict.
  */
 import { formatRatio } from '../charts/format.ts';
-import type { Point, RunRecord, System } from '../run-record.ts';
+import { stateOf } from '../crawl-rate/points.ts';
+import type { RunRecord, System } from '../run-record.ts';
 
 export interface Claim {
   readonly says: string;
@@ -150,11 +151,11 @@ function shorterWait(record: RunRecord): Finding | null {
 }
 
 function endOfPercolator({ points }: RunRecord): Finding | null {
-  const rates = (verdict: Point['verdict']): readonly number[] =>
+  const rates = (state: ReturnType<typeof stateOf>): readonly number[] =>
     points
-      .filter((point) => point.system === 'percolator' && point.verdict === verdict)
+      .filter((point) => point.system === 'percolator' && stateOf(point) === state)
       .map(({ ratePercentPerHour }) => ratePercentPerHour);
-  const highest = Math.max(...rates('sustained'));
+  const highest = Math.max(...rates('measured'));
   if (!Number.isFinite(highest)) return null;
   const isReached = rates('saturated').some((rate) => rate > highest);
   return {
@@ -167,7 +168,7 @@ function endOfPercolator({ points }: RunRecord): Finding | null {
 function flatBatch(record: RunRecord): Finding | null {
   const { points } = record;
   const kept = points.filter(
-    (point) => point.verdict === 'sustained' && point.system === 'percolator',
+    (point) => stateOf(point) === 'measured' && point.system === 'percolator',
   );
   const seconds = kept.flatMap(({ ratePercentPerHour }) => {
     const ms = medianMs(record, 'mapreduce', ratePercentPerHour);
@@ -239,7 +240,10 @@ function operations(record: RunRecord): Finding | null {
   };
 }
 
-/** Soon enough: within 15 s after the master has found the servers dead, as the target has it. */
+/**
+ * Holds if the rate is back within 15 s after the master has found the servers dead, as the target
+ * asks.
+ */
 function comesBack(record: RunRecord): Finding | null {
   const [lowest, detected, back] = [
     'lowest second',

@@ -41,7 +41,7 @@ export interface ChartSeries {
   readonly marker: Marker;
   readonly isHollow?: boolean;
   readonly line: 'none' | 'solid' | 'dashed' | 'dotted';
-  /** Marks that are drawn: every one by default, every tenth, none (0). */
+  /** Which marks are drawn: 1, the default, draws every mark, 10 every tenth, and 0 none. */
   readonly markEvery?: number;
   /** Saturated: the marks are arrows at the upper edge, whatever their height. */
   readonly isOnEdge?: boolean;

@@ -132,8 +132,8 @@ export function drawWallText(
 }
 
 /**
- * To the right of its mark, or to the left where it would leave the chart; below the labels that
- * are `taken` and that it would touch.
+ * Draws the label of a mark to the right of it, or to the left where it would leave the chart;
+ * below the labels in `taken` that it would touch.
  */
 export function drawLabel(
   chart: ChartJs,

@@ -1,4 +1,6 @@
-/** The charts of findings: each as a description that can be drawn, and the table of its numbers. */
+/**
+ * The charts of findings: of each, a description that can be drawn, and the table of its numbers.
+ */
 import type { ResultAxis, ResultChart, ResultSeries, ResultTable } from '../run-record.ts';
 import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';
 import { counted, formatDigits } from './format.ts';
@@ -46,7 +48,7 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
   };
 }
 
-/** Labels on a linear axis are words, one for each place. */
+/** Ticks of a linear axis are words, one for each place of the axis. */
 function axisOf({ title, scale, ticks }: ResultAxis, values: readonly number[]): ChartAxis {
   const hasWords = scale === 'linear' && ticks.length > 0;
   return { title, scale, ticks, hasWords, isWhole: values.every(Number.isInteger) };

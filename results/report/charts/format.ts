@@ -12,10 +12,7 @@ export function formatDuration(seconds: number): string {
   return `${formatDigits(value)} ${unit}`;
 }
 
-/**
- * A measured duration, always with three digits, so that those in a column can be compared: "1.30
- * s".
- */
+/** A measured duration, "1.30 s": always with three digits, so that a column can be compared. */
 export function formatMeasured(seconds: number): string {
   const { value, unit } = inUnit(seconds);
   return `${value < 999.5 ? value.toPrecision(3) : formatCount(value)} ${unit}`;

@@ -1,10 +1,10 @@
 /**
  * Colours and fonts of charts and pages, light and dark.
  *
- * The colours of series follow Okabe and Ito, so that colour-blind readers can tell them apart; they
- * are darker or lighter, so that each contrasts with its background. Series also differ in the shape of
- * their marks, so that a page printed in grey can be read. Percolator is always the first colour,
- * the system it is compared with the second.
+ * The colours of series follow Okabe and Ito, so that colour-blind readers can tell them apart;
+ * they are darker or lighter, so that each contrasts with its background. Series also differ in the
+ * shape of their marks, so that a page printed in grey can be read. In a chart that compares
+ * systems, Percolator has the first colour, and the system it is compared with has the second.
  */
 export interface Theme {
   readonly background: string;

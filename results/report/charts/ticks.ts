@@ -5,7 +5,10 @@ import { formatDigits, formatDuration } from './format.ts';
 
 type Ticks = ChartAxis['ticks'];
 
-/** Familiar durations: decades below a second, then seconds, minutes, hours; between them 2 and 5. */
+/**
+ * Familiar durations: decades below a second, then of seconds, minutes and hours. Twice and five
+ * times each of them are fine ticks.
+ */
 export function durationTicks(): Ticks {
   const seconds = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 360_000];
   const tick = (at: number, isFine: boolean): Ticks[number] => {

@@ -89,7 +89,7 @@ function withRange(mark: ChartMark, repeatMediansMs: readonly number[]): ChartMa
   };
 }
 
-/** The first one names its series in the chart; its system needs no further label. */
+/** Only the first mark of a series has a label: it names the system. */
 function saturatedMark(point: Point, index: number): ChartMark {
   const words = [
     `at ${formatRate(point.ratePercentPerHour)}: saturated, no latency`,

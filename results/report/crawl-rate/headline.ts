@@ -1,4 +1,4 @@
-/** The findings of the crawl rate in two sentences. */
+/** The findings of the crawl rate: how the systems compare, and where each stops keeping up. */
 import { formatMeasured, formatRate, formatRatio, formatSystem } from '../charts/format.ts';
 import type { Point, RunRecord, System } from '../run-record.ts';
 import { HEADLINE_SAMPLES_MIN } from '../samples.ts';
@@ -48,7 +48,7 @@ function comparative(ratio: number): string {
   return ratio >= 1 ? `${formatRatio(ratio)} faster` : `${formatRatio(1 / ratio)} slower`;
 }
 
-/** The highest rate at which a system kept up, and the first at which it did not. */
+/** The highest rate at which a system kept up, and the first above it at which it did not. */
 function wall(points: readonly Point[], system: System): string | null {
   const rates = (state: string): number[] =>
     points

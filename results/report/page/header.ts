@@ -18,7 +18,7 @@ export interface PageLink {
   readonly to: string;
 }
 
-/** The paper, in which each figure has its page. */
+/** The paper, as a PDF. */
 export const PAPER_ADDRESS = 'https://www.usenix.org/legacy/event/osdi10/tech/full_papers/Peng.pdf';
 
 export function pageHeader({ kicker, title, headline, chips, links }: PageHeader): Html {

@@ -53,7 +53,9 @@ function derivedLimitations(record: RunRecord): readonly string[] {
   return found.filter((sentence) => sentence !== null);
 }
 
-/** A simulation has no spread of its own, but another seed has other chances. */
+/**
+ * The sentence about the spread between runs; a simulation differs only from one seed to another.
+ */
 function spreadOf(record: RunRecord): string | null {
   if (record.label !== 'exploratory') return null;
   return isVirtual(record)
@@ -139,7 +141,7 @@ export function runSection(record: RunRecord, files: Html): Html {
   </section>`;
 }
 
-/** With a full stop: texts of records are clauses, or whole sentences. */
+/** The text with a full stop at its end: a text of a record is a clause, or a whole sentence. */
 export function ended(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
@@ -159,9 +161,9 @@ export function runChips(record: RunRecord): readonly string[] {
   return [
     `${record.profile} profile`,
     repeats > 1 ? `${repeats} repeats` : isVirtual(record) ? 'one seed' : 'one repeat: exploratory',
-    // Of a comparison it names all systems, some of which are no stores.
+    // The store of a comparison names all its systems, and some of them are no stores.
     record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
-    // Of a simulation they decide nothing.
+    // The cores and the memory decide nothing in a simulation.
     ...(isVirtual(record) ? [] : [`${place.cores} cores, ${memoryText(place.memoryBytes)}`]),
     record.startedAt.slice(0, 10),
     ...(state === 'finished' ? [] : [`run ${state}, not finished`]),

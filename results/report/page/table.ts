@@ -65,7 +65,10 @@ function scrolledTable(table: PageTable): Html {
   </div>`;
 }
 
-/** A browser forgets the roles of cells that a narrow screen shows as lines, unless they are named. */
+/**
+ * The roles of rows and cells: a browser forgets them where a narrow screen shows the cells as
+ * lines, unless they are named.
+ */
 const CARDS = {
   table: html` class="cards" role="table"`,
   row: html` role="row"`,

@@ -27,7 +27,7 @@ const ROUNDING = 0.99;
 export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): FindingsParts {
   const target = readTarget(tenColumns);
   return {
-    headline: `Reading ten columns of a row, one after the other: ${target.measured}.`,
+    headline: `Read RPCs of transactions that read ten columns, with prefetching: ${target.measured}.`,
     check: {
       passed: true,
       detail:

@@ -49,7 +49,7 @@ export interface VariantResult {
   readonly medianMs: number;
   /** Null with too few latencies. */
   readonly p99Ms: number | null;
-  /** The median with one at a time, when there is no other transaction to share calls with. */
+  /** The median latency of one transaction at a time, which has no other to share calls with. */
   readonly aloneMedianMs: number;
   /** Latencies that the percentiles are taken from. */
   readonly samples: number;
@@ -84,10 +84,9 @@ interface RepeatResult {
   readonly alone: Histogram;
 }
 
-/**
- * Warm-up before a run, as a share of it; also the share of transactions that run one at a time.
- */
+/** Warm-up before a run, as a share of its documents or transactions. */
 const WARM_UP = 0.15;
+/** Documents or transactions that run one at a time, after the others. */
 const ALONE = 50;
 
 export async function benchCrawl(

@@ -3,7 +3,7 @@
  * processes, and the cost of the worker while there are no writes:
  *
  *   1. Start the oracle, the worker and the writer, each in a process of its own, and warm up.
- *   2. For each rate: write on schedule, and ask both sides for their times. Times count from the
+ *   2. For each rate: write on schedule, and collect the times of both sides. Times count from the
  *      moment a write was due, so they include the writer's lateness, the write and its commit.
  *   3. Leave the worker idle for a moment, then measure its CPU time.
  */
@@ -23,7 +23,7 @@ import { COLUMN, TABLE } from './table.ts';
 
 export interface Plan {
   readonly store: StoreAddress;
-  /** Writes per second, one after the other. */
+  /** The rates, in writes per second; they are measured one after the other. */
   readonly rates: readonly number[];
   readonly seconds: number;
   readonly idleSeconds: number;

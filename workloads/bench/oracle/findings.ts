@@ -97,7 +97,7 @@ function rateChart(points: readonly Point[], few: Point): ResultChart {
   return {
     name: 'timestamps',
     title: 'Timestamps per second from one oracle process',
-    caption: 'Each timestamp goes to a different caller, which awaits it.',
+    caption: 'Each timestamp goes to one caller, which awaits it before it asks for the next one.',
     x: { title: 'Client processes', scale: 'linear', ticks: ticksOf(points, few) },
     y: { title: 'Timestamps per second', scale: 'logarithmic', ticks: [] },
     series: [

@@ -1,6 +1,6 @@
 /**
- * `./run.sh bench:oracle`: the timestamps per second of one oracle, each for a different caller
- * that awaits it. The paper's oracle: "around 2 million timestamps per second from a single
+ * `./run.sh bench:oracle`: the timestamps per second of one oracle, each for one caller, which
+ * awaits it. The paper's oracle: "around 2 million timestamps per second from a single
  * machine" (section 2.3).
  *
  * 1. One server process, as in production: it serves timestamps from memory under a lease, and its

@@ -70,7 +70,9 @@ function pointOf(load: Load, all: readonly ClientResult[]): Point {
   // Each caller checked that its own timestamps increase. If two callers had received the same one,
   // the count would be too high.
   if (timestamps > between) {
-    throw new Error(`${timestamps} callers received one of ${between} timestamps: some twice`);
+    throw new Error(
+      `callers received ${timestamps} timestamps, but the oracle advanced by ${between}: some were handed out twice`,
+    );
   }
   const times = new Map<number, number>();
   for (const [microseconds, count] of all.flatMap(({ latencies }) => latencies)) {

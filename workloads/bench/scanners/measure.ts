@@ -18,6 +18,7 @@ import {
   COLUMN,
   type Counts,
   type Mode,
+  READ_COLUMN,
   type ScannerOptions,
   TABLE,
 } from './messages.ts';
@@ -28,7 +29,7 @@ export interface Plan {
   readonly tablets: number;
   readonly concurrency: number;
   readonly thinkMs: number;
-  /** Settings of each scanner. */
+  /** The engine's settings, the same for each scanner. */
   readonly engine: EngineSettings;
 }
 
@@ -52,7 +53,7 @@ const PROGRAM = new URL('scanner-process.ts', import.meta.url);
 const ROWS_PER_TRANSACTION = 100;
 const LOOK_MS = 10;
 
-/** @throws if a row has two committed runs, or a process ends early */
+/** @throws if a row has two committed runs or none, or a process ends early */
 export async function measurePoint(
   mode: Mode,
   plan: Plan,
@@ -98,14 +99,30 @@ async function run(
     await systemClock.sleep(LOOK_MS, watched.signal);
   }
   const seconds = (performance.now() - startedMs) / 1_000;
-  if (total('committed') > rows) throw new Error(`${total('committed')} runs of ${rows} changes`);
-  return {
+  const point: Point = {
     mode,
     seconds,
     rowsPerSecond: rows / seconds,
     runsPerRow: total('begun') / rows,
     meetings: total('meetings'),
   };
+  watched.signal.throwIfAborted();
+  // As many runs as rows could also be two of one row and none of another.
+  const [runs, clean] = [total('committed'), await cleanRows(place)];
+  if (runs === rows && clean === rows) return point;
+  throw new Error(`${runs} runs have committed, and ${clean} of ${rows} rows are clean`);
+}
+
+/** The number of rows for which an observer's run has committed. */
+async function cleanRows(place: SharedDatabase): Promise<number> {
+  const { percolator, close } = await openDatabase(place);
+  try {
+    await using snapshot = await percolator.snapshot();
+    const rows = await Array.fromAsync(snapshot.scan({ table: TABLE, columns: [READ_COLUMN] }));
+    return rows.length;
+  } finally {
+    await close();
+  }
 }
 
 async function load(place: SharedDatabase, { rows, tablets }: Plan): Promise<void> {

@@ -9,6 +9,8 @@ export type Mode = (typeof MODES)[number];
 
 export const TABLE = 'pages';
 export const COLUMN = 'contents';
+/** What the observer writes. */
+export const READ_COLUMN = 'read';
 
 export interface ScannerOptions {
   readonly place: SharedDatabase;

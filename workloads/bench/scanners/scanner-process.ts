@@ -11,7 +11,14 @@ import {
   type Worker,
 } from '#engine';
 import { serve, tellParent } from '../../harness/processes/index.ts';
-import { type BeginMessage, COLUMN, type Counts, type ScannerOptions, TABLE } from './messages.ts';
+import {
+  type BeginMessage,
+  COLUMN,
+  type Counts,
+  READ_COLUMN,
+  type ScannerOptions,
+  TABLE,
+} from './messages.ts';
 
 const COUNTS_MS = 20;
 /** The same for all modes; otherwise one of them would read more at a time. */
@@ -57,7 +64,7 @@ function observerThat(counts: { begun: number }, thinkMs: number): Observer {
       counts.begun++;
       const contents = await transaction.get({ table: TABLE, row, column: COLUMN });
       await systemClock.sleep(thinkMs);
-      transaction.set({ table: TABLE, row, column: 'read' }, contents ?? Buffer.alloc(0));
+      transaction.set({ table: TABLE, row, column: READ_COLUMN }, contents ?? Buffer.alloc(0));
     },
   };
 }

@@ -37,7 +37,7 @@ const cost: TransportCost = { prewrite: await prewrites(path), read: await reads
 process.stdout.write(`${JSON.stringify(cost)}\n`);
 
 function prewrites(on: Path): Promise<OperationCost> {
-  const rows = task.warmUp + task.operations / 2;
+  const rows = task.warmUp + Math.ceil(task.operations / 2);
   return measure((i) => on.prewrite(`row-${i % rows}`, i + 1));
 }
 

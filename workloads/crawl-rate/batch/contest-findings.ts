@@ -88,8 +88,8 @@ function enginesTable(documents: number, contestants: readonly Contestant[]): Re
     name: 'engines',
     title: 'Clustering all documents',
     caption:
-      'Medians of the runs, from the call to durable clusters; fastest and slowest run. CPU is that of all processes, ' +
-      'start-up a run on one document, disk the most that all files but the documents took at a moment.',
+      'Medians of the runs, from the call to durable clusters; fastest and slowest run. CPU is the time of all processes, ' +
+      'start-up the time of a run on one document, and disk the most space that all files but the documents took.',
     columns: [
       'engine',
       'runs',

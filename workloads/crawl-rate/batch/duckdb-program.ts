@@ -27,7 +27,7 @@ const connection = await instance.connect();
 await connection.run(clusteringSql(task));
 connection.closeSync();
 
-/** Texts are compared as bytes, as in the jobs. Every field may hold anything but tab and newline. */
+/** Compares texts as bytes, as the jobs do. A field may hold anything but a tab and a newline. */
 function clusteringSql({ inputs, output }: Task): string {
   const fields = ['id', 'key1', 'key2', 'key3', 'url', 'contents'];
   const columns = fields.map((name) => `'${name}': 'VARCHAR'`).join(', ');

@@ -8,7 +8,7 @@ const NAME = 'DuckDB';
 /** What its reader of files needs besides the groups. */
 const MEMORY_BYTES_MIN = 256 * 1024 * 1024;
 
-/** Ignores the chain: it knows the clustering alone. */
+/** DuckDB as an engine. It ignores the chain that it is given: it can only cluster. */
 export function duckdbEngine({ workers, memoryBytes }: EngineSize): ChainEngine {
   return outsideEngine(NAME, async ({ signal }, inputs, place) => {
     const task = {

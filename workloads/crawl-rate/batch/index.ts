@@ -1,8 +1,8 @@
 /**
  * The front door of the batch clustering: run it, and read its output.
  *
- * Read cluster-job.ts for the work of a phase. The files from contest.ts on belong to
- * `bench:mapreduce`, which compares the baseline with existing engines.
+ * Read cluster-job.ts for the work of a phase. The files of the contest, of its digests and of
+ * DuckDB belong to `bench:mapreduce`, which compares the baseline with existing engines.
  */
 export { writeRepository } from './repository-files.ts';
 export { CLUSTERING } from './cluster-job.ts';

@@ -34,7 +34,7 @@ export interface SyntheticOptions {
 export interface SyntheticDocuments extends SyntheticOptions {
   /** The number of different keys in each of the three key spaces. */
   readonly keySpace: number;
-  /** Key number `lane`, from 0, of document i, as a number below `keySpace`: what `keysOf` spells. */
+  /** The key of document i in key space `lane` (from 0), as a number below `keySpace`. */
   keyNumberOf(i: number, lane: number): number;
   /** The keys of document i, without making the document. */
   keysOf(i: number): Keys;

@@ -1,6 +1,6 @@
 /**
- * The documents that a worker has clustered during a point: their order, and their latency since
- * they were due.
+ * The documents that a worker has clustered during a point: when each was committed, and its
+ * latency since it was due.
  */
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import type { CommittedRun } from '#engine';
@@ -13,7 +13,9 @@ export class Clustered {
   readonly #schedule: Schedule;
   /** Latencies in microseconds, for each half of the measured interval. */
   readonly #halves = [createLatencyHistogram(), createLatencyHistogram()] as const;
-  /** Arrival numbers in commit order, with their commit timestamps. */
+  /**
+   * Arrival numbers with their commit timestamps, in the order in which the commits were reported.
+   */
   readonly #commits: [n: number, commitTimestamp: number][] = [];
   /** When the schedule began, in microseconds of the machine's monotonic clock. */
   #startUs = 0;

@@ -8,7 +8,8 @@ import type { Schedule } from '../../harness/load/schedule.ts';
 /** Options of each process, sent at its start. */
 export interface ProcessOptions {
   /**
-   * The database, with the repository in it: a store for a single process, a shared one for several.
+   * The database, with the repository in it: the store alone for a single process, a shared
+   * database for several.
    */
   readonly database: { readonly store: StoreAddress } | { readonly shared: SharedDatabase };
   readonly documents: SyntheticOptions;
@@ -43,6 +44,8 @@ export interface WorkerResult {
    * measured interval.
    */
   readonly halves: readonly [string, string];
-  /** Documents (their numbers in the schedule) with their commit timestamps, in commit order. */
+  /**
+   * Documents (their numbers in the schedule) with their commit timestamps, in no certain order.
+   */
   readonly commits: readonly (readonly [n: number, commitTimestamp: number])[];
 }

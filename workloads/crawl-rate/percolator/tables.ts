@@ -1,10 +1,10 @@
 /**
  * The tables of the clustering on Percolator.
  *
- *     crawl-documents   row: document id   document (observed), cluster: the id of its representative
+ *     crawl-documents   row: document id   document (observed); cluster: id of its representative
  *     crawl-keys        row: n/key         representative: that of the cluster of the n-th key
  *
- * Their names are the experiment's own: in a store of the user's, runs drop them.
+ * No table of a user should have these names: in a store of the user's, runs drop them.
  */
 import type { CellAddress, Percolator } from '#engine';
 

@@ -1,4 +1,4 @@
-/** Files for `--config`, and paths, as no author of a script expects them: each gets one sentence. */
+/** Files for `--config` and paths that no author of a script expects: each gets one sentence. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, readdirSync } from 'node:fs';

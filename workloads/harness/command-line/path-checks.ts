@@ -57,7 +57,7 @@ export function checkReadableFolder(
   });
 }
 
-/** Does it, or throws a UsageError: the sentence, and the reason of the system. */
+/** Runs `action`; if it fails, throws a UsageError: the sentence, and the reason of the system. */
 export function attempt(sentence: string, action: () => void, reasons: Reasons = REASONS): void {
   try {
     action();

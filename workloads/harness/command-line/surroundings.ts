@@ -16,7 +16,7 @@ export function checkSurroundings(): void {
   checkOpenFiles();
 }
 
-/** Only one that the user has chosen; most scripts need none. */
+/** Checks only a folder that the user has chosen, because most scripts need none. */
 function checkTemporaryFolder(): void {
   const folder = process.env['TMPDIR'] ?? '';
   if (folder === '') return;

@@ -71,7 +71,7 @@ function widthOf(lines: readonly string[]): number {
   return Math.max(...lines.map((line) => line.length));
 }
 
-/** Of the terminal; a file has lines of any length, but its reader has not. */
+/** The width of the terminal; for a file, a width that its reader's window probably has. */
 function widthMax(): number {
   return process.stdout.columns ?? 120;
 }

@@ -9,9 +9,9 @@
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
  *      `--json`, the record alone.
  *
- * Exit codes, beyond those of `runCommand`: 1 if the check failed, which includes a proof that found
- * a violation, and with `--fail-on-target` if a target was not met. An interrupted run keeps what it
- * had described until then, says so in its record, and exits with 130.
+ * Exit codes, beyond those of `runCommand`: 1 if the check failed, which includes a proof that
+ * found a violation, and with `--fail-on-target` if a target was not met. An interrupted run keeps
+ * what it had described until then, says so in its record, and exits with 130 or 143.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -118,7 +118,7 @@ export async function runExperiment<const O extends Options, S extends object>(
   });
 }
 
-/** The answer to the option that asks for something else than a run; undefined if none was given. */
+/** The answer to an option that asks for something else than a run; undefined if none was given. */
 function answerInstead<O extends Options, S extends object>(
   { instead = {} }: Experiment<O, S>,
   settings: Sized<O, S>,
@@ -194,7 +194,7 @@ function print(record: RunRecord, { page, isJson, summary }: Printing): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Says in a sentence what else than an error makes it 1. */
+/** The exit code of a run without an error. Prints a sentence about targets that make it 1. */
 function exitCodeOf({ findings, points, targets }: RunRecord, failOnTarget: boolean): number {
   const isWrong = findings?.check.passed === false || points.some(({ check }) => !check.passed);
   const missed = targets.filter(({ met }) => met === false);

@@ -1,6 +1,6 @@
 /**
  * The options that several scripts have, each defined once, so that one word means one thing
- * everywhere. A script that has one of them says here only what differs.
+ * everywhere. A script that has one of them gives only what differs.
  */
 import { availableParallelism } from 'node:os';
 import { parseStoreName } from '#engine';
@@ -110,7 +110,7 @@ const STORE = {
     'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
 };
 
-/** Of a local HBase. */
+/** The region servers of an HBase that is started here. */
 export function regionServersOption(): Option<number> {
   return integer({
     description:

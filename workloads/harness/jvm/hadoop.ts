@@ -1,6 +1,6 @@
 /**
- * Hadoop Streaming: the user's (HADOOP_HOME), or one from Maven; on the cluster that a configuration
- * names (HADOOP_CONF_DIR), or in one process.
+ * Hadoop Streaming: the user's (HADOOP_HOME), or one from Maven; on the cluster that a
+ * configuration names (HADOOP_CONF_DIR), or in one process.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';

@@ -34,8 +34,10 @@ test('a slow rate is warmed up at a faster one, and the measured documents are n
   assert.equal(schedule.documents, 10);
 });
 
-test('even the slowest rate measures a document', () => {
-  assert.equal(createSchedule({ ...OPTIONS, ratePercentPerHour: 0.001 }).documents, 1);
+test('even the slowest rate measures a document, and takes no longer than the others', () => {
+  const schedule = createSchedule({ ...OPTIONS, ratePercentPerHour: 0.001 });
+  assert.equal(schedule.documents, 1);
+  assert.equal(endUs(schedule) - measuredFromUs(schedule), 10e6);
 });
 
 test('the documents due by a moment are those scheduled before it', () => {

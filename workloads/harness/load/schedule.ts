@@ -17,6 +17,8 @@ export interface Schedule {
   readonly warmupPerSecond: number;
   readonly documents: number;
   readonly perSecond: number;
+  /** The longest that the measured interval may take. Default: the time for all its documents. */
+  readonly secondsMax?: number;
 }
 
 export interface ScheduleOptions {
@@ -41,6 +43,8 @@ export function createSchedule(options: ScheduleOptions): Schedule {
     warmupPerSecond,
     documents: Math.max(1, Math.floor(perSecond * options.seconds)),
     perSecond,
+    // One document of a slow rate would take the whole time until the next one.
+    secondsMax: options.seconds,
   };
 }
 
@@ -64,9 +68,10 @@ export function measuredFromUs({ warmupDocuments, warmupPerSecond }: Schedule): 
   return (warmupDocuments * 1e6) / warmupPerSecond;
 }
 
-/** When the last interval ends. */
+/** When the measured interval ends. */
 export function endUs(schedule: Schedule): number {
-  return measuredFromUs(schedule) + (schedule.documents * 1e6) / schedule.perSecond;
+  const { documents, perSecond, secondsMax = Infinity } = schedule;
+  return measuredFromUs(schedule) + Math.min(documents / perSecond, secondsMax) * 1e6;
 }
 
 /** How many documents are due `elapsedUs` after the beginning. */

@@ -39,7 +39,7 @@ export async function serve<To = never>(
 ): Promise<void> {
   process.on('SIGINT', () => {});
   process.on('disconnect', killSelf);
-  if (!process.connected) killSelf(); // It left before this process could listen.
+  if (!process.connected) killSelf(); // The parent left before this process could listen.
   const served = await start(JSON.parse(process.argv[2] ?? '') as never);
   process.on('message', (message: To | StopMessage) => {
     if (isStop(message)) void leave(served);

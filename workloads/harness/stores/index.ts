@@ -4,11 +4,11 @@
  *     embedded      a folder that the script gives
  *     emulator      the one of BIGTABLE_EMULATOR_HOST, or one started here and stopped at the end
  *     bigtable://   Cloud Bigtable
- *     hbase         an HBase that is started here, as one process per server, and stopped at the end
- *     hbase://      one that runs
+ *     hbase         an HBase that is started here, one process per server, and stopped at the end
+ *     hbase://      an HBase that already runs
  *
- * One that was not started here is opened once, so that a wrong address or missing credentials are
- * reported before a run begins.
+ * A store that was not started here is opened once, so that a wrong address or missing credentials
+ * are reported before a run begins.
  *
  * A script passes the address to its processes, and each opens the store with `openStore`.
  */
@@ -32,12 +32,12 @@ export interface ProvidedStore extends AsyncDisposable {
 }
 
 export interface ProvideOptions extends OpenStoreOptions {
-  /** Of an HBase that is started here. */
+  /** Region servers of an HBase that is started here. Default: 3. */
   readonly regionServers?: number | undefined;
 }
 
 /**
- * For the record of a run.
+ * The store in the words of a run's record.
  * @throws UsageError for a name that is not a store's
  */
 export function describeStore(

@@ -3,9 +3,9 @@
  * ResourceManager, a NodeManager), each a process of its own, with small memories, and started
  * quickly.
  *
- * All processes end when this one ends, however it ends. The processes of jobs are the NodeManager's,
- * in sessions of their own, and would outlive it by minutes if it were killed; so it is told to end,
- * and ends them.
+ * All processes end when this one ends, however it ends. The NodeManager starts the processes of
+ * jobs in sessions of their own, and they would outlive it by minutes if it were killed; so it is
+ * told to end, and ends them.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -32,7 +32,8 @@ const specification = {
       defaultText: 'must be given',
     }),
     repeats: integer({
-      description: 'runs of each version; fewer than three have no intervals',
+      description:
+        'runs of each version; two have no intervals, and a single one only those of its record',
       default: 3,
       min: 1,
       max: 100,

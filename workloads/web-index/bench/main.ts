@@ -72,7 +72,7 @@ await runExperiment(
       batch: choice({
         choices: BATCH_ENGINES,
         description:
-          'what runs the batch, which has 22 jobs: hadoop and spark need minutes for each run',
+          'what runs the batch, which has 20 jobs: hadoop and spark need minutes for each run',
         default: 'local',
       }),
       store: storeOption(),

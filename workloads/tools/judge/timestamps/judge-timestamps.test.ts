@@ -233,6 +233,16 @@ describe('reads', () => {
     ]);
   });
 
+  test('may be of values with any fields, also those of histories of list append', async () => {
+    const value = { type: 'ok', start: 1 };
+    const history = [
+      line({ start: 1, commit: 2, ops: [write('x', value)] }),
+      line({ start: 3, ops: [read('x', value)] }),
+    ];
+    const { format, found } = await judge(history);
+    assert.deepEqual([format, found], ['timestamps', 0]);
+  });
+
   test('of transactions that failed are judged too', async () => {
     const history = [
       line({ start: 1, commit: 2, ops: [write('x', 1)] }),

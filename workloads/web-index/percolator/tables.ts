@@ -5,7 +5,7 @@
  *     dependents row: resource\0page   the page includes the stylesheet or script
  *     redirects  row: target\0source   the source redirects to the target
  *     links      row: target\0source   the source links to the target, with these texts
- *     users      row: source\0page    the page's rank depends on the source's
+ *     users      row: source\0page     the page's rank depends on the source's
  *     members    row: hash\0page       the page is in the cluster
  *     clusters   row: hash             the election of the canonical URL
  *     exports    row: URL              what is to be served under it, and what was told to the index

@@ -233,6 +233,12 @@ describe('reads', () => {
     ]);
   });
 
+  test('of a value that its writer deleted again are told so', async () => {
+    const writer = line({ start: 1, commit: 2, ops: [write('x', 1), { delete: 'x' }] });
+    const { stories } = await judge([writer, line({ start: 3, ops: [read('x', 1)] })]);
+    assert.equal(stories[0]?.why[0], 'T2 read "x" = 1. T1 wrote that first and then deleted it.');
+  });
+
   test('may be of values with any fields, also those of histories of list append', async () => {
     const value = { type: 'ok', start: 1 };
     const history = [

@@ -177,7 +177,9 @@ function uncommittedRead(reader: number, read: HistoricValue, history: KnownHist
   const writer = history.replacedBy(read);
   if (writer === undefined) return neverWritten(reader, read, history);
   const last = history.draft(writer).writes.find(({ cell }) => cell === read.cell);
-  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then replaced it by ${shownValue(last?.value)}.`;
+  const then =
+    last?.value === undefined ? 'deleted it' : `replaced it by ${shownValue(last.value)}`;
+  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then ${then}.`;
   const why = [what, 'Of the writes of a transaction to one key, only the last may be seen.'];
   return { anomaly: 'intermediate read', cells, transactions: [reader, writer], why };
 }

@@ -32,7 +32,7 @@ export interface Difference {
   readonly better: 'higher' | 'lower';
   readonly a: number | null;
   readonly b: number | null;
-  /** Of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
+  /** The difference of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
   readonly percent: number | null;
   readonly interval: Interval | null;
   readonly verdict: Verdict;

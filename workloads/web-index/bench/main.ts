@@ -39,7 +39,7 @@ const SIZES = {
   standard: { documents: 3_536, recrawled: 200, rate: 10, seconds: 300 },
   full: { documents: 8_840, recrawled: 400, rate: 10, seconds: 900 },
 };
-/** Of a pipeline that loads at full speed, on a slow machine. */
+/** Documents of a pipeline that loads at full speed, on a slow machine. */
 const LOADED_PER_SECOND = 12;
 /** Rounds through all recrawled pages before the measurement: each has an age by then. */
 const WARM_UP_ROUNDS = 2;

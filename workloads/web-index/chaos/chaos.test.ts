@@ -90,7 +90,7 @@ interface Chaos {
   readonly captures: readonly Capture[];
   /** The most kills; there are fewer if all is indexed before. */
   readonly kills: number;
-  /** Between two kills, in milliseconds. */
+  /** The shortest and the longest time between two kills, in milliseconds. */
   readonly pauses: readonly [min: number, max: number];
 }
 
@@ -134,7 +134,7 @@ async function survive({ captures, kills, pauses }: Chaos): Promise<Survived> {
   return { findings: await checkAtRest(percolator, { captures, serving }), serving, appliedAtKill };
 }
 
-/** Of checks one after the other, while workers die. */
+/** The findings of checks that run one after the other while workers die. */
 async function liveFindings(
   percolator: Percolator,
   signal: AbortSignal,
@@ -142,7 +142,7 @@ async function liveFindings(
   const found: string[] = [];
   do {
     found.push(...(await checkLive(percolator)));
-    // If this process has come to own the store, reads wait for nothing, and timers for the reads.
+    // If this process owns the store by now, its reads wait for nothing, so no timer would run.
     await sleep(CHECK_PAUSE_MS);
   } while (!signal.aborted);
   return found;

@@ -18,13 +18,13 @@ const DUPLICATES_SHOWN = 20;
 
 export interface SearchPage {
   readonly query: string;
-  /** From 1 on. */
+  /** The number of the page of results, from 1 on. */
   readonly page: number;
   /** Null if nothing was asked. */
   readonly found: SearchResults | null;
   /** How long the search took. */
   readonly ms: number;
-  /** All that are served. */
+  /** The number of all pages that are served. */
   readonly documents: number;
   readonly status: LoadStatus;
 }

@@ -29,7 +29,7 @@ import { errorPage, RESULTS_PER_PAGE, searchPage } from './search-page.ts';
 const HOST = '127.0.0.1';
 /** A query is cut to a thousand characters; more than this of a request is refused by Node. */
 const HEADER_BYTES_MAX = 64 * 1024;
-/** Between two states of loading. Shorter: a browser that is busy with a panel. */
+/** The time between two states of loading. Shorter: the browser is busy with its panel. */
 const STATUS_MS = 250;
 
 const HEADERS = {

@@ -49,7 +49,7 @@ test('a crawl is searchable while it loads and after it; ctrl-C ends that, and n
   const address = untilSaid(child.stderr, /^Search: (http.*)$/m);
   const result = untilSaid(child.stdout, /^(30 captures in .*)$/m);
   assert.match(await (await fetch(await address)).text(), /Loading the crawl/);
-  assert.match(await result, /: 15 results can be found\. 1 record left out\./);
+  assert.match(await result, /: 15 results can be found\. 1 record left out\.$/);
   const found = await (await fetch(`${await address}?q=of7`)).text();
   assert.match(found, /1 page\s[^]*Page 7[^]*The same content at 1 other address/);
   child.kill('SIGINT');
@@ -62,7 +62,7 @@ test('the tables may be in another store, such as the emulator', async (t) => {
   const isMissing = /^--store: the official Bigtable emulator .* is neither /m.test(stderr);
   if (isMissing) return t.skip(stderr);
   assert.equal(exitCode, 0, stderr);
-  assert.match(stdout, /^4 captures in .* 2 results can be found\. 1 record left out\./);
+  assert.match(stdout, /^4 captures in .* 2 results can be found\. 1 record left out\.$/);
 });
 
 test('a mistake is one sentence, and exit code 2', async () => {

@@ -24,7 +24,11 @@ test('both versions are run, compared and removed', async () => {
 
 for (const [name, words, sentence] of [
   ['a commit that is none', ['no-such', '--run', 'x'], /^<commit> is "no-such", and must be a com/],
-  ['an option in its place', ['--', '--all', '--run', 'x'], /<commit>|--run|takes/],
+  [
+    'an option in its place',
+    ['--run', 'x', '--', '--all'],
+    /^<commit> is "--all", and must be a com/,
+  ],
   ['no script', ['HEAD'], /^--run must be given/],
   ['a script that fails', ['HEAD', '--run', 'nothing'], /^--run is "nothing", .* exit code [12]/m],
 ] as const) {

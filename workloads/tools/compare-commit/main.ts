@@ -1,7 +1,7 @@
 /**
  * `./run.sh compare:commit <commit> --run "bench:..."`: what has changed since a commit?
  *
- * Both versions are measured in turns, so that what the machine does otherwise meets both. The
+ * Both versions are measured in turns, so that whatever else the machine does affects both. The
  * older one is a working tree of its own, in a temporary folder, with its own dependencies.
  */
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
@@ -32,7 +32,8 @@ const specification = {
       defaultText: 'must be given',
     }),
     repeats: integer({
-      description: 'runs of each version; fewer than three have no intervals',
+      description:
+        'runs of each version; two have no intervals, and a single one only those of its record',
       default: 3,
       min: 1,
       max: 100,

@@ -1,7 +1,7 @@
 /**
  * The difference of a metric between two sides, its confidence interval, and the verdict.
  *
- * The interval is one of the ratio B / A, at 95 %, by the better of two methods:
+ * The interval is one of the ratio B / A, at 95 %, by the first of two methods that applies:
  *
  *   1. Both sides have at least three repeats or runs: Welch's t on their logarithms, because times
  *      and rates vary by factors.
@@ -13,8 +13,8 @@
  * about the spread.
  *
  * A metric is better or worse only if that is beyond chance for one of as many metrics as are
- * compared: two in a hundred intervals miss the truth on the worse side, so of 178 metrics some
- * would be worse every time. Such a verdict therefore asks for an interval that is wider: all of
+ * compared: one interval in forty misses the truth on the worse side, so of 178 metrics some would
+ * be worse every time. Such a verdict therefore asks for an interval that is wider: all of
  * them together hold the truth 95 times in 100 (Bonferroni). The interval shown is that of the
  * metric alone, and "the same" asks for no more than it.
  */
@@ -32,7 +32,7 @@ export interface Difference {
   readonly better: 'higher' | 'lower';
   readonly a: number | null;
   readonly b: number | null;
-  /** Of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
+  /** The difference of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
   readonly percent: number | null;
   readonly interval: Interval | null;
   readonly verdict: Verdict;

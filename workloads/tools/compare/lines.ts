@@ -1,4 +1,5 @@
 /** A comparison as text and as JSON. */
+import { counted } from '#harness';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
 import { type Comparison, countOf } from './compare-runs.ts';
 import type { Difference } from './difference.ts';
@@ -29,7 +30,7 @@ export function comparisonLines(comparison: Comparison): readonly string[] {
     ...tableLines(table),
     ...(unmatched.length === 0
       ? []
-      : [`Not compared, because not every run has them: ${unmatched.length} metrics.`]),
+      : [`Not compared, because not every run has them: ${counted(unmatched.length, 'metrics')}.`]),
     ...conclusion(differences, threshold),
   ];
 }

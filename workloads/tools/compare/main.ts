@@ -68,5 +68,5 @@ function whyNoVerdict({ differences, threshold }: Comparison): string {
   const what = 'No metric has a verdict, because ';
   return differences.every(({ interval }) => interval === null)
     ? `${what}none has an interval: give at least three runs of each side, separated by commas.`
-    : `${what}no interval is clear of ${threshold} %: give more runs of each side, or longer ones.`;
+    : `${what}no interval is within ${threshold} % or, beyond chance, outside of it: give more runs of each side, or longer ones.`;
 }

@@ -122,7 +122,7 @@ test('without --repair no byte of the store changes', async () => {
   assert.deepEqual(bytesOf(STORE), untouched);
 });
 
-test('a database in use by this process can be audited', async () => {
+test('a database that another process is using can be audited', async () => {
   await using percolator = await openPercolator({ folder: STORE });
   const over = new AbortController();
   const writing = (async () => {

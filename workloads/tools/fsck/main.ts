@@ -26,8 +26,8 @@ const specification = {
   options: {
     store: text({
       description:
-        'folder of an embedded store, or bigtable://project/instance[?appProfile=name], or emulator ' +
-        'for the one that BIGTABLE_EMULATOR_HOST names',
+        'folder of an embedded store, or bigtable://project/instance[?appProfile=name], or ' +
+        'hbase://host:port, or emulator for the one that BIGTABLE_EMULATOR_HOST names',
       placeholder: 'store',
     }),
     table: textList({

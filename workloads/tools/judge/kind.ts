@@ -5,14 +5,14 @@
 import { createReadStream } from 'node:fs';
 import { UsageError } from '#results';
 
+/** @throws UsageError if the file is neither */
 export async function kindOfHistory(file: string): Promise<'timestamps' | 'list-append'> {
   if (isEdn(file)) return 'list-append';
-  const beginning = await beginningOf(file);
+  const [line = ''] = (await beginningOf(file)).trimStart().split('\n', 1);
   // Jepsen's form has a type, and may be an array; ours is one object per line, with a start.
-  if (/^\s*\[/.test(beginning) || /^[^\n]*"type"\s*:/.test(beginning.trimStart())) {
-    return 'list-append';
-  }
-  if (/^[^\n]*"start"\s*:/.test(beginning.trimStart())) return 'timestamps';
+  const has = fieldsOf(line);
+  if (line.startsWith('[') || has('type')) return 'list-append';
+  if (has('start')) return 'timestamps';
   throw new UsageError(
     `${file} must be a history: its first line must be a JSON object with "start" (a history with timestamps) or ` +
       '"type" (one of list append); EDN must be in a file whose name ends in .edn.',
@@ -21,6 +21,16 @@ export async function kindOfHistory(file: string): Promise<'timestamps' | 'list-
 
 export function isEdn(file: string): boolean {
   return file.endsWith('.edn');
+}
+
+/** Whether the object of a line has a field; of a line that is not whole, whether it names one. */
+function fieldsOf(line: string): (name: string) => boolean {
+  try {
+    const object: unknown = JSON.parse(line);
+    return (name) => typeof object === 'object' && object !== null && Object.hasOwn(object, name);
+  } catch {
+    return (name) => new RegExp(`"${name}"\\s*:`).test(line);
+  }
 }
 
 async function beginningOf(file: string): Promise<string> {

@@ -122,7 +122,7 @@ interface Report {
   /** Null for what is not on this machine's disk. */
   readonly inputBytes: number | null;
   readonly seconds: number;
-  /** Of all processes that were started here; null if the system does not report it. */
+  /** Of this process and all that it started; null if the system does not report it. */
   readonly cpuSeconds: number | null;
   readonly output: string;
   readonly outputBytes: number | null;

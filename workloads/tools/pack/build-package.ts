@@ -23,7 +23,7 @@ import { runNpm } from '../run-npm.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const ENGINE = path.join(ROOT, 'engine');
 const NAME = 'percolator-engine';
-/** Of npm. */
+/** For the sentence that says that npm is missing. */
 const PURPOSE = 'pack the engine';
 /** The oldest version of Node that has all that the engine uses. */
 const NODE = '>=22';
@@ -46,6 +46,7 @@ export interface PackedEngine {
 
 /**
  * @param folder in which the tarball is put; it is made if need be
+ * @throws UsageError if npm is not on PATH
  * @throws if the signal is aborted, which leaves the folder as it was
  */
 export async function buildPackage(folder: string, signal?: AbortSignal): Promise<PackedEngine> {

@@ -95,7 +95,7 @@ test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
   }
 });
 
-/** None if a folder goes while it is read. */
+/** No files if a folder disappears while it is being read. */
 function filesBelow(folder: string): Promise<readonly string[]> {
   return readdir(folder, { recursive: true }).catch(() => []);
 }

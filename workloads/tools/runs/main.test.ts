@@ -271,7 +271,7 @@ test('options of clean are refused by list, and a folder that does not exist by 
   }
 });
 
-test('a folder that this user may not enter is no run', async () => {
+test('a folder whose record is a link to itself is no run', async () => {
   mkdirSync(path.join(root, 'loop'));
   symlinkSync('run.json', path.join(root, 'loop', 'run.json'));
   const { exitCode, stdout } = await runs('list', '--in', root);

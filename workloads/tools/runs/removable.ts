@@ -68,6 +68,7 @@ export function stateText(record: RunRecord): string {
  *
  * Its record goes last: if the removal is interrupted, the rest is still a run, which is listed and
  * can be removed again.
+ * @throws UsageError if it has changed, or cannot be removed
  */
 export function removeRun({ folder, record }: FoundRun): void {
   const now = findRun(path.dirname(folder), path.basename(folder));
@@ -87,7 +88,10 @@ export function removeRun({ folder, record }: FoundRun): void {
   }
 }
 
-/** Refuses the folder of the reference, and every folder in or above it. */
+/**
+ * Refuses the folder of the reference, and every folder in or above it.
+ * @throws UsageError that names the folder
+ */
 export function refuseReference(root: string): void {
   if (!existsSync(root)) return;
   const [runs, reference] = [root, REFERENCE_FOLDER].map((folder) => realpathSync(folder));

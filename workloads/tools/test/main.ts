@@ -20,8 +20,8 @@ import { SLOW } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
- * A test that has not ended after two minutes never will. On two cores, three files of tests run at
- * a time: many wait for a clock.
+ * A test that has not ended after two minutes never will, unless it sets a longer time itself. On
+ * two cores, three files of tests run at a time: many wait for a clock.
  */
 const RUNNER = [
   '--import',

@@ -24,7 +24,7 @@ export interface Trial {
 
 export interface TriedSettings {
   readonly values: EngineValues;
-  /** The longest trial; the last one of several of the same length. */
+  /** The longest trial, which is that of the last round. */
   readonly trial: Trial;
   readonly seconds: number;
 }

@@ -58,8 +58,8 @@ const WARM_UP = 0.25;
 const ALONE = 0.25;
 
 /**
- * One trial on an empty storage. @throws if its check fails: the speed of a wrong answer is
- * meaningless
+ * One trial on an empty storage.
+ * @throws if its check fails: the speed of a wrong answer is meaningless
  */
 export async function tryOut(
   workload: TunedWorkload,

@@ -62,7 +62,7 @@ test('so do random crawls, in which pages move, vanish, change and are the same'
   assert.ok(anchors > 5, `${anchors} pages with anchors`);
 });
 
-/** Only the first chain: with all 22 jobs a test would start programs for half a minute. */
+/** Only the first chain: with all 20 jobs a test would start programs for half a minute. */
 test('streaming programs between the steps of GNU sort find the same pages', async (t) => {
   const engine = await findBatchEngine('sort', { ...SETTINGS, workers: 1 });
   if (typeof engine === 'string') return t.skip(engine);

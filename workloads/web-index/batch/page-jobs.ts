@@ -9,8 +9,8 @@
  * The bodies travel with their pages until they are rendered; what remains is text.
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
-// Not by the model's front door, here and in the other jobs: each task of an outside engine loads
-// all that is imported, and the door leads to readers of crawls too.
+// No job imports through the model's front door: each task of an outside engine loads all that is
+// imported, and the door leads to the readers of crawls, too.
 import {
   type Capture,
   decodeCapture,

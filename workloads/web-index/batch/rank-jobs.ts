@@ -4,7 +4,7 @@
  *
  *     follow × 5   at an address: links to it go on if it redirects
  *     invert       at a page: the links that have arrived are its anchors, and it tells their sources
- *     rank × 9    at a page: its rank at one more level, and its share to all it links to
+ *     rank × 9     at a page: its rank at one more level, and its share to all it links to
  *
  * The levels of the model (page-rank.ts) are the rounds of the batch: a round needs only the shares
  * of the one before it. The first round makes no rank: it hears where the links of a page have

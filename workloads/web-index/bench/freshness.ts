@@ -20,7 +20,7 @@ export interface AgePoint {
 }
 
 export interface Freshness {
-  /** Of the recrawls of the measured time, from when each was due; in microseconds. */
+  /** Those of the recrawls of the measured time, from when each was due; in microseconds. */
   readonly latencies: Histogram;
   /** Recrawls of the measured time that could never be found. */
   readonly lost: number;
@@ -68,7 +68,7 @@ export function freshnessOf({ crawl, schedule, startUs, sightings }: Observed): 
   };
 }
 
-/** In seconds, of the pages of which a recrawl can be found; how old others are, nothing says. */
+/** The ages of the pages of which a recrawl can be found, in seconds; others have no known age. */
 function agesAt(
   byUrl: ReadonlyMap<string, readonly Sighting[]>,
   dueAt: (edition: number, url: string) => number | undefined,

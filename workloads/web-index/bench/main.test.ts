@@ -1,7 +1,7 @@
 /** The bench of the web index at its smallest size. Its numbers are only checked to be plausible. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runScript } from '../../harness/testing/run-script.ts';
+import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 /** Whether a document takes more than ten operations of the storage, which the batch does not use. */
@@ -41,4 +41,9 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
     all.every((y) => y > 0 && y < 60),
     String(all),
   );
+});
+
+test('bench:web-index recrawls no more pages than there are, and its plan says so', async () => {
+  const { stderr } = await interruptScript(BENCH, ['--documents', '10'], 'loading the repository');
+  assert.match(stderr, /10 documents, of which 10 are crawled again at 10 per second/);
 });

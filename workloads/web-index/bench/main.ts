@@ -39,11 +39,21 @@ const SIZES = {
   standard: { documents: 3_536, recrawled: 200, rate: 10, seconds: 300 },
   full: { documents: 8_840, recrawled: 400, rate: 10, seconds: 900 },
 };
-/** Of a pipeline that loads at full speed, on a slow machine. */
+/** Documents of a pipeline that loads at full speed, on a slow machine. */
 const LOADED_PER_SECOND = 12;
 /** Rounds through all recrawled pages before the measurement: each has an age by then. */
 const WARM_UP_ROUNDS = 2;
 const MEBIBYTE = 2 ** 20;
+
+interface Documents {
+  readonly documents: number;
+  readonly recrawled: number;
+}
+
+/** No more pages are crawled again than there are. */
+function recrawledOf({ documents, recrawled }: Documents): number {
+  return Math.min(recrawled, documents);
+}
 
 await runExperiment(
   {
@@ -72,7 +82,7 @@ await runExperiment(
       batch: choice({
         choices: BATCH_ENGINES,
         description:
-          'what runs the batch, which has 22 jobs: hadoop and spark need minutes for each run',
+          'what runs the batch, which has 20 jobs: hadoop and spark need minutes for each run',
         default: 'local',
       }),
       store: storeOption(),
@@ -85,9 +95,11 @@ await runExperiment(
       },
     ],
     plan: ({ documents, recrawled, rate, seconds, store, noFsync }) => ({
-      about: `${documents} documents, of which ${recrawled} are crawled again at ${rate} per second for ${seconds} s with each system`,
+      about: `${documents} documents, of which ${recrawledOf({ documents, recrawled })} are crawled again at ${rate} per second for ${seconds} s with each system`,
       seconds:
-        documents / LOADED_PER_SECOND + 2 * (seconds + (WARM_UP_ROUNDS * recrawled) / rate) + 20,
+        documents / LOADED_PER_SECOND +
+        2 * (seconds + (WARM_UP_ROUNDS * recrawledOf({ documents, recrawled })) / rate) +
+        20,
       store: describeStore(store, { fsync: !noFsync }),
       limitations: [
         'The pages are copies of one small crawl; each recrawl changes the text of its page, and no link.',
@@ -99,7 +111,7 @@ await runExperiment(
   },
   async (options, { progress, signal, work }) => {
     const { documents, rate, seconds, store: name, noFsync } = options;
-    const recrawled = Math.min(options.recrawled, documents);
+    const recrawled = recrawledOf(options);
     const crawl = { file: SAMPLE, documents, recrawled };
     const schedule: Schedule = {
       first: 0,

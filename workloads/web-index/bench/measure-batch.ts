@@ -20,7 +20,7 @@ import { type Freshness, freshnessOf } from './freshness.ts';
 import type { Point } from './measure-pipeline.ts';
 import { Sightings } from './sightings.ts';
 
-/** Between two looks whether something has arrived. */
+/** The time between two looks at whether something has arrived. */
 const ARRIVAL_MS = 5;
 
 export interface BatchResult extends Freshness {
@@ -71,7 +71,7 @@ interface BatchParts {
 class Batch {
   readonly sightings = new Sightings();
   readonly runSeconds: number[] = [];
-  /** Of the last run. */
+  /** The pages of the last run. */
   served: readonly ServedPage[] = [];
   readonly #parts: BatchParts;
   #runs = 0;

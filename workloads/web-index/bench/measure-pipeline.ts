@@ -25,7 +25,7 @@ export interface PipelineResult extends Freshness {
   /** Per recrawl of the measured time. */
   readonly counts: StoreCounts;
   readonly findings: readonly string[];
-  /** Of the generator. */
+  /** How late the generator was. */
   readonly lagP99Ms: number;
 }
 

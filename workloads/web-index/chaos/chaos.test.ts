@@ -1,6 +1,7 @@
 /**
  * Claims about the index while processes die: workers, the first of which owns the store, are killed
- * with `kill -9` while a crawl is loading. At rest all invariants hold, and each export has arrived once.
+ * with `kill -9` while a crawl is loading. At rest all invariants hold, and the index is that of the
+ * model: nothing is lost, and an export that arrives twice changes nothing.
  *
  * In every test run that is the beginning of the sample. To do it to any other crawl, with a kill
  * every second or two until all is loaded and indexed:
@@ -87,9 +88,9 @@ class Fleet {
 
 interface Chaos {
   readonly captures: readonly Capture[];
-  /** At most; there are fewer if all is indexed before. */
+  /** The most kills; there are fewer if all is indexed before. */
   readonly kills: number;
-  /** Between two kills, in milliseconds. */
+  /** The shortest and the longest time between two kills, in milliseconds. */
   readonly pauses: readonly [min: number, max: number];
 }
 
@@ -133,7 +134,7 @@ async function survive({ captures, kills, pauses }: Chaos): Promise<Survived> {
   return { findings: await checkAtRest(percolator, { captures, serving }), serving, appliedAtKill };
 }
 
-/** Of checks one after the other, while workers die. */
+/** The findings of checks that run one after the other while workers die. */
 async function liveFindings(
   percolator: Percolator,
   signal: AbortSignal,
@@ -141,7 +142,7 @@ async function liveFindings(
   const found: string[] = [];
   do {
     found.push(...(await checkLive(percolator)));
-    // If this process has come to own the store, reads wait for nothing, and timers for the reads.
+    // If this process owns the store by now, its reads wait for nothing, so no timer would run.
     await sleep(CHECK_PAUSE_MS);
   } while (!signal.aborted);
   return found;
@@ -151,7 +152,7 @@ async function capturesIn(file: string): Promise<readonly Capture[]> {
   return Array.fromAsync(readCaptures([file], { onDamage: () => {} }));
 }
 
-test('workers killed while a crawl loads lose nothing, and export nothing twice', async () => {
+test('workers killed while a crawl loads lose nothing: at rest the index is that of the model', async () => {
   const captures = (await capturesIn(SAMPLE)).slice(0, 60);
   const { findings, serving, appliedAtKill } = await survive({
     captures,
@@ -159,7 +160,7 @@ test('workers killed while a crawl loads lose nothing, and export nothing twice'
     pauses: [50, 500],
   });
   assert.deepEqual(findings, []);
-  // A fast machine may be done before the last one.
+  // A fast machine may be done before the last kill.
   const during = appliedAtKill.filter((applied) => applied < serving.applied);
   assert.ok(during.length > 0, 'there was work left at a kill');
 });

@@ -7,7 +7,7 @@
 import { openPercolator } from '#engine';
 import { createObservers, createTables, type ServingIndex } from '../percolator/index.ts';
 
-/** To the parent. It answers a call with its number. */
+/** A message to the parent, which answers a call with its number. */
 export type FromWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'call'; readonly call: number; readonly what: ServingCall };

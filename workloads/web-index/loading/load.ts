@@ -28,7 +28,7 @@ export interface Load {
 
 export interface Loaded {
   readonly captures: number;
-  /** Until the observers are at rest, the opening of the store included. */
+  /** The time until the observers are at rest, the opening of the store included. */
   readonly seconds: number;
   /** Records that were left out. */
   readonly leftOut: number;

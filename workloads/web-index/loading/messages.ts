@@ -4,7 +4,7 @@ import type { LoadStage } from '../search-page/load-status.ts';
 
 export interface PipelineOptions {
   readonly store: StoreAddress;
-  /** Of the serving index. */
+  /** The folder of the serving index. */
   readonly indexFolder: string;
   /** WARC files, in the order in which they were crawled. */
   readonly inputs: readonly string[];

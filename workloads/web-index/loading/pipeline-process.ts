@@ -16,7 +16,7 @@ import type { FromPipeline, PipelineOptions } from './messages.ts';
 import { rebuildIndex } from './rebuild.ts';
 import { Stages } from './stages.ts';
 
-/** Between two messages about the stages. */
+/** The time between two messages about the stages. */
 const TELL_MS = 250;
 
 await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => {

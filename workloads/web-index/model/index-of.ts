@@ -87,7 +87,10 @@ function invertLinks(
   return { sources, anchors };
 }
 
-/** As many rounds as there are levels; each computes all levels, and makes one more of them right. */
+/**
+ * Takes as many rounds as there are levels: each computes all levels, and makes one more of them
+ * right.
+ */
 function rankPages(
   processed: ReadonlyMap<string, ProcessedPage>,
   sources: ReadonlyMap<string, readonly string[]>,

@@ -26,8 +26,9 @@
  * the last one at most d^LEVELS = 27 % of the distance is left, in sum over all pages; and rounding
  * adds half a unit of the last bit per level, 3 % of ranks and 6 % of shares, at most 9 % / (1 - d) =
  * 60 %. Those are the worst cases, of graphs from which nothing leaks out, with errors that never
- * cancel. On real crawls it is about 1 %, and at most 6 %; index-of.test.ts measures it. The first level is about the mean rank of real
- * graphs, where half of the links lead to pages that were not crawled.
+ * cancel. On real crawls it is about 1 %, and at most 6 %; index-of.test.ts measures it on the
+ * sample. The first level is about the mean rank of real graphs, where half of the links lead to
+ * pages that were not crawled.
  *
  * Finer ranks cost more than they are worth. With two bits more a new link made the pages around it
  * compute their ranks six times as often, because a home page that links to hundreds of pages passes

@@ -108,6 +108,8 @@ test('a stylesheet hides what its simple rules name', () => {
   assert.equal(seen('/* .menu {} */ NAV, #x { DISPLAY: none }'), 'Menu Text');
   assert.equal(seen('.menu { display: none } .menu { display: block }'), 'Menu Way X Text');
   assert.equal(seen('@media print { .menu { display: none } } nav{display:none}'), 'Menu X Text');
+  assert.equal(seen('@charset "utf-8"; .menu { display: none }'), 'Way X Text');
+  assert.equal(seen('@import "x.css";@media print { .menu { display: none } }'), 'Menu Way X Text');
   assert.equal(seen('p .menu, .menu:hover { display: none } } } { nav'), 'Menu Way X Text');
 });
 

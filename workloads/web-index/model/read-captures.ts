@@ -1,6 +1,5 @@
 /**
- * The captures of WARC files, gzipped or not, in order: by the crawler's clock where the files say
- * so, as they lie in the files.
+ * The captures of WARC files, gzipped or not, in the order in which they lie in the files.
  *
  * Each record that is damaged or against the limits (limits.ts) is reported and left out. Records
  * about the crawl itself are left out without a word: requests, metadata, and revisits, which hold

@@ -98,7 +98,7 @@ function hidingRules(stylesheet: string): Resource['hides'] {
   let selectors = '';
   for (const { 0: brace, index } of text.matchAll(/[{}]/gu)) {
     if (brace === '{' && depth++ === 0) {
-      selectors = text.slice(from, index);
+      selectors = text.slice(from, index).split(';').at(-1) ?? ''; // After `@charset "utf-8";`.
       from = index + 1;
     } else if (brace === '}' && depth > 0 && --depth === 0) {
       rules.push(...rulesOf(selectors, text.slice(from, index)));

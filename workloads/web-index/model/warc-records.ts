@@ -4,8 +4,8 @@
  * The reader of the experiment of figure 7 stops at the first damage, since it compares whole
  * crawls. This one is for crawls of strangers: each damaged record is reported, and reading goes
  * on at the next line that begins like a record. It trusts no length: after a record there must be
- * an empty line, or the end. A record that promises too much is searched for
- * the next one, instead of being skipped by its own word.
+ * an empty line, or the end. If a record promises too much, the reader searches for
+ * the next one line by line, instead of skipping as many bytes as the record says.
  *
  * Memory is bounded by `RECORD_BYTES_MAX`, whatever the file says.
  */

@@ -21,7 +21,7 @@ export interface Column<T> extends ColumnName {
   decode(bytes: Buffer): T;
 }
 
-/** A column of values that JSON can say. Equal values must have equal texts. */
+/** A column of values that JSON can hold. Equal values must have equal texts. */
 export function jsonColumn<T>(table: string, name: string): Column<T> {
   return {
     table,

@@ -1,5 +1,6 @@
 /**
- * Export: changed pages go to the serving index, each change exactly once.
+ * Export: changed pages go to the serving index, each at least once, and what comes again changes
+ * nothing.
  *
  *     pages:publish ─▶ publisher ─▶ exports:entry ─▶ exporter ─▶ the serving index
  *

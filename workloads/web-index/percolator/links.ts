@@ -1,9 +1,9 @@
 /**
  * Link inversion: from "what a page links to" to "what links to a page", across redirects.
  *
- *     pages:links    ─▶ link inversion ─▶ links ─────┐
- *     pages:redirect ─▶ redirects ─▶ redirects ──────┤ weakly
- *                                                    ▼
+ *     pages:links    ─▶ link inversion ─────▶ links ──────┐
+ *     pages:redirect ─▶ redirect inversion ─▶ redirects ──┤ weakly
+ *                                                         ▼
  *                                       pages:collect ─▶ collector ─▶ pages:sources, pages:texts
  *
  * The first two write pairs and mark the other end. The collector, in a later transaction, reads all

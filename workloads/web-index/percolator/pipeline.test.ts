@@ -50,7 +50,7 @@ test('a stylesheet that changes renders just the pages that include it again, an
   await index.close();
 });
 
-test('a stylesheet that changes nothing to be seen goes no further than the renderer', async () => {
+test('a stylesheet that changes nothing to be seen renders its pages again, and none is exported', async () => {
   const { index, captures } = await styledIndex();
   const start = index.runs.length;
   captures.push(stylesheet('.menu { display: block }'));

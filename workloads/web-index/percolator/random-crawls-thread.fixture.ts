@@ -16,9 +16,9 @@ export interface RandomCrawl {
 }
 
 export interface IndexedCrawl {
-  /** Of the checks while it loads, and at each rest. */
+  /** What the checks found, while it loads and at each rest. */
   readonly findings: readonly string[];
-  /** Of observers. */
+  /** The failures of observers. */
   readonly failures: readonly string[];
   /** Exports that have changed something. */
   readonly applied: number;

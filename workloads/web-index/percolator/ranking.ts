@@ -8,8 +8,8 @@
  * This is a circle of notifications, on purpose, and the model ends it: a level of a rank depends on
  * the level before, and ranks are rounded, so a change that is worth nothing is not passed on.
  *
- * Why does the ranker not spread them itself? The spreader marks those that use
- * the shares. If the ranker did so, it would look for them in a snapshot from before its own commit.
+ * Why does the ranker not spread the shares itself? The spreader marks the pages that use them. If
+ * the ranker did so, it would look for these pages in a snapshot from before its own commit.
  * A page that became a user in between would have read the old shares, and would never be told of
  * the new ones. The spreader begins after the commit: it finds the user, or the user finds the
  * shares.
@@ -34,7 +34,7 @@ export const ranker: Observer = {
   },
 };
 
-/** From what the sources give; that is nothing, while they have no rank yet. */
+/** The ranks that follow from the sources' shares; a source without a rank yet gives nothing. */
 async function ranksOf(reader: Reader, sources: readonly string[]): Promise<readonly number[]> {
   const shares = await readMany(reader, SHARES, sources);
   return ranksFrom(shares.map((given) => given ?? []));

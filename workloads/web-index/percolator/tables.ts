@@ -5,7 +5,7 @@
  *     dependents row: resource\0page   the page includes the stylesheet or script
  *     redirects  row: target\0source   the source redirects to the target
  *     links      row: target\0source   the source links to the target, with these texts
- *     users      row: source\0page    the page's rank depends on the source's
+ *     users      row: source\0page     the page's rank depends on the source's
  *     members    row: hash\0page       the page is in the cluster
  *     clusters   row: hash             the election of the canonical URL
  *     exports    row: URL              what is to be served under it, and what was told to the index
@@ -32,11 +32,11 @@ const EXPORTS = 'exports';
 
 /** What the document processor has found in a page, without its links. */
 export interface PageDocument extends Omit<ProcessedPage, 'links'> {
-  /** Of the captured bytes: tells the renderer whether it looks at the same ones. */
+  /** The hash of the captured bytes: tells the renderer whether it looks at the same ones. */
   readonly bodyHash: string;
 }
 
-/** Of a capture, what others than the document processor need. */
+/** What others than the document processor need of a capture. */
 export type Captured = Pick<Capture, 'timeMs' | 'ordinal'>;
 
 /** The cluster as elected. */
@@ -50,7 +50,7 @@ export interface ExportEntry {
   readonly kind: 'put' | 'remove';
   /** Grows with each entry of the row: the start timestamp of the transaction that wrote it. */
   readonly version: number;
-  /** Of the served page; empty for a removal. */
+  /** The hash of the served page; empty for a removal. */
   readonly digest: string;
 }
 
@@ -90,7 +90,7 @@ export const RANK: Column<number> = jsonColumn(PAGES, 'rank');
 export const SHARES: Column<readonly number[]> = jsonColumn(PAGES, 'shares');
 /** No value: what decides over the page's anchors has changed. */
 export const PLACE: Column<never> = jsonColumn(PAGES, 'place');
-/** Of canonical pages only. */
+/** The anchors of a canonical page; other pages have none. */
 export const ANCHORS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'anchors');
 /** No value: what is served under the URL may have changed. */
 export const PUBLISH: Column<never> = jsonColumn(PAGES, 'publish');

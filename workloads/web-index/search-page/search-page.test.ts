@@ -39,14 +39,14 @@ const HOSTILE: readonly Partial<ServedPage>[] = [
   { url: 'http://hostile.org/turned', title: `hostile ${TURNED}`, text: `${TURNED} hostile` },
 ];
 const MANY = 10_000;
-/** Of the texts alone: a cell is as high as its row. */
+/** The heights of the texts alone: a cell is as high as its row. */
 const HEIGHTS_OF_NUMBERS = `Array.from(document.querySelectorAll('.number'), (cell) => {
   const text = document.createRange();
   text.selectNodeContents(cell);
   return text.getBoundingClientRect().height;
 })`;
 
-/** In one step: the script of the page may replace the rows between two. */
+/** Read in one step: between two the script of the page may replace the rows. */
 const ROWS_OF_STATUS = `Array.from(document.querySelectorAll('#status tr'), (row) => row.innerText)`;
 
 describe('the search page', () => {

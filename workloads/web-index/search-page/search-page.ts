@@ -1,9 +1,8 @@
 /**
  * The page as HTML: query box, state of loading, results, and the way to the next ones.
  *
- * `html` escapes every value. What a page of the crawl may not decide is more than that: a link
- * leads only to http and https, a text runs in its own direction and not over its neighbours, and
- * nothing is longer than a reader wants to see.
+ * `html` escapes every value. Escaping alone does not tame a page of the crawl. So a link leads only
+ * to http and https, a text turns the direction of no text next to it, and what is long is cut.
  */
 import { counted, formatCount, type Html, html } from '#results';
 import type { MarkedText, SearchResult, SearchResults } from '../serving/index.ts';
@@ -19,13 +18,13 @@ const DUPLICATES_SHOWN = 20;
 
 export interface SearchPage {
   readonly query: string;
-  /** From 1 on. */
+  /** The number of the page of results, from 1 on. */
   readonly page: number;
   /** Null if nothing was asked. */
   readonly found: SearchResults | null;
   /** How long the search took. */
   readonly ms: number;
-  /** All that are served. */
+  /** The number of all pages that are served. */
   readonly documents: number;
   readonly status: LoadStatus;
 }

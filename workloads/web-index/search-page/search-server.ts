@@ -5,11 +5,13 @@
  *     GET /status            the state of loading, as server-sent events
  *     GET /style.css, /page.js
  *
- * Two kinds of strangers are kept out. Pages of a crawl are: whatever they hold is text, the policy
- * forbids scripts that are not /page.js, and only links to http and https are links. Other sites in
- * the same browser are: the server listens on the loopback interface alone, and answers only if the
- * request names it as its host, so that a name of another site that suddenly means this machine
- * (DNS rebinding) reads nothing.
+ * Two kinds of strangers are kept out:
+ *
+ * - the pages of a crawl: whatever they hold is shown as text, the policy forbids scripts that are
+ *   not /page.js, and only links to http and https are links;
+ * - other sites in the same browser: the server listens on the loopback interface alone, and answers
+ *   only if the request names it as its host, so that a name of another site that suddenly means
+ *   this machine (DNS rebinding) reads nothing.
  *
  * It changes nothing, knows no users, and keeps no history.
  */
@@ -27,7 +29,7 @@ import { errorPage, RESULTS_PER_PAGE, searchPage } from './search-page.ts';
 const HOST = '127.0.0.1';
 /** A query is cut to a thousand characters; more than this of a request is refused by Node. */
 const HEADER_BYTES_MAX = 64 * 1024;
-/** Between two states of loading. Shorter: a browser that is busy with a panel. */
+/** The time between two states of loading. Shorter: the browser is busy with its panel. */
 const STATUS_MS = 250;
 
 const HEADERS = {
@@ -83,7 +85,8 @@ async function listen(server: Server, port: number): Promise<number> {
   try {
     await once(server, 'listening');
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is in use' : 'fails';
+    const reason =
+      (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is in use' : 'cannot be used';
     throw new UsageError(`Port ${port} of ${HOST} ${reason}; --port names another.`, { cause });
   }
   return (server.address() as AddressInfo).port;

@@ -61,7 +61,7 @@ export class Excerpts {
   }
 }
 
-/** Without characters that would be taken for marks, or end the text for FTS5. */
+/** The text without characters that would be taken for marks, or end the text for FTS5. */
 export function cleaned(text: string): string {
   const marks = ['\0', HIT_BEGINS, HIT_ENDS];
   return marks.reduce((left, mark) => left.replaceAll(mark, '\u{FFFD}'), text.toWellFormed());

@@ -69,7 +69,7 @@ export class IndexWriter implements Disposable {
     if (page === undefined) return;
     const [title, linked] = [cleaned(page.title), cleaned(anchorWords(anchors))];
     this.#setWords.run(id, title, linked, cleaned(page.text));
-    // Those that are empty would make the mean length less than it is.
+    // Empty ones would lower the mean length, with which BM25 compares.
     if (title !== '') this.#setTitle.run(id, title);
     if (linked !== '') this.#setAnchors.run(id, linked);
   }

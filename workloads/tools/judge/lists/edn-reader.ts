@@ -188,7 +188,7 @@ class Reader {
   }
 }
 
-/** Not by a pattern: it would need room on the stack for each character. */
+/** Uses no pattern, which would need room on the stack for each character. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let escapes = quote;

@@ -143,9 +143,10 @@ export class Collector {
       return;
     }
     this.ownReads++;
-    const write = own === undefined ? undefined : draft.writes[own];
-    if (write !== undefined && isOwnWrite(seen, write)) return;
-    this.#own.push({ claim: 'own write not read', transaction: index, cell, value });
+    const write = draft.writes[written.get(cell) ?? -1];
+    if (own !== undefined && write !== undefined && isOwnWrite(seen, write)) return;
+    const before = write && { ...write }; // A later write of the transaction will replace it.
+    this.#own.push({ claim: 'own write not read', transaction: index, cell, value, before });
   }
 
   #addWrite(
@@ -177,7 +178,8 @@ export class Collector {
       }
       const cell = this.cells.of(key);
       if (returned.has(cell)) {
-        this.#own.push({ claim: 'row returned twice', transaction, cell, value: seen.value });
+        const claim = 'row returned twice';
+        this.#own.push({ claim, transaction, cell, value: seen.value, before: undefined });
       }
       returned.add(cell);
       if (through === undefined || compareKeys(key, through) > 0) through = key;

@@ -17,8 +17,14 @@ export interface OwnContradiction {
   /** The index of the transaction. */
   readonly transaction: number;
   readonly cell: Cell;
+  /** What the transaction read; `OWN` if the history tells only that it was a write of its own. */
   readonly value: string | undefined;
+  /** The transaction's last write to the key before the read; undefined if there was none. */
+  readonly before: HistoricValue | undefined;
 }
+
+/** The version by which a history says that a transaction read its own write. */
+export const OWN = 'vown';
 
 export function isWriter({ writes, locks }: Draft): boolean {
   return writes.length + locks.length > 0;

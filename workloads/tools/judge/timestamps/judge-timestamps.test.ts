@@ -192,6 +192,36 @@ describe('reads', () => {
     assert.deepEqual(anomalies(await judge(history, { ownWritesSeen: false })), []);
   });
 
+  test('of own writes are told with the write that came before the read', async () => {
+    const first = line({ start: 1, commit: 2, ops: [write('x', 0)] });
+    const told = async (ops: readonly object[]): Promise<string | undefined> => {
+      const { stories } = await judge([first, line({ start: 3, commit: 4, ops })]);
+      return stories[0]?.why[0];
+    };
+    const rule = 'A transaction reads its own writes.';
+    assert.equal(
+      await told([write('x', 1), read('x', 0), write('x', 2)]),
+      `T2 wrote "x" = 1, and then read "x" = 0. ${rule}`,
+    );
+    const scan = { scan: {}, rows: [] };
+    assert.equal(
+      await told([write('x', 1), scan, { delete: 'x' }]),
+      `T2 wrote "x" = 1, and then read "x" = nothing. ${rule}`,
+    );
+    assert.equal(
+      await told([{ delete: 'x' }, read('x', 0), write('x', 2)]),
+      `T2 deleted "x", and then read "x" = 0. ${rule}`,
+    );
+    assert.equal(
+      await told([{ read: 'x', version: 'own' }, { write: 'x' }]),
+      'T2 read a write of its own to "x", and had made none that it could read.',
+    );
+    assert.equal(
+      await told([{ write: 'x' }, { read: 'x', version: 2 }]),
+      `T2 wrote "x", and then read "x" = version 2. ${rule}`,
+    );
+  });
+
   test('compare values by content: objects in any order, but the number 1 is not the text "1"', async () => {
     const history = (value: unknown): readonly string[] => [
       line({ start: 1, commit: 2, ops: [write('x', { a: [1, null], b: 'é' }), write('y', 1)] }),
@@ -201,6 +231,22 @@ describe('reads', () => {
     assert.deepEqual(anomalies(await judge(history('1'))), [
       'read of a value that was never written',
     ]);
+  });
+
+  test('of a value that its writer deleted again are told so', async () => {
+    const writer = line({ start: 1, commit: 2, ops: [write('x', 1), { delete: 'x' }] });
+    const { stories } = await judge([writer, line({ start: 3, ops: [read('x', 1)] })]);
+    assert.equal(stories[0]?.why[0], 'T2 read "x" = 1. T1 wrote that first and then deleted it.');
+  });
+
+  test('may be of values with any fields, also those of histories of list append', async () => {
+    const value = { type: 'ok', start: 1 };
+    const history = [
+      line({ start: 1, commit: 2, ops: [write('x', value)] }),
+      line({ start: 3, ops: [read('x', value)] }),
+    ];
+    const { format, found } = await judge(history);
+    assert.deepEqual([format, found], ['timestamps', 0]);
   });
 
   test('of transactions that failed are judged too', async () => {

@@ -9,7 +9,7 @@
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';
 import type { Cell } from './cells.ts';
-import type { OwnContradiction } from './draft.ts';
+import { OWN, type OwnContradiction } from './draft.ts';
 import { type KnownHistory, type KnownVersion, shown, shownValue } from './known-history.ts';
 
 /** A story without the texts of its transactions. */
@@ -42,19 +42,25 @@ export function plotOf(claim: string, proof: TimestampProof, history: KnownHisto
   }
 }
 
-export function ownPlot(
-  { claim, transaction, cell, value }: OwnContradiction,
-  history: KnownHistory,
-): Plot {
+export function ownPlot(own: OwnContradiction, history: KnownHistory): Plot {
+  const { claim, transaction, cell } = own;
   const name = history.name(transaction);
-  const write = history.draft(transaction).writes.find((one) => one.cell === cell);
-  const wrote = write?.value === undefined ? `deleted ${cell}` : `wrote ${shown(write)}`;
   const why =
     claim === 'row returned twice'
       ? `A scan of ${name} returned the row ${cell} more than once. A snapshot has each key once.`
-      : `${name} ${write === undefined ? `had not written ${cell}` : wrote}, and then read ${shown({ cell, value })}. ` +
-        'A transaction reads its own writes.';
+      : `${name} ${wrongOwnRead(own)}`;
   return { anomaly: claim, cells: [cell], transactions: [transaction], why: [why] };
+}
+
+function wrongOwnRead({ cell, value, before }: OwnContradiction): string {
+  if (before === undefined || value === OWN) {
+    return `read a write of its own to ${cell}, and had made none that it could read.`;
+  }
+  const wrote =
+    before.value === undefined
+      ? `deleted ${cell}`
+      : `wrote ${before.value === '' ? cell : shown(before)}`;
+  return `${wrote}, and then read ${shown({ cell, value })}. A transaction reads its own writes.`;
 }
 
 function staleRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
@@ -171,7 +177,9 @@ function uncommittedRead(reader: number, read: HistoricValue, history: KnownHist
   const writer = history.replacedBy(read);
   if (writer === undefined) return neverWritten(reader, read, history);
   const last = history.draft(writer).writes.find(({ cell }) => cell === read.cell);
-  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then replaced it by ${shownValue(last?.value)}.`;
+  const then =
+    last?.value === undefined ? 'deleted it' : `replaced it by ${shownValue(last.value)}`;
+  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then ${then}.`;
   const why = [what, 'Of the writes of a transaction to one key, only the last may be seen.'];
   return { anomaly: 'intermediate read', cells, transactions: [reader, writer], why };
 }

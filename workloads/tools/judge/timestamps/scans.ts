@@ -32,7 +32,8 @@ export function addMissed(
         drafts[transaction]?.reads.push({ cell, value: undefined });
       } else if (own.get(cell) !== undefined) {
         const claim = 'own write not read';
-        contradictions.push({ claim, transaction, cell, value: undefined });
+        const before = { cell, value: own.get(cell) };
+        contradictions.push({ claim, transaction, cell, value: undefined, before });
       }
     }
   }

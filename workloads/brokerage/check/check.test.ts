@@ -194,7 +194,7 @@ function at<R>(rows: readonly R[], i: number): R {
   return row;
 }
 
-/** Returns the place of a trade that has closed a part of another trade's lot. */
+/** Returns the place of a change that has closed a lot. */
 function changeOf(t: Tables): number {
   const i = t('holding_history').findIndex(
     ({ hh_after_qty, hh_before_qty }) => hh_before_qty !== 0 && hh_after_qty === 0,

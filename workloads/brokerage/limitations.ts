@@ -43,7 +43,7 @@ export function limitationsOf({
   ];
 }
 
-/** Also of parts of a day. */
+/** "1 day", "5 days"; `count` may be a fraction. */
 export function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`;
 }

@@ -48,8 +48,9 @@ function tradesOffered({ offered }: RunResult): number | null {
 /**
  * Why the system did not keep up with the offered load; null if it did. Three things show it: the
  * run was given up, the backlog grew, or fewer Trade-Results were completed than chance explains.
- * Which transaction comes next is drawn by chance, so their number varies like a Poisson count: the
- * load was kept up with if it is below the upper end of the 99 % interval of the completed count.
+ * Which transaction comes next is drawn by chance, and so is when an order completes. So the number
+ * of Trade-Results is taken to vary like a Poisson count: the system kept up if the offered number
+ * is not above the upper end of the 99 % interval of the completed one.
  */
 export function saturation(result: RunResult): string | null {
   const { offered, records, backlogFrom, backlogTo, isOverrun } = result;

@@ -1,5 +1,6 @@
 /**
  * Turns the results of the stores into the tables and charts of the record, and into the targets.
+ * If the check of one store fails, there are none of them.
  */
 import type { Findings, FindingsParts, Target } from '#results';
 import { figure8Chart, sweepChart } from './charts.ts';

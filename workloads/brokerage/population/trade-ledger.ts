@@ -1,6 +1,6 @@
 /**
- * The initial trades, all completed, in typed arrays. A trade takes a few dozen bytes, so that
- * millions fit in memory; the rows of six tables are computed from them on reading.
+ * The initial trades, all completed, in typed arrays. A trade takes 105 bytes, so that millions fit
+ * in memory; the rows of five tables are computed from them on reading.
  */
 import { FIRST_TRADE_ID } from './ids.ts';
 

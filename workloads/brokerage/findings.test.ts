@@ -43,7 +43,6 @@ function ranAt(
     backlogFrom: 0,
     backlogTo: 0,
     isOverrun: false,
-    waitingOrders: 0,
     store: null,
     ...changes,
   };

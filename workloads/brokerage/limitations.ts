@@ -39,7 +39,7 @@ export function limitationsOf({
       : []),
     brokerUpdate === 'side-table'
       ? 'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.'
-      : 'Both systems treat the broker’s totals in the same way.',
+      : 'All systems treat the broker’s totals in the same way.',
   ];
 }
 

@@ -42,6 +42,7 @@ export type PartName = 'paced' | 'unpaced' | 'reads' | 'brokers';
 export interface Durations {
   /** Seconds before the measurement of each point. */
   readonly warmUp: number;
+  /** Measured seconds of each point; low loads of the ladder take longer (`secondsOfLoad`). */
   readonly seconds: number;
   /** How often the whole ladder is measured. */
   readonly repeats: number;

@@ -27,12 +27,15 @@ export function tradesPerSecond({ records, offered }: RunResult): number {
   return records.tradeResult.ended / offered.seconds;
 }
 
-/** Processor seconds per second, of all processes. */
+/** Processor seconds per second, of all processes; null if the system does not report them. */
 export function cores(result: RunResult): number | null {
   return result.cpuSeconds === null ? null : total(result.cpuSeconds) / result.offered.seconds;
 }
 
-/** Processor seconds of all processes per Trade-Result, over all runs. */
+/**
+ * Processor seconds of all processes per Trade-Result, over all runs; null if a system does not
+ * report them, or there is no Trade-Result.
+ */
 export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
   const used = runs.map(({ cpuSeconds }) => (cpuSeconds === null ? Number.NaN : total(cpuSeconds)));

@@ -62,8 +62,6 @@ export interface EmulatorResult {
    */
   readonly backlogFrom: number;
   readonly backlogTo: number;
-  /** Limit orders that still waited for their price at the end. */
-  readonly waitingOrders: number;
   /** Whether the run was given up because the backlog was too large. */
   readonly isOverrun: boolean;
   /** The first failure in all runs so far. */
@@ -136,7 +134,6 @@ export class CustomerEmulator {
       records: this.#recorder.records,
       backlogFrom: backlogs[0],
       backlogTo: backlogs[1],
-      waitingOrders: this.exchange.waiting,
       isOverrun: this.#isOverrun,
       firstFailure: this.#recorder.firstFailure,
       tradeResults: this.#recorder.tradeResults,

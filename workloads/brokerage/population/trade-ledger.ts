@@ -45,10 +45,8 @@ const FIELDS: readonly Field[] = [
 export class TradeLedger {
   readonly #columns: Readonly<Record<Field, Float64Array>>;
   readonly #flags: Uint8Array;
-  readonly length: number;
 
   constructor(length: number) {
-    this.length = length;
     this.#columns = Object.fromEntries(
       FIELDS.map((field) => [field, new Float64Array(length)]),
     ) as Record<Field, Float64Array>;

@@ -1,7 +1,7 @@
 /**
  * The history of a lot is a chain. The trade that the lot is named after opens it, from 0; then it
  * only shrinks, and each change begins where the last one ended. The lot equals the end of the
- * chain, or is gone if that is 0. And each completed trade has moved as many shares as it has.
+ * chain, or is gone if that is 0. And each completed trade has moved as many shares as it is for.
  */
 import type { Row } from '../../model/index.ts';
 import { type Facts, isCompleted, signedQuantity } from '../facts.ts';

@@ -25,6 +25,7 @@ export type MeasuredProcesses = Readonly<Record<string, readonly number[]>>;
 export interface OfferedLoad {
   /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
   readonly tradesPerSecond: number | null;
+  /** Of all clients together, at full speed. */
   readonly users: number;
   readonly warmupSeconds: number;
   readonly seconds: number;
@@ -128,7 +129,10 @@ export class Clients {
 
   #loadOf({ tradesPerSecond, users }: OfferedLoad, client: number): Load {
     const clients = this.#members.length;
-    if (tradesPerSecond === null) return { kind: 'unpaced', users: Math.ceil(users / clients) };
+    if (tradesPerSecond === null) {
+      const before = (index: number): number => Math.floor((users * index) / clients);
+      return { kind: 'unpaced', users: before(client + 1) - before(client) };
+    }
     const perSecond = (CUSTOMER_TRANSACTIONS * tradesPerSecond) / clients;
     return { kind: 'paced', perSecond, phase: client / clients };
   }

@@ -16,8 +16,8 @@ import { openPercolatorDatabase } from './systems/percolator-database.ts';
 import { openPostgresDatabase } from './systems/postgres-database.ts';
 
 /**
- * Connections to PostgreSQL, at each of three isolation levels, for either variant: together more
- * than it can use on two cores, and fewer than the default limit of a server, which is 100.
+ * Connections to PostgreSQL, at each of the two isolation levels that are used, for either variant:
+ * together more than it can use on two cores, and fewer than a server's default limit of 100.
  */
 const CONNECTIONS = 16;
 

@@ -45,9 +45,17 @@ function brokenChain(
     if (change.hh_before_qty !== before) {
       return `lot ${lot} had ${before} shares, and trade ${change.hh_t_id} found ${change.hh_before_qty}`;
     }
+    if (i > 0 && !isShrunk(change)) {
+      return `lot ${lot} had ${before} shares, and trade ${change.hh_t_id} left ${change.hh_after_qty}`;
+    }
     before = change.hh_after_qty;
   }
   return before === quantity
     ? undefined
     : `lot ${lot} has ${quantity} shares; its history ends with ${before}`;
+}
+
+/** Whether the change closed a part of the lot or all of it, and not more. */
+function isShrunk({ hh_before_qty: before, hh_after_qty: after }: Row<'holding_history'>): boolean {
+  return Math.abs(after) < Math.abs(before) && after * before >= 0;
 }

@@ -1,8 +1,8 @@
 /**
  * A client of the brokerage as a process: customers, exchange and the client library of the system,
  * as in the paper. It serves all runs on a system, so that compiled code and connections are warm.
- * Before each run it cancels the limit orders that still wait for their price, as the specification
- * requires.
+ * Before each run it forgets the limit orders that still wait for their price, and one client
+ * cancels them in the brokerage, as the specification requires.
  */
 import { type Clock, createRandom, systemClock } from '#engine';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';

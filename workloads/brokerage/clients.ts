@@ -19,12 +19,13 @@ import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { cpuSecondsOf } from '../harness/processes/processor-time.ts';
 import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
-/** The processes whose processor time counts, by what they are for. */
+/** Ids of the processes whose processor time counts, by what they are for. */
 export type MeasuredProcesses = Readonly<Record<string, readonly number[]>>;
 
 export interface OfferedLoad {
   /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
   readonly tradesPerSecond: number | null;
+  /** Of all clients together, at full speed. */
   readonly users: number;
   readonly warmupSeconds: number;
   readonly seconds: number;
@@ -35,11 +36,12 @@ export interface RunResult {
   readonly records: Records;
   /** Processor seconds in the measured interval, by part; null if the system does not report it. */
   readonly cpuSeconds: Readonly<Record<string, number>> | null;
+  /** Customers' transactions of all clients in flight at either end of the measured interval. */
   readonly backlogFrom: number;
   readonly backlogTo: number;
+  /** Whether a client gave the run up because its backlog was too large. */
   readonly isOverrun: boolean;
-  readonly waitingOrders: number;
-  /** Counts of the first client. */
+  /** Calls of the store by the first client; null unless they are counted. */
   readonly store: StoreCounts | null;
 }
 
@@ -48,7 +50,7 @@ const PROGRAM = new URL('client-process.ts', import.meta.url);
 const LEAD_MS = 200;
 /** Customers' transactions per Trade-Result. */
 const CUSTOMER_TRANSACTIONS = 8.9;
-/** Longest time that orders may take to complete after the end. */
+/** Longest time that clients may take to prepare, or to complete their orders after the end. */
 const DRAIN_MS_MAX = 120_000;
 
 export class Clients {
@@ -127,7 +129,10 @@ export class Clients {
 
   #loadOf({ tradesPerSecond, users }: OfferedLoad, client: number): Load {
     const clients = this.#members.length;
-    if (tradesPerSecond === null) return { kind: 'unpaced', users: Math.ceil(users / clients) };
+    if (tradesPerSecond === null) {
+      const before = (index: number): number => Math.floor((users * index) / clients);
+      return { kind: 'unpaced', users: before(client + 1) - before(client) };
+    }
     const perSecond = (CUSTOMER_TRANSACTIONS * tradesPerSecond) / clients;
     return { kind: 'paced', perSecond, phase: client / clients };
   }
@@ -145,18 +150,17 @@ export class Clients {
     } finally {
       over.abort();
     }
-    throw new Error(`some orders were not completed within ${DRAIN_MS_MAX / 1_000} s`);
+    throw new Error(`a client was not done with its orders within ${DRAIN_MS_MAX / 1_000} s`);
   }
 }
 
 function merged(answers: readonly RunAnswer[]): Omit<RunResult, 'offered' | 'cpuSeconds'> {
-  const sum = (of: 'backlogFrom' | 'backlogTo' | 'waitingOrders'): number =>
+  const sum = (of: 'backlogFrom' | 'backlogTo'): number =>
     answers.reduce((total, answer) => total + answer[of], 0);
   return {
     records: mergeRecords(answers),
     backlogFrom: sum('backlogFrom'),
     backlogTo: sum('backlogTo'),
-    waitingOrders: sum('waitingOrders'),
     isOverrun: answers.some(({ isOverrun }) => isOverrun),
     store: answers[0]?.store ?? null,
   };

@@ -25,7 +25,7 @@ import { loadStore } from './systems/percolator-database.ts';
 import { targetsOf } from './targets.ts';
 import { measureSystems } from './measure-systems.ts';
 
-/** What was found; nothing before the last check, because one wrong system invalidates all. */
+/** Resolves to the findings: no numbers before the last check; one wrong system invalidates all. */
 export async function measureFigure9(plan: Plan, measuring: Measuring): Promise<FindingsParts> {
   const { run, progress, signal, work } = measuring;
   const population = createPopulation(plan.scale, plan.seed);

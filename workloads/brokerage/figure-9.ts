@@ -22,7 +22,7 @@ export const NAMES: Readonly<Record<SystemName, string>> = {
  */
 export const PAPER = { cores: 15_000, tradesPerSecond: 11_200, inflation: 30 } as const;
 
-/** The edges of a band are curves; this number of points makes them smooth. */
+/** The edges of a band are curves; with this many points they look smooth. */
 const BAND_POINTS = 25;
 
 export interface Line {

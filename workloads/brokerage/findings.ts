@@ -16,8 +16,8 @@ import {
 } from './tables.ts';
 
 const CHECKED =
-  'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left incomplete, ' +
-  'and every acknowledged Trade-Result is there';
+  'positions, histories, settlements, balances and indexes hold, and broker totals where trades update them; no order is ' +
+  'left incomplete, and every acknowledged Trade-Result is there';
 
 export function findingsOf(results: Results): Omit<FindingsParts, 'targets'> {
   if (!isCorrect(results)) {

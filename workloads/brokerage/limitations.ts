@@ -39,11 +39,11 @@ export function limitationsOf({
       : []),
     brokerUpdate === 'side-table'
       ? 'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.'
-      : 'Both systems treat the broker’s totals in the same way.',
+      : 'All systems treat the broker’s totals in the same way.',
   ];
 }
 
-/** Also of parts of a day. */
+/** "1 day", "5 days"; `count` may be a fraction. */
 export function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`;
 }

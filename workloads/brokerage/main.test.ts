@@ -73,7 +73,7 @@ describe('the ladder', () => {
   });
 
   test(
-    'says how the numbers were made if there is no PostgreSQL',
+    'says that PostgreSQL was not measured if there is none',
     { skip: noPostgres === false },
     () => {
       assert.match(readRunRecord(out).limitations[0] ?? '', /^Not measured: PostgreSQL\. /);
@@ -91,7 +91,7 @@ describe('the ladder', () => {
     assert.ok(existsSync(path.join(out, 'figure-9.png')));
   });
 
-  test('has every transaction of the mix, with its limit, and data maintenance', () => {
+  test('has orders, their results and market watches of each system, and data maintenance', () => {
     const rows = tableOf(out, 'transactions')?.rows ?? [];
     for (const name of names) {
       const titles = new Set(rows.flatMap(([system, title]) => (system === name ? [title] : [])));

@@ -39,7 +39,7 @@ import { TRADING_DAY_MS } from './population/calendar.ts';
 const WITH_PERCOLATOR = { system: ['both', 'percolator'] };
 const EMBEDDED = { ...WITH_PERCOLATOR, store: ['embedded'] };
 const WITH_BATCHING = { ...WITH_PERCOLATOR, batching: ['on'] };
-/** Of the loaded days, at most this share is left after the latest begin of a look-up. */
+/** At most this share of the loaded days lies after the latest begin of a look-up. */
 const BACK_OFF_SHARE_MAX = 0.8;
 
 await runExperiment(

@@ -16,8 +16,8 @@ import { openPercolatorDatabase } from './systems/percolator-database.ts';
 import { openPostgresDatabase } from './systems/postgres-database.ts';
 
 /**
- * Connections to PostgreSQL, at each of three isolation levels, for either variant. This is more
- * than it can use on two cores, and fewer than the default limit of 100 of a server.
+ * Connections to PostgreSQL, at each of the two isolation levels that are used, for either variant:
+ * together more than it can use on two cores, and fewer than a server's default limit of 100.
  */
 const CONNECTIONS = 16;
 
@@ -146,8 +146,8 @@ function pacedLoad(plan: Plan, rate: number): OfferedLoad {
 }
 
 /**
- * If the rates are shares of the maximum, they are not below what the customers would do on their
- * own.
+ * The given rates, or shares of the maximum, which counts as at least what the customers would do
+ * on their own.
  */
 function ratesFor({ rates, rungs, scale }: Plan, fastest = 0): readonly number[] {
   const nominal = scale.customers / SECONDS_PER_TRADE;

@@ -42,6 +42,7 @@ export type PartName = 'paced' | 'unpaced' | 'reads' | 'brokers';
 export interface Durations {
   /** Seconds before the measurement of each point. */
   readonly warmUp: number;
+  /** Measured seconds of each point; low loads of the ladder take longer (`secondsOfLoad`). */
   readonly seconds: number;
   /** How often the whole ladder is measured. */
   readonly repeats: number;
@@ -57,7 +58,7 @@ export interface Size extends Durations {
   readonly users: number;
 }
 
-/** A range of more than ten. */
+/** The highest load is more than ten times the lowest. */
 const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /**
@@ -103,7 +104,10 @@ export function secondsOfLoad({ seconds, repeats }: Durations, rate: number): nu
 /** The specification has one trade per customer and 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;
 
-/** Trades that a system loads and checks in a second, and a copy of the embedded store; guesses. */
+/**
+ * Trades per second at which a system is loaded and checked, and at which a copy of the embedded
+ * store is made and checked; guesses.
+ */
 const TRADES_PER_SECOND = 1_200;
 const COPIED_PER_SECOND = 4_000;
 /** Time to start the clients of a system. */

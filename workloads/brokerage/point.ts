@@ -27,12 +27,15 @@ export function tradesPerSecond({ records, offered }: RunResult): number {
   return records.tradeResult.ended / offered.seconds;
 }
 
-/** Processor seconds per second, of all processes. */
+/** Processor seconds per second, of all processes; null if the system does not report them. */
 export function cores(result: RunResult): number | null {
   return result.cpuSeconds === null ? null : total(result.cpuSeconds) / result.offered.seconds;
 }
 
-/** Processor seconds of all processes per Trade-Result, over all runs. */
+/**
+ * Processor seconds of all processes per Trade-Result, over all runs; null if a system does not
+ * report them, or there is no Trade-Result.
+ */
 export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
   const used = runs.map(({ cpuSeconds }) => (cpuSeconds === null ? Number.NaN : total(cpuSeconds)));
@@ -48,8 +51,9 @@ function tradesOffered({ offered }: RunResult): number | null {
 /**
  * Why the system did not keep up with the offered load; null if it did. Three things show it: the
  * run was given up, the backlog grew, or fewer Trade-Results were completed than chance explains.
- * Which transaction comes next is drawn by chance, so their number varies like a Poisson count: the
- * load was kept up with if it is below the upper end of the 99 % interval of the completed count.
+ * Which transaction comes next is drawn by chance, and so is when an order completes. So the number
+ * of Trade-Results is taken to vary like a Poisson count: the system kept up if the offered number
+ * is not above the upper end of the 99 % interval of the completed one.
  */
 export function saturation(result: RunResult): string | null {
   const { offered, records, backlogFrom, backlogTo, isOverrun } = result;

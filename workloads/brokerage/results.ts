@@ -14,7 +14,7 @@ export interface Results {
   readonly brokers: BrokerMode[];
   /** What the checks found wrong, each with its system. */
   readonly wrong: string[];
-  /** Systems whose check passed. */
+  /** Systems that have been checked. */
   readonly checked: string[];
   /** Sentences about systems that are missing. */
   readonly missing: string[];
@@ -22,7 +22,7 @@ export interface Results {
   isComplete: boolean;
 }
 
-/** The variants of section 2.5, switched off and on. */
+/** The variants of `ReadsVariant`: what of section 2.5 is switched on. */
 export const VARIANT = {
   off: 'everything off',
   prefetching: 'prefetching',
@@ -30,7 +30,7 @@ export const VARIANT = {
   both: 'both',
 } as const;
 
-/** Section 2.5 on this workload. */
+/** A measurement with some of section 2.5 (batching, prefetching) switched on. */
 export interface ReadsVariant {
   readonly name: string;
   readonly result: RunResult;

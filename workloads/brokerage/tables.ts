@@ -297,7 +297,7 @@ export function readsTable({ reads }: Results): ResultTable {
     title: 'Batching and prefetching: reads of the store per transaction',
     caption:
       'Means over the mix, each variant on a copy of the same store, at full speed. The paper’s prefetching ' +
-      'saves a factor of ten on rows with many columns; here each row has one column, and batching merges the reads of many rows.',
+      'saves a factor of ten on rows with many columns; here rows have one or two, and batching merges the reads of many rows.',
     columns: [
       'variant',
       'rows read',

@@ -9,7 +9,7 @@ import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
 const RANGE_MIN = 10;
-/** Of PostgreSQL's functions, along the ladder and at full speed. */
+/** Processor time of a Trade-Result relative to PostgreSQL's functions, by the kind of load. */
 const INFLATION_MAX = { paced: 1.5, unpaced: 1.2 } as const;
 const TRADES_PER_SECOND_MIN = 100;
 const CUSTOMERS = 1_000;
@@ -83,7 +83,7 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
 }
 
 /**
- * The paper's prefetching reads other columns of the same row; here a row is one column, so
+ * The paper's prefetching reads other columns of the same row; here rows have one or two, so
  * batching has to do it.
  */
 function readsTargets({ reads }: Results): readonly Target[] {

@@ -31,13 +31,13 @@ export interface BenchStore extends AsyncDisposable {
   readonly services: Services | null;
   /** The oracle of every database on this store. */
   readonly oracle: TimestampOracle;
-  /** Groups that the embedded storage has written so far, each with an fsync; null elsewhere. */
+  /** Groups that the embedded storage has written so far, each with one fsync; null elsewhere. */
   diskCommits(): number | null;
   /** Returns a number above those of all operations so far. */
   nextOperations(): number;
 }
 
-/** More than any measurement has. */
+/** More operations than any measurement has. */
 const OPERATIONS = 1e8;
 
 /** @throws UsageError if the store is not available; the sentence names a remedy */

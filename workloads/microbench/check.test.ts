@@ -6,7 +6,7 @@ import { createMemoryBigtable } from '#engine/testing';
 import { checkWritten } from './check.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import { CELLS, COLUMN, Data, loadTables, rawWrite } from './data.ts';
-import { comparedCases, MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
+import { comparedCases, MESSAGE_CELL, type LastWrites, NAMES } from './figure-8-cases.ts';
 import { findingsOf } from './findings.ts';
 import { recordMessages, sendAs } from './recorded-messages.ts';
 
@@ -98,6 +98,19 @@ describe('the check', () => {
     const { check, tables, charts } = findingsOf([result]);
     assert.deepEqual(check, { passed: false, detail: `embedded: ${wrong[0]}` });
     assert.deepEqual([tables, charts, findingsOf([result]).targets], [[], [], []]);
+  });
+
+  test('leaves no numbers of another store either, not even in its targets', () => {
+    const slice = { operations: 1, seconds: 1, clientUs: 1, serverUs: null, servicesUs: null };
+    const slices = new Map(Object.values(NAMES).map((name) => [name, [slice]]));
+    const figure8 = { slices, messages: new Map() };
+    const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
+    const right = { name: 'emulator', durability: 'none', figure8, ...none, wrong: [] };
+    assert.equal(findingsOf([right]).targets.length, 2);
+    const wrong = { ...right, name: 'embedded', wrong: ['raw: row w000000003 has no value'] };
+    const { check, tables, charts, targets } = findingsOf([right, wrong]);
+    assert.equal(check.passed, false);
+    assert.deepEqual([tables, charts, targets], [[], [], []]);
   });
 
   test('reports a few of many errors, and the number of the others', async () => {

@@ -70,9 +70,9 @@ async function readSnapshot(percolator: Percolator, keys: readonly string[]): Pr
 }
 
 /**
- * One sentence for each row that has a lock; when nothing runs, there must be none. The rows are
- * asked for by key: a scan that finds no lock reads a table of many versions to its end in one call,
- * which outlasts the call's deadline on the emulator.
+ * One sentence for each row of `data` that has a lock; when nothing runs, there must be none. The
+ * rows are read by key: a scan that finds no lock reads a table of many versions to its end in one
+ * call, which outlasts the call's deadline on the emulator.
  */
 async function locksLeft({ store }: Percolator, data: Data): Promise<string[]> {
   const keys = [...data.readKeys, ...data.writeKeys];

@@ -1,8 +1,8 @@
 /**
  * The paper's change to Bigtable (section 2.5), off and on: whether the conditional mutations of
- * several rows share an RPC. Transactions of several cells, in turns, through a store that sends them
- * one by one, and through one that sends them together; with batching off, where a transaction's own
- * rows share a call, and on, where those of many transactions do.
+ * several rows share an RPC. Transactions run in turns through a store that sends them one by one,
+ * and through one that sends them together; with batching off, where a transaction's own rows share
+ * a call, and on, where those of many transactions do.
  */
 import { type Bigtable, decorate, openPercolator } from '#engine';
 import { settingsOf } from '../harness/engine-settings.ts';
@@ -22,12 +22,12 @@ export interface ConditionalBatchPoint {
   readonly ratio: Estimate;
 }
 
-/** Those of the sizes that are measured: a transaction of one shares only with others. */
+/** Sizes that are measured here; a transaction of one cell shares an RPC only with others. */
 const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
-/** Between the numbers of operations of two databases on the same rows. */
+/** Distance of the operation numbers of the two databases, which write the same rows. */
 const APART = 5e7;
 
-/** Nothing for a store that always sends them one by one. */
+/** Resolves to no points for a store that cannot send them together. */
 export async function measureConditionalBatch(
   bench: BenchStore,
   plan: Plan,

@@ -5,7 +5,7 @@
  *     engine: transaction, oracle, ...      our own folders below engine/
  *     protobufjs ...                        packages
  *     Node                                  its own modules: http2, streams, ...
- *     garbage collection, native code       as the profiler calls them
+ *     garbage collection, native code       what the profiler reports without a file
  *
  * Threads without JavaScript (those of the system) are in the CPU time, but not in the
  * samples.

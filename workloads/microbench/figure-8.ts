@@ -23,8 +23,8 @@ export interface Messages {
   readonly bytesSent: number;
   readonly bytesReceived: number;
   /**
-   * Write transactions of the embedded storage, each with an fsync that several operations may
-   * share; null elsewhere.
+   * Groups that the embedded storage writes, each with one fsync that several operations may share;
+   * null elsewhere.
    */
   readonly diskCommits: number | null;
 }

@@ -81,7 +81,7 @@ await runExperiment(
       }),
       profileCpu: flag({
         description:
-          'also report where the CPU time of client and server goes, and keep the profiles',
+          'also report where the CPU time of the client goes, next to that of the server, and keep the profiles',
       }),
     },
     examples: [

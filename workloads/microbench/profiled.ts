@@ -12,7 +12,7 @@ import { figure8Cases } from './figure-8-cases.ts';
 import { rateOf, type MeasureOptions } from './figure-8.ts';
 import type { Plan } from './plan.ts';
 
-/** Seconds of each profile, in slices: with fewer samples the small parts are noise. */
+/** A profile takes as long as this many slices: with fewer samples the small parts are noise. */
 const SLICES = 6;
 
 /** Profiles by the names of their cases; each is also written into the folder of the run. */

@@ -65,7 +65,7 @@ export const SIZES: Sizes<Size> = {
 
 const FIGURE_8_CASES = 10;
 const CONDITIONAL_BATCH_CASES = 12;
-/** Operations of each load of the open loop, and slices of each. */
+/** Kinds of operation at each load of the open loop, and the duration of each, in slices. */
 const OPEN_LOOPS = 4;
 const OPEN_LOOP_SLICES = 8;
 const LOADED_PER_SECOND = 2_000;

@@ -21,8 +21,8 @@ export async function openServices(store: StoreAddress, signal: AbortSignal): Pr
   const crew = cleanup.use(new Crew(signal));
   const database = await startServices(crew, store);
   const { pids } = crew;
-  // An orderly stop, so that the next oracle need not wait. If a process has failed, its failure
-  // was reported already.
+  // The processes stop in an orderly way, so that the next oracle need not wait for a lease. If one
+  // has failed, its failure was reported already.
   cleanup.defer(() =>
     crew.stop().then(
       () => {},

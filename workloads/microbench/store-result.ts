@@ -9,7 +9,7 @@ export interface StoreResult {
   readonly name: string;
   readonly durability: string;
   readonly figure8: Figure8;
-  /** Empty unless it was asked for, and the store has it. */
+  /** Empty unless `--conditional-batch` was given and the store can send them together. */
   readonly conditionalBatch: readonly ConditionalBatchPoint[];
   readonly sweeps: Sweeps | null;
   /** By the name of the case; null unless requested. */

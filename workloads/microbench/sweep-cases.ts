@@ -53,7 +53,7 @@ export function writesOfCells(
   };
 }
 
-/** Rows whose cells have many versions: enough that no two readers need to use the same one. */
+/** Rows whose cells have many versions: as many as there are callers by default. */
 const VERSION_ROWS = 64;
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 
@@ -95,7 +95,7 @@ interface Loading {
   readonly versions: number;
 }
 
-/** Versions loaded at a time: their order does not matter, and each waits for the disk. */
+/** Versions loaded at the same time: their order does not matter, and each waits for the disk. */
 const LOADED_AT_ONCE = 32;
 
 async function loadVersions(percolator: Percolator, loading: Loading): Promise<void> {

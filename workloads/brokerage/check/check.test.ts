@@ -94,6 +94,16 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     (t) => (at(t('holding_history'), changeOf(t)).hh_before_qty += 1),
   ],
   [
+    'a lot that passed zero instead of being closed',
+    ['positions are their lots', 'lots are their history', 'trades have moved lots'],
+    (t) => {
+      const change = at(t('holding_history'), changeOf(t));
+      change.hh_after_qty = -Math.sign(change.hh_before_qty);
+      const lot = { h_t_id: change.hh_h_t_id, h_qty: change.hh_after_qty };
+      t('holding').push({ ...first(t('holding')), ...lot });
+    },
+  ],
+  [
     'a trade that moved fewer shares than it has',
     ['positions are their trades', 'trades have moved lots', 'settlements'],
     (t) => (first(t('trade')).t_qty += 100),
@@ -109,6 +119,14 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     ['trade status'],
     (t) => {
       t('trade').push({ ...first(t('trade')), t_id: lastId + 1, t_st_id: 'SBMT' });
+      t('trade_history').push(...historyOf(t, lastId + 1, ['SBMT']));
+    },
+  ],
+  [
+    'a canceled trade whose history does not say so',
+    ['trade status'],
+    (t) => {
+      t('trade').push({ ...first(t('trade')), t_id: lastId + 1, t_st_id: 'CNCL' });
       t('trade_history').push(...historyOf(t, lastId + 1, ['SBMT']));
     },
   ],
@@ -194,7 +212,7 @@ function at<R>(rows: readonly R[], i: number): R {
   return row;
 }
 
-/** Returns the place of a trade that has closed a part of another trade's lot. */
+/** Returns the place of a change that has closed a lot. */
 function changeOf(t: Tables): number {
   const i = t('holding_history').findIndex(
     ({ hh_after_qty, hh_before_qty }) => hh_before_qty !== 0 && hh_after_qty === 0,

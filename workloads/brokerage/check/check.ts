@@ -1,6 +1,5 @@
 /**
- * All conditions that hold at rest, on every system (brokerage.md 1.10). A run that breaks one has
- * no numbers.
+ * All conditions that hold at rest, on every system. A run that breaks one has no numbers.
  *
  * The conditions are written once over "all rows of a table", so that every system faces the same
  * checks. What only one system can get wrong, the index entries of Percolator, is checked in that

@@ -18,7 +18,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Sums numbers by key, and reports the keys on which two such sums differ. */
+/** Sums of numbers by key; a key without numbers has the sum 0. */
 export class Sums<K> {
   readonly #sums = new Map<K, number>();
 

@@ -26,11 +26,20 @@ interface Scene {
   readonly endedMs: number;
 }
 
-async function emulate(
+interface Started {
+  readonly clock: VirtualClock;
+  readonly brokerage: FakeBrokerage;
+  readonly emulator: CustomerEmulator;
+  readonly running: Promise<EmulatorResult>;
+}
+
+type Settings = Partial<FakeBrokerageOptions> & { readonly seed?: number };
+
+function start(
   load: Load,
-  { seed = 1, ...options }: Partial<FakeBrokerageOptions> & { readonly seed?: number } = {},
+  { seed = 1, ...options }: Settings = {},
   run: Partial<EmulatedRun> = {},
-): Promise<Scene> {
+): Started {
   const clock = new VirtualClock();
   const brokerage = new FakeBrokerage({ clock, responseMs: 10, ...options });
   let tradeId = population.roster.trades.lastId;
@@ -51,6 +60,15 @@ async function emulate(
     signal: new AbortController().signal,
     ...run,
   });
+  return { clock, brokerage, emulator, running };
+}
+
+async function emulate(
+  load: Load,
+  settings: Settings = {},
+  run: Partial<EmulatedRun> = {},
+): Promise<Scene> {
+  const { clock, brokerage, emulator, running } = start(load, settings, run);
   const emulated = await clock.runUntil(running);
   emulator.exchange.close();
   return { brokerage, emulated, endedMs: clock.monotonicMs() };
@@ -110,11 +128,13 @@ describe('a paced run', () => {
     assert.ok(scene.emulated.backlogTo <= 1);
   });
 
-  test('maintains data once a minute', () => {
-    const moments = scene.brokerage.calls.filter(({ type }) => type === 'dataMaintenance');
+  test('maintains data once a minute', async () => {
+    const run = { toMs: WARMUP_MS + 150_000 };
+    const { brokerage } = await emulate({ ...PACED, perSecond: 1 }, {}, run);
+    const moments = brokerage.calls.filter(({ type }) => type === 'dataMaintenance');
     assert.deepEqual(
       moments.map(({ atMs }) => atMs),
-      [WARMUP_MS],
+      [WARMUP_MS, WARMUP_MS + 60_000, WARMUP_MS + 120_000],
     );
   });
 
@@ -125,8 +145,16 @@ describe('a paced run', () => {
   });
 });
 
-test('latency counts from the scheduled moment: arrivals during a stall of the brokerage have waited', async () => {
-  // Every transaction takes 2 s; transactions that are due in the meantime are not held back.
+test('latency counts from the scheduled moment, also of a transaction that begins late', async () => {
+  // The first transactions were due up to a second before the clock starts.
+  const { emulated } = await emulate(PACED, {}, { beginMs: -1_000, fromMs: 0, toMs: 20 });
+  const records = Object.values(emulated.records).filter(({ ended }) => ended > 0);
+  const slowestMs = Math.max(...records.map(({ histogram }) => percentileMs(histogram, 100)));
+  assert.ok(Math.abs(slowestMs - 1_010) < 2, `${slowestMs} ms`);
+});
+
+test('a transaction that is due while others are in flight is not held back', async () => {
+  // Every transaction takes 2 s.
   const { emulated } = await emulate(PACED, { responseMs: 2_000 });
   assert.ok(Math.abs(percentileMs(emulated.records.tradeStatus.histogram, 50) - 2_000) < 2);
   assert.equal(emulated.backlogTo, 89, '2 s of arrivals are in flight');
@@ -181,6 +209,9 @@ test('a transaction that fails is counted and named, and the run goes on to its 
 test('a run that is interrupted ends at once, with the reason', async () => {
   const controller = new AbortController();
   const { signal } = controller;
-  const options = { failing: () => controller.abort(new Error('interrupted')) };
-  await assert.rejects(emulate(PACED, options, { signal }), /interrupted/);
+  const failing = (): void => controller.abort(new Error('interrupted'));
+  const { clock, brokerage, running } = start(PACED, { failing }, { signal });
+  await assert.rejects(clock.runUntil(running), /interrupted/);
+  // The first transaction, and the one that the client was waiting for.
+  assert.ok(brokerage.calls.length <= 2, `${brokerage.calls.length} transactions`);
 });

@@ -26,9 +26,9 @@ export interface CustomerEmulatorOptions {
   /** The moment of the clock at which the initial trades end. */
   readonly originMs: number;
   /**
-   * With more than this in flight, the brokerage does not keep up, and the run is given up. Default
-   * 5,000. Fewer: a short stall of a fast system looks like that. More: to complete them takes
-   * minutes.
+   * With this many customers' transactions in flight, the brokerage does not keep up, and the run
+   * is given up. Default 5,000. Lower: a short stall of a fast system ends the run. Higher:
+   * completing them takes minutes.
    */
   readonly inFlightMax?: number | undefined;
 }
@@ -62,8 +62,6 @@ export interface EmulatorResult {
    */
   readonly backlogFrom: number;
   readonly backlogTo: number;
-  /** Limit orders that still waited for their price at the end. */
-  readonly waitingOrders: number;
   /** Whether the run was given up because the backlog was too large. */
   readonly isOverrun: boolean;
   /** The first failure in all runs so far. */
@@ -107,8 +105,8 @@ export class CustomerEmulator {
   }
 
   /**
-   * Runs before a run, with no transaction in flight. The client forgets orders that still wait for
-   * their price, and if it `cleansUp` for all, cancels them in the brokerage.
+   * Called before a run, with no transaction in flight. The client forgets orders that still wait
+   * for their price, and if it `cleansUp` for all clients, cancels them in the brokerage.
    * @throws if that fails
    */
   async prepare({ cleansUp }: { readonly cleansUp: boolean }): Promise<void> {
@@ -128,7 +126,7 @@ export class CustomerEmulator {
     const customers =
       run.load.kind === 'paced' ? this.#pace(run, run.load) : this.#users(run, run.load);
     await Promise.all([customers, this.#maintain(run)]);
-    // In an overrun, users may end early.
+    // After an overrun the customers have stopped before the interval ends.
     const backlogs = await Promise.all([backlogFrom, backlogTo]);
     await this.#drain(run);
     run.signal.throwIfAborted();
@@ -136,7 +134,6 @@ export class CustomerEmulator {
       records: this.#recorder.records,
       backlogFrom: backlogs[0],
       backlogTo: backlogs[1],
-      waitingOrders: this.exchange.waiting,
       isOverrun: this.#isOverrun,
       firstFailure: this.#recorder.firstFailure,
       tradeResults: this.#recorder.tradeResults,

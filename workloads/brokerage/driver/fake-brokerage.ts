@@ -1,6 +1,6 @@
 /**
- * A brokerage for tests of the driver: it remembers only orders, and has configurable response
- * times and conflicts.
+ * A brokerage for tests of the driver: it remembers only calls and limit orders, and has
+ * configurable response times, conflicts and failures.
  */
 import type { Clock } from '#engine';
 import type {

@@ -58,7 +58,7 @@ export class MarketExchange {
   readonly #options: MarketExchangeOptions;
   readonly #indexOf: ReadonlyMap<string, number>;
   readonly #closed = new AbortController();
-  /** Aborted while draining, when no order waits for the market. */
+  /** Aborted by `drain`: then no order waits for the market any more. */
   #hurry = new AbortController();
   #forgotten = new AbortController();
   /** Limit orders that reached their price, for the ticker. */
@@ -109,7 +109,7 @@ export class MarketExchange {
     this.#sendTicker();
   }
 
-  /** Limit orders that have not been triggered never will be: a caller has cancelled them. */
+  /** Forgets the limit orders that have not been triggered; the caller cancels them. */
   forget(): void {
     this.#forgotten.abort();
     this.#forgotten = new AbortController();

@@ -17,7 +17,7 @@ export interface Execution<R> {
   readonly result: R;
   /** Number of attempts: 1 + conflicts. */
   readonly attempts: number;
-  /** Whether its commit got no answer, and was found out later. Default false. */
+  /** Whether its commit got no answer, and its outcome was found out later. Default false. */
   readonly wasUnknown?: boolean | undefined;
 }
 

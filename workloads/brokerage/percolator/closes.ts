@@ -2,7 +2,7 @@
 import type { Row } from '../model/index.ts';
 import type { Prices } from './encoding.ts';
 
-/** Returns the closing prices by day, in the order of days, and within each day by symbol. */
+/** Returns the closing prices by day, in the order of days; within a day in that of `rows`. */
 export async function closesByDay(
   rows: Iterable<Row<'daily_market'>> | AsyncIterable<Row<'daily_market'>>,
 ): Promise<ReadonlyMap<number, Prices>> {

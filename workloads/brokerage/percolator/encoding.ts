@@ -104,7 +104,7 @@ export function decodePrices(value: Buffer): Prices {
 }
 
 /**
- * Maximum of days: 300 are more than the presets have. A day takes some 30 KB for every 1,000
+ * Maximum number of days: more than any profile has. A day takes some 30 KB for every 1,000
  * customers.
  */
 const PRICES = new ParsedOnce((text) => JSON.parse(text) as Prices, 300);

@@ -1,6 +1,6 @@
 /**
- * Checks both directions: every row has its entry in each index of its table, and every entry
- * refers to a row that has it. Also: no trade waits to be added to its broker; every security has
+ * Checks the indexes in both directions: every row has its entry in each index of its table, and
+ * every entry belongs to a row. Also: no trade waits to be added to its broker; every security has
  * the sector of its company, and the closing prices; every trade has the lots that it changed.
  */
 import type { Percolator } from '#engine';
@@ -82,7 +82,7 @@ async function checkIndex(
   return findings;
 }
 
-/** With the sector of a request, which its keys contain. */
+/** Adds its sector to a request, whose keys contain it; other rows stay as they are. */
 function keyed<T extends TableName>(row: Row<T>, sectors: Sectors): Row<T> {
   const { tr_s_symb: symbol } = row as Partial<Row<'trade_request'>>;
   return symbol === undefined ? row : { ...row, sector: sectors.get(symbol) ?? '' };

@@ -120,7 +120,8 @@ test('after the tests above every condition holds, except the totals whose updat
   const { findings } = await checkBrokerage(brokerage, options);
   const conditions = findings.map(({ condition }) => condition);
   assert.deepEqual(conditions, ['broker trades', 'broker commission']);
-  // Thirteen updates were omitted: ten by `--broker=omit`, one by the first test, two of two accounts.
+  // Thirteen updates were omitted: ten with `--broker=omit`, one in the first test, and two in the
+  // test of two accounts.
   assert.match(findings[0]?.message ?? '', /has (\d+) trades; its accounts completed (\d+)/u);
   const [, totals = 0, completed = 0] =
     /has (\d+) .* completed (\d+)/u.exec(findings[0]?.message ?? '')?.map(Number) ?? [];

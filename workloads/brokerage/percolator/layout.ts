@@ -22,9 +22,9 @@
  * sector of each security, which otherwise takes SECURITY, COMPANY and INDUSTRY to find, and the
  * closing prices of each day.
  *
- * With many customers three of these reads would limit the whole: the closing prices of a day and the
- * requests of a sector get longer, and most transactions read the same few rows of TRADE_TYPE and
- * STATUS_TYPE, each of which is on one server. So there is another layout:
+ * With many customers three of these reads would limit the throughput: the closing prices of a day
+ * and the requests of a sector get longer, and most transactions read the same few rows of TRADE_TYPE
+ * and STATUS_TYPE, each of which is on one server. So there is another layout:
  *
  *                                small                    large
  *     closing prices             a cell for each day      rows of DAILY_MARKET
@@ -35,7 +35,7 @@ import { assert } from '#engine';
 import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
 import { countDown, encodeKey, type KeyPart } from './encoding.ts';
 
-/** Reads and writes of `small` are fewer; those of `large` do not depend on the number of customers. */
+/** `small` has fewer reads and writes; in `large` they do not depend on the number of customers. */
 export type Layout = 'small' | 'large';
 
 /** The column of cells that are alone in their row. */
@@ -43,7 +43,7 @@ export const ROW = 'row';
 
 export interface Placement {
   readonly table: string;
-  /** Columns of the description that form the row key. */
+  /** The columns that form the row key: of the description, and a request's sector. */
   readonly key: readonly string[];
   /** Whether the cell has all rows of this key, in the order of the primary key. */
   readonly isGroup: boolean;
@@ -115,9 +115,10 @@ const BY_BROKER: Path = {
   isGroup: false,
 };
 /**
- * Paths that cost more than they save. Requests come and go: an index of them is mostly rows that
- * are deleted and not yet collected, all of which a scan has to pass. By symbol these are spread
- * thin. The lots of a trade are in its cell.
+ * Paths that cost more than they save. Requests come and go: their index by broker would be mostly
+ * rows that are deleted and not yet collected, all of which a scan has to pass; in the order of
+ * symbols such rows are spread thin. (The large layout has that index by broker and sector.) The
+ * lots of a trade are in its cell.
  */
 const OMITTED_PATHS: ReadonlySet<string> = new Set(['holding_history.by_trade', BY_BROKER.table]);
 /** Paths whose first column determines one row: it is the whole key, so that a lookup is a get. */
@@ -193,7 +194,7 @@ export function cellOf<T extends TableName>(table: T, row: KeyedRow<T>): Cell {
   return { table: place, row: encodeKey(keyParts(row, key)), column };
 }
 
-/** How many copies of each row there are; with more than one, the key of each ends with its number. */
+/** The number of copies of each row; if there are several, the key of each ends with its number. */
 export function copiesOf(table: TableName, layout: Layout): number {
   return layout === 'large' && COPIED.has(table) ? COPIES : 1;
 }

@@ -1,10 +1,9 @@
 /**
  * Loads a population as committed rows and their index entries, bypassing the transactions.
  *
- * Tables are loaded one after the other in the order of keys, which is fastest for the storage. The
- * entries of an index are gathered, sorted, and written after the table's rows. LAST_TRADE shares a
- * row with its security, so it is loaded with the security's table, cell next to cell; rows that
- * belong to a trade are loaded with the trade.
+ * Tables are loaded one after the other in the order of their primary keys. For most of them that
+ * is the order of the storage, which is the fastest. The entries of an index are gathered, sorted,
+ * and written after the table's rows. Rows that belong to a trade are loaded with the trade.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';

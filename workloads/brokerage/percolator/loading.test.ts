@@ -6,11 +6,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import { describe, TABLE_NAMES } from '../model/index.ts';
-import { encodePrices } from './encoding.ts';
+import { countDown, encodeKey, encodePrices } from './encoding.ts';
 import {
   type Cell,
   cellAt,
-  cellOf,
   closesCell,
   copyAt,
   pathsOf,
@@ -36,9 +35,12 @@ test('every table holds the rows of the population', async () => {
   }
 });
 
-test('the order of keys is the order of numbers', () => {
-  const keys = [...tiny.population.rows('trade')].map((row) => cellOf('trade', row).row);
+test('the order of keys is the order of numbers, and the reverse of it if they are counted down', () => {
+  const numbers = [0, 9, 10, 35, 36, 1_000, 4_300_000_001, 200_000_000_000_001];
+  const keys = numbers.map((number) => encodeKey([number, 'A']));
   assert.deepEqual(keys.toSorted(), keys);
+  const reversed = numbers.map((number) => encodeKey([countDown(number), 'A']));
+  assert.deepEqual(reversed.toSorted(), reversed.toReversed());
 });
 
 test('a loaded population breaks no condition', async () => {

@@ -1,6 +1,6 @@
 /**
- * The brokerage on Percolator: its twelve transactions, run by `transact`, and its tables, read by
- * snapshots.
+ * The brokerage on Percolator: its transactions, of which six write, run by `transact`, and six
+ * only read a snapshot; and its tables.
  */
 import { type Percolator, PercolatorError, systemClock, type Worker } from '#engine';
 import type {

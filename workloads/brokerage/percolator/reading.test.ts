@@ -257,37 +257,37 @@ test('Trade-Lookup follows a trade to all changes of the lots that it touched', 
   assert.deepEqual(await tiny.run('tradeLookup', nothing), { tradeId: null, changes: [] });
 });
 
-test('Broker-Volume adds up the limit orders of a sector, with either plan', async () => {
-  const { roster } = tiny.population;
-  // Few symbols first, then nearly all: the two plans.
-  let volume = 0;
-  const sectorName = 'Energy';
-  const sector = loaded('sector').find(({ sc_name }) => sc_name === sectorName)?.sc_id;
-  const industries = loaded('industry').filter(({ in_sc_id }) => in_sc_id === sector);
-  const isInSector = (security: number): boolean => {
-    const company = loaded('company')[roster.companyOf(security)];
-    return industries.some(({ in_id }) => in_id === company?.co_in_id);
-  };
-  for (const count of [20, roster.securities]) {
-    for (let i = count === 20 ? 0 : 20; i < count; i++) {
-      const order = orderOf(tiny, {
+for (const layout of ['small', 'large'] as const) {
+  test(`Broker-Volume adds up the limit orders of a sector, in the ${layout} layout`, async () => {
+    await using own = await tinyBrokerage({ layout });
+    const { roster } = own.population;
+    const sectorName = 'Energy';
+    const sector = loaded('sector').find(({ sc_name }) => sc_name === sectorName)?.sc_id;
+    const industries = loaded('industry').filter(({ in_sc_id }) => in_sc_id === sector);
+    const isInSector = (security: number): boolean => {
+      const company = loaded('company')[roster.companyOf(security)];
+      return industries.some(({ in_id }) => in_id === company?.co_in_id);
+    };
+    let volume = 0;
+    for (let i = 0; i < roster.securities; i++) {
+      const order = orderOf(own, {
         accountId: roster.accountIds(i)[0] ?? 0,
         symbol: roster.symbol(i),
         tradeTypeId: 'TLB',
         requestedPrice: 2_001 + i,
         quantity: 200,
       });
-      await tiny.run('tradeOrder', order);
+      await own.run('tradeOrder', order);
       if (isInSector(i)) volume += 200 * (2_001 + i);
     }
     const brokerName = roster.brokerName(0);
     const brokerNames = ['Unknown', brokerName];
     assert.ok(volume > 0);
-    assert.deepEqual(await tiny.run('brokerVolume', { brokerNames, sectorName }), {
+    assert.deepEqual(await own.run('brokerVolume', { brokerNames, sectorName }), {
       volumes: [{ brokerName, volume }],
     });
-  }
-  assert.deepEqual(await tiny.run('brokerVolume', { brokerNames: ['Unknown'], sectorName }), {
-    volumes: [],
+    assert.deepEqual(await own.run('brokerVolume', { brokerNames: ['Unknown'], sectorName }), {
+      volumes: [],
+    });
   });
-});
+}

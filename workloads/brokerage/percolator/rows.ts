@@ -56,7 +56,8 @@ export interface ScanBounds {
 
 /**
  * Rows per read of the storage, unless a limit says how many are needed. What is scanned up to a
- * limit is never deleted (trades and days of the market), so no row is read in vain.
+ * limit is seldom deleted (days of the market, and trades in their index, where a trade moves with
+ * its status), so few rows are read in vain.
  */
 const BATCH_ROWS = 256;
 
@@ -156,8 +157,7 @@ export class RowReader {
     });
   }
 
-  /** The closing prices of a day by symbol, of these securities at least; none if the market was
-   * closed. */
+  /** The closing prices of a day, at least of `symbols`; none if the market was closed. */
   async closesOf(day: number, symbols: readonly string[]): Promise<Prices> {
     if (this.layout === 'small') {
       const closes = await this.#reader.get(closesCell(day));
@@ -229,7 +229,7 @@ export class RowReader {
     return this.#readEntries(path, wanted, (value) => decodeKey(table, value.toString()));
   }
 
-  /** Where this transaction reads the row. */
+  /** The cell in which this transaction reads the row: one of its copies, if there are several. */
   #cellAt(table: SingleTable, key: readonly KeyPart[]): Cell {
     const copies = copiesOf(table, this.layout);
     return copyAt(cellAt(table, key), this.#reader.startTimestamp % copies, copies);
@@ -307,7 +307,7 @@ export class RowWriter extends RowReader {
     this.transaction = transaction;
   }
 
-  /** Replaces all rows that share a cell; they are in the order of the primary key. */
+  /** Replaces all rows that share a cell; `rows` must be in the order of the primary key. */
   replaceGroup<T extends TableName>(
     table: T,
     key: readonly KeyPart[],

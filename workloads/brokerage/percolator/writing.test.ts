@@ -267,7 +267,7 @@ test('Trade-Update changes the names of trades in settlements and cash transacti
   }
 });
 
-test('Data-Maintenance changes one table at a time', async () => {
+test('Data-Maintenance changes as many rows of its table as it reports', async () => {
   const { roster } = tiny.population;
   const customerId = roster.customerId(8);
   const companyId = roster.companyId(3);

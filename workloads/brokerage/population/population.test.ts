@@ -130,7 +130,10 @@ test('a price is reached at the first moment, and not before', () => {
 
 test('an impossible scale is refused in one sentence', () => {
   for (const wrong of [{ customers: 150 }, { customers: 0 }, { pricePeriodMs: 7_777 }]) {
-    assert.throws(() => createPopulation({ ...TINY, ...wrong }, 1), { code: 'INVALID_ARGUMENT' });
+    assert.throws(() => createPopulation({ ...TINY, ...wrong }, 1), {
+      code: 'INVALID_ARGUMENT',
+      message: /^(?:customers|the period of prices) must be [^.\n]+, not \d+$/,
+    });
   }
 });
 

@@ -3,7 +3,7 @@
  *
  * Most tables are functions of a number, row by row. The rows that trades leave are different: the
  * trades are completed once, in order, when the first of those tables is read, and kept in a
- * compact form. `small` needs about 100 MB for it.
+ * compact form (trade-ledger.ts).
  */
 import {
   type Market,

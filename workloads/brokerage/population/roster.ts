@@ -18,7 +18,10 @@ import { integerAt, LANE } from './lanes.ts';
 import { industries, sectors, taxRates } from './rows/fixed-rows.ts';
 import { permissionRows } from './rows/permission-rows.ts';
 
-/** Range of securities per account, by tier, starting with the smallest number of accounts. */
+/**
+ * Least and most securities of an account, by the tier of its owner and the owner's number of
+ * accounts, starting with the smallest.
+ */
 const BASKETS: readonly (readonly (readonly [number, number])[])[] = [
   [
     [6, 14],
@@ -85,12 +88,13 @@ export function brokerOf(account: number, customers: number, seed: number): numb
   return unit * 10 + integerAt(seed, LANE.accountBroker, account, brokers);
 }
 
-/** Unique names: combinations are used up before they repeat. */
+/** Unique, because it ends with the broker's number. */
 function brokerName(index: number): string {
   const last = LAST_NAMES[(index * 7 + Math.floor(index / FIRST_NAMES.length)) % LAST_NAMES.length];
   return `${FIRST_NAMES[index % FIRST_NAMES.length]} ${last} ${index + 1}`;
 }
 
+/** Unique: all combinations of words are used before a number is added. */
 function companyName(index: number): string {
   const first = index % COMPANY_FIRST.length;
   const second = Math.floor(index / COMPANY_FIRST.length);
@@ -116,8 +120,8 @@ function symbol(securityIndex: number): string {
 }
 
 /**
- * Tier 1: 1 to 4, tier 2: 2 to 8, tier 3: 5 to 10; exactly 5 on average, and no busier customer has
- * more.
+ * Tier 1: 1 to 4, tier 2: 2 to 8, tier 3: 5 to 10; exactly 5 on average. Within a tier, busier
+ * customers do not have more accounts.
  */
 function accountCount(customerIndex: number): number {
   const rank = rankOf(customerIndex);

@@ -45,7 +45,7 @@ export const SECTOR_NAMES: readonly string[] = [
   'Utilities',
 ];
 
-/** Industries of a sector are numbered: there are 102 of them in all. */
+/** The last words of the names of industries, after the name of the sector. */
 export const INDUSTRY_KINDS: readonly string[] = split(
   'Production Supply Trade Equipment Research Storage Retail Leasing Recycling',
 );

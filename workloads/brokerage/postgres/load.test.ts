@@ -74,7 +74,7 @@ describe('a population on PostgreSQL', { skip: tried.skip }, () => {
     assert.deepEqual(inOrder(indexes), inOrder(expected));
   });
 
-  test('is known to the planner, except for tables that are not going to stay empty', async () => {
+  test('is known to the planner, except for empty tables, which are not going to stay empty', async () => {
     const { rows: known } = await client.query<{ relname: string; reltuples: number }>(
       `SELECT relname, reltuples FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`,
     );

@@ -88,8 +88,8 @@ export class OneClient {
   }
 
   /**
-   * Adds its own trade to the ticker, and an entry that reaches the price of a limit order, or just
-   * misses it.
+   * Adds the completed trade to the ticker, and an entry that reaches the price of a limit order,
+   * or just misses it.
    */
   #completed(): void {
     const order = this.#submitted.shift();

@@ -1,7 +1,7 @@
 /**
- * The comparison rests on this: Percolator with either layout and both variants of PostgreSQL do the
- * same work. Given the same transactions one after the other, they return the same to the last cent,
- * and leave the same rows.
+ * The comparison rests on this: Percolator with either layout and both variants of PostgreSQL do
+ * the same work. Given the same transactions one after the other, they return the same to the last
+ * cent, and leave the same rows.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

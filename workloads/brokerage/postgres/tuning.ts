@@ -44,7 +44,10 @@ export function settingsFor(memoryBytes: number = totalmem()): Readonly<Record<s
       value: '0',
       why: 'other clients need the processors; it would start processes for single queries',
     },
-    max_connections: { value: '200', why: 'a connection per client, and some more' },
+    max_connections: {
+      value: '200',
+      why: 'for both variants at each isolation level, and some more',
+    },
     timezone: { value: 'UTC', why: 'the same everywhere' },
     log_checkpoints: { value: 'off', why: 'the log is not read' },
     log_min_messages: { value: 'log', why: 'conflicts are expected, and counted by the client' },

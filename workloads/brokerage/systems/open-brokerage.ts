@@ -57,11 +57,11 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
 }
 
 /**
- * On the embedded store, a cycle over the half million rows of the smallest brokerage takes a quarter
- * of an hour, and about a hundredth of a core: PostgreSQL, too, waits until a fifth of a table has
- * changed. The emulator needs ten times as long per row and is given fewer rows: collecting must not
- * dominate the measurement. On one machine no message is in flight as long as this lifetime allows,
- * unless the store says otherwise.
+ * On the embedded store, a cycle over half a million rows, somewhat more than the standard profile
+ * loads, takes a quarter of an hour, and about a hundredth of a core: PostgreSQL, too, waits until a
+ * fifth of a table has changed. The emulator needs ten times as long per row and is given fewer
+ * rows: collecting must not dominate the measurement. On one machine no message is in flight as long
+ * as this lifetime allows, unless the store says otherwise.
  */
 function collecting({ at }: PercolatorAddress, { manifest }: Bigtable): CollectorOptions {
   const { kind } = 'store' in at ? at.store : at.shared.store;

@@ -1,7 +1,7 @@
 /**
  * The history of a lot is a chain. The trade that the lot is named after opens it, from 0; then it
  * only shrinks, and each change begins where the last one ended. The lot equals the end of the
- * chain, or is gone if that is 0. And each completed trade has moved as many shares as it has.
+ * chain, or is gone if that is 0. And each completed trade has moved as many shares as it is for.
  */
 import type { Row } from '../../model/index.ts';
 import { type Facts, isCompleted, signedQuantity } from '../facts.ts';
@@ -45,9 +45,17 @@ function brokenChain(
     if (change.hh_before_qty !== before) {
       return `lot ${lot} had ${before} shares, and trade ${change.hh_t_id} found ${change.hh_before_qty}`;
     }
+    if (i > 0 && !isShrunk(change)) {
+      return `lot ${lot} had ${before} shares, and trade ${change.hh_t_id} left ${change.hh_after_qty}`;
+    }
     before = change.hh_after_qty;
   }
   return before === quantity
     ? undefined
     : `lot ${lot} has ${quantity} shares; its history ends with ${before}`;
+}
+
+/** Whether the change closed a part of the lot or all of it, and not more. */
+function isShrunk({ hh_before_qty: before, hh_after_qty: after }: Row<'holding_history'>): boolean {
+  return Math.abs(after) < Math.abs(before) && after * before >= 0;
 }

@@ -2,7 +2,7 @@
  * The status of a trade, its history and its request agree:
  *
  *     PNDG  history PNDG              a TRADE_REQUEST
- *     SBMT  history SBMT (+ PNDG)     nothing; and none is left once everything is completed
+ *     SBMT  history SBMT (+ PNDG)     nothing; no trade has it once everything is completed
  *     CMPT  the same + CMPT           nothing: 2 rows of history, 3 of a limit order
  *     CNCL  CNCL and any before       nothing
  */

@@ -1,12 +1,12 @@
 /** Small random draws that all inputs are built from. */
 import type { Random } from '#engine';
 
-/** Returns true in `percent` of 100 cases. */
+/** Returns true with a probability of `percent` %. */
 export function isPercent(random: Random, percent: number): boolean {
   return 100 * random.fraction() < percent;
 }
 
-/** Returns one of the keys, each with a probability of its share of the sum. */
+/** Returns one of the keys; the probability of each is its share of the sum. */
 export function pickByShare<K extends string>(
   random: Random,
   shares: Readonly<Record<K, number>>,

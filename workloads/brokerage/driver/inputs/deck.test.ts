@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
+import { TRANSACTIONS, type TransactionType } from '../../model/index.ts';
 import { type Card, CARDS, Deck, DECK_SIZE, MIX_OF_DECK, TRADES_OF_DECK } from './deck.ts';
 
 function deal(deck: Deck, count: number): readonly Card[] {
@@ -24,9 +25,16 @@ test('every 890 cards have exactly the mix of the specification', () => {
   }
 });
 
-test('with the transactions of the exchange, shares are those of table 1.5', () => {
-  const marketFeeds = TRADES_OF_DECK / 10;
-  assert.equal(DECK_SIZE + TRADES_OF_DECK + marketFeeds, MIX_OF_DECK);
+test('with the transactions of the exchange, shares are those of the specification', () => {
+  const exchange = { tradeResult: TRADES_OF_DECK, marketFeed: TRADES_OF_DECK / 10 };
+  const counts = Object.entries({ ...CARDS, ...exchange }) as [TransactionType, number][];
+  for (const [type, count] of counts) {
+    assert.equal((100 * count) / MIX_OF_DECK, TRANSACTIONS[type].mixPercent, type);
+  }
+  assert.equal(
+    counts.reduce((sum, [, count]) => sum + count, 0),
+    MIX_OF_DECK,
+  );
 });
 
 test('the same seed deals the same cards, another seed others', () => {
@@ -40,12 +48,16 @@ test('decks are shuffled anew', () => {
   assert.notDeepEqual(deal(deck, DECK_SIZE), deal(deck, DECK_SIZE));
 });
 
-test('each place of the deck has each kind of card as often as its share', () => {
+test('the first, the middle and the last place have each kind of card as often as its share', () => {
   const deck = new Deck(createRandom(1));
-  const decks = 400;
-  const firsts = Array.from({ length: decks }, () => deal(deck, DECK_SIZE)[0] as Card);
-  const statuses = firsts.filter((card) => card === 'tradeStatus').length;
-  const share = CARDS.tradeStatus / DECK_SIZE;
-  const deviation = Math.sqrt(share * (1 - share) * decks);
-  assert.ok(Math.abs(statuses - share * decks) < 4 * deviation, `${statuses}`);
+  const decks = Array.from({ length: 400 }, () => deal(deck, DECK_SIZE));
+  for (const place of [0, DECK_SIZE / 2, DECK_SIZE - 1]) {
+    const found = countsOf(decks.map((cards) => cards[place] as Card));
+    for (const [card, count] of Object.entries(CARDS)) {
+      const share = count / DECK_SIZE;
+      const deviation = Math.sqrt(share * (1 - share) * decks.length);
+      const off = Math.abs((found[card] ?? 0) - share * decks.length);
+      assert.ok(off < 4 * deviation, `${found[card]} of ${card} at ${place}`);
+    }
+  }
 });

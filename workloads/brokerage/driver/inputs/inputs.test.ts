@@ -1,6 +1,6 @@
 /**
- * The claims of the inputs: the shares of 1.7, only ids that exist, and the same inputs for the
- * same seed.
+ * The claims of the inputs: the shares of the specification, only ids that exist, and the same
+ * inputs for the same seed.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -179,7 +179,14 @@ describe('transactions that only read', () => {
     const positions = inputsOf('customerPosition');
     assertShare(positions, ({ customer }) => 'taxId' in customer, 0.5);
     assertShare(positions, ({ historyOf }) => historyOf !== null, 0.5);
-    assert.ok(positions.every(({ historyOf }) => (historyOf ?? 0) < 10));
+    const indexes = Array.from({ length: roster.customers }, (_, i) => i);
+    const byId = new Map(indexes.map((i) => [roster.customerId(i), i]));
+    const byTaxId = new Map(indexes.map((i) => [roster.customer(i).c_tax_id, i]));
+    for (const { customer, historyOf } of positions) {
+      const index = 'id' in customer ? byId.get(customer.id) : byTaxId.get(customer.taxId);
+      assert.ok(index !== undefined);
+      assert.ok((historyOf ?? 0) < roster.accountIds(index).length);
+    }
   });
 
   test('Market-Watch: lists 60, 35 and 5 %; Fridays 60 %, Mondays 20 %', () => {
@@ -206,12 +213,23 @@ describe('transactions that only read', () => {
     }
   });
 
-  test('Broker-Volume: 20 to 40 brokers, or all, each once', () => {
+  test('Broker-Volume: all brokers, if there are fewer than 20, each once', () => {
     for (const { brokerNames, sectorName } of inputsOf('brokerVolume')) {
-      assert.equal(new Set(brokerNames).size, Math.min(roster.brokers, brokerNames.length));
+      assert.equal(new Set(brokerNames).size, 10);
       assert.equal(brokerNames.length, 10);
       assert.ok(roster.sectorNames.includes(sectorName));
     }
+  });
+
+  test('Broker-Volume: otherwise 20 to 40 brokers, each once', () => {
+    const many = createPopulation({ ...SCALES.standard, customers: 5_000 }, 1);
+    const all = take(open(1, { population: many }), 5 * DECK_SIZE);
+    const lists = all.flatMap((one) =>
+      one.type === 'brokerVolume' ? [one.input.brokerNames] : [],
+    );
+    for (const names of lists) assert.equal(new Set(names).size, names.length);
+    const counts = lists.map((names) => names.length);
+    assert.deepEqual([Math.min(...counts), Math.max(...counts)], [20, 40]);
   });
 
   test('customers are those of the skew: tiers have 10, 60 and 30 % of the accounts asked for', () => {

@@ -4,8 +4,8 @@ import type { KeyPart } from '../encoding.ts';
 import type { RowReader } from '../rows.ts';
 
 /**
- * In the small layout one scan reads the requests of the sector, and those of other brokers are left
- * out. In the large one each broker has a scan: 20 to 40 scans, but of few requests each.
+ * In the small layout one scan reads the requests of the sector, and those of other brokers are
+ * dropped. In the large one each broker has a scan: 20 to 40 scans, but of few requests each.
  */
 export async function brokerVolume(
   rows: RowReader,

@@ -1,6 +1,6 @@
 /**
- * Market-Watch on Percolator: a hundred securities, with a read each for the current prices, and
- * one read for all past prices, or as many in the large layout.
+ * Market-Watch on Percolator: one read for the current price of each security on the list, and one
+ * read for all past prices, or in the large layout one for each.
  */
 import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';

@@ -79,7 +79,7 @@ export async function tradeResult(
   };
 }
 
-/** Frame 1, and the row reads of frames 2 and 4: they depend on nothing else. */
+/** Frame 1, and the rows of frames 2 and 4 whose keys the trade contains. */
 async function readTrade(rows: RowReader, input: TradeResultInput): Promise<TradeCompletion> {
   const record = await rows.trade(input.tradeId);
   const { trade } = record;

@@ -1,4 +1,4 @@
-/** Tables with the same size in every brokerage: trading costs, taxes, and exchanges. */
+/** Tables with the same size in every brokerage: types, costs, taxes, exchanges and industries. */
 import type { Row } from '../../model/index.ts';
 import { ID_SHIFT } from '../ids.ts';
 import { integerAt, LANE } from '../lanes.ts';
@@ -137,7 +137,7 @@ export function taxRateIdsOf(customerIndex: number, seed: number): readonly [str
   ];
 }
 
-/** Five for each of the divisions DA, DB, ... FK. */
+/** Five for each of the divisions DA, DB, ... FJ, and one for FK. */
 function divisionTaxId(index: number): string {
   const division = Math.floor(index / 5);
   const letters = String.fromCharCode(68 + Math.floor(division / 26), 65 + (division % 26));

@@ -1,4 +1,4 @@
-/** News: two items about each company, from its last 50 days, all made from the same few words. */
+/** News: two items about each company, of the 50 days before the first trade, made of few words. */
 import type { Roster, Row, Scale } from '../../model/index.ts';
 import { dayAt } from '../calendar.ts';
 import { companyId, ID_SHIFT } from '../ids.ts';

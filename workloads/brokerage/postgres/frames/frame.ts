@@ -72,7 +72,7 @@ export class Frame {
       await Promise.all(this.#unanswered);
       return result;
     } catch (error) {
-      // Then the connection is gone, as the error says.
+      // If this fails too, the connection is gone, as the first failure says.
       await this.#client.query('ROLLBACK').catch(() => {});
       if (this.#failure !== undefined) throw this.#failure;
       if (error instanceof RollBack) return error.result as R;

@@ -1,6 +1,6 @@
 /**
- * Trade-Lookup: trades selected in one of three ways, or (frame 4) the later changes of the lots
- * that a trade touched.
+ * Trade-Lookup: trades selected in one of three ways, or (frame 4) all changes of the lots that a
+ * trade touched.
  */
 import type {
   LookedUpTrade,

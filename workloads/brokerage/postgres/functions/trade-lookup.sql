@@ -1,5 +1,5 @@
--- Trade-Lookup: trades selected in one of three ways, or (frame 4) the later changes of the lots
--- that a trade touched.
+-- Trade-Lookup: trades selected in one of three ways, or (frame 4) all changes of the lots that a
+-- trade touched.
 CREATE FUNCTION trade_lookup(
   frame integer, trade_ids bigint[],
   account_id bigint, given_symbol text, first_time bigint, last_time bigint, trades_max integer

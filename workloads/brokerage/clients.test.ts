@@ -1,0 +1,74 @@
+/** The claims of the clients: several of them together offer the load that was asked for. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '#engine';
+import type { Crew } from '../harness/processes/index.ts';
+import { Clients, type OfferedLoad, type RunResult } from './clients.ts';
+import { FakeBrokerage } from './driver/fake-brokerage.ts';
+import { Recorder } from './driver/recorder.ts';
+import { type Answer, type ClientOptions, encodeRecords, type Order } from './messages.ts';
+
+const SHORT = { warmupSeconds: 0, seconds: 0.01 };
+
+interface FakeMember {
+  readonly options: ClientOptions;
+  readonly onMessage: (answer: Answer) => void;
+}
+
+/** Three clients that answer at once; each has seen one Trade-Result more than the one before it. */
+async function runThree(
+  offered: OfferedLoad,
+): Promise<{ readonly clients: Clients; readonly orders: readonly Order[]; result: RunResult }> {
+  const orders: Order[] = [];
+  const brokerage = new FakeBrokerage({ clock: systemClock, responseMs: 0 });
+  const records = encodeRecords(new Recorder(systemClock, brokerage).records);
+  const start = async ({ options: { client }, onMessage }: FakeMember): Promise<unknown> => ({
+    pid: client,
+    send: (order: Order) => {
+      orders.push(order);
+      const measured = { records, backlogFrom: 1, backlogTo: 2, isOverrun: client === 2 };
+      const ended = { firstFailure: client === 0 ? null : `of ${client}`, tradeResults: client };
+      onMessage(
+        order.kind === 'prepare'
+          ? { kind: 'prepared' }
+          : { kind: 'finished', ...measured, ...ended, store: null },
+      );
+    },
+  });
+  const crew = { start, during: (work: unknown) => work } as unknown as Crew;
+  const clients = new Clients(crew);
+  await clients.start({ clients: 3 } as Omit<ClientOptions, 'client'>);
+  return { clients, orders, result: await clients.run(offered, {}) };
+}
+
+function loadsOf(orders: readonly Order[]) {
+  return orders.flatMap((order) => (order.kind === 'run' ? [order.load] : []));
+}
+
+test('the users of a closed loop are divided among the clients', async () => {
+  const { orders } = await runThree({ tradesPerSecond: null, users: 4, ...SHORT });
+  assert.deepEqual(loadsOf(orders), [
+    { kind: 'unpaced', users: 1 },
+    { kind: 'unpaced', users: 1 },
+    { kind: 'unpaced', users: 2 },
+  ]);
+});
+
+test('the transactions of an open loop are divided, and the clients take turns', async () => {
+  const { orders } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
+  assert.deepEqual(loadsOf(orders), [
+    { kind: 'paced', perSecond: 89, phase: 0 },
+    { kind: 'paced', perSecond: 89, phase: 1 / 3 },
+    { kind: 'paced', perSecond: 89, phase: 2 / 3 },
+  ]);
+});
+
+test('one client cleans up, backlogs and Trade-Results add up, and a failure or overrun of one counts', async () => {
+  const { clients, orders, result } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
+  assert.deepEqual(
+    orders.flatMap((order) => (order.kind === 'prepare' ? [order.cleansUp] : [])),
+    [true, false, false],
+  );
+  assert.deepEqual([result.backlogFrom, result.backlogTo, result.isOverrun], [3, 6, true]);
+  assert.deepEqual([clients.tradeResults, clients.firstFailure], [3, 'of 1']);
+});

@@ -213,10 +213,17 @@ test('a random key of a tablet lies in it', () => {
       const random = createRandom(seed);
       const between = randomKeyIn(start, end, random);
       assert.ok(between >= start && (between < end || start === end), between);
+      assert.ok(between.isWellFormed(), 'half a character is no key');
       assert.ok(randomKeyIn(start, undefined, random) >= start);
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('a random key of the first tablet is well-formed, also if the tablet ends with an emoji', () => {
+  for (let seed = 0; seed < 20; seed++) {
+    assert.ok(randomKeyIn('', 'a😀', createRandom(seed)).isWellFormed());
+  }
 });
 
 test('random keys of a tablet spread over it, in the kind of characters that it holds', () => {

@@ -11,8 +11,8 @@
  * cells count, and a scan finds every cell that the queue had no room for.
  *
  * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
- * that cannot be scanned, a callback that throws, an observer that hangs. Two things end the
- * worker: the store was closed, or there is a bug.
+ * that cannot be scanned, a callback that throws, an observer that hangs. Three things end the
+ * worker: the store was closed, an observer names a table that can never exist, or there is a bug.
  */
 import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
@@ -93,6 +93,8 @@ export class Worker implements AsyncDisposable {
   /** Aborted when the last run has ended. */
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
+  /** What ended the worker, if that was not `stop`. */
+  #endedBy: { readonly error: unknown } | undefined;
   /** Found and not yet begun, in the order found. */
   readonly #queue = new Map<string, Notified>();
   /** Begun and not yet cleared: scanning finds their marks still there (P48). */
@@ -102,13 +104,13 @@ export class Worker implements AsyncDisposable {
   readonly #scanning: Promise<void>;
   /** The scan's call that has no answer yet. */
   #asking: { readonly table: string; readonly sinceMs: number } | undefined;
-  /** Runs begun. Only grows. */
+  /** How many runs have begun. Only grows. */
   #begun = 0;
   /** Full rounds of scanning during which there was nothing to do. Only grows. */
   #emptyScans = 0;
   /** Full rounds of scanning that have ended. Only grows. */
   #scans = 0;
-  /** Whether the scan has found a cell for which the queue had no room. */
+  /** Whether the queue has had no room for a cell since the scan began. */
   #isFull = false;
 
   /** Starts at once. */
@@ -151,7 +153,10 @@ export class Worker implements AsyncDisposable {
     return this.#ended.promise;
   }
 
-  /** Cells whose observers have failed here and will run again: found, queued or resting. */
+  /**
+   * Cells whose observers failed here, or met a conflict or a lost answer, and whose run has not
+   * succeeded since. They rest, or are run again once a scan finds them.
+   */
   get failing(): number {
     return this.#failures.size;
   }
@@ -170,6 +175,7 @@ export class Worker implements AsyncDisposable {
     try {
       while (this.#running.size > 0) await Promise.all(this.#runs());
       await this.#scanning;
+      if (this.#endedBy !== undefined) throw this.#endedBy.error;
       this.#ended.resolve();
     } finally {
       this.#over.abort();
@@ -182,10 +188,10 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and
-   * nothing ran meanwhile. A table that does not exist has no dirty cells. Rejects with what ended
-   * the worker, if that was not `stop`, and with the storage's error if a table cannot be scanned
-   * and trying again will not help.
+   * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
+   * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
+   * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
+   * error if a table cannot be scanned and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
@@ -198,6 +204,7 @@ export class Worker implements AsyncDisposable {
       if (this.#scans >= known) this.#throwIfRefused();
     }
     if (signal.aborted) await this.#scanning;
+    if (this.#endedBy !== undefined) throw this.#endedBy.error;
   }
 
   #throwIfRefused(): void {
@@ -209,6 +216,7 @@ export class Worker implements AsyncDisposable {
 
   /** The worker cannot go on. */
   #end(error: unknown): void {
+    this.#endedBy ??= { error };
     this.#beginNoMore();
     const sentence = 'the worker has ended: it scans nothing and runs no observer any more';
     this.#troubles.begin('worker', { kind: 'ended', sentence, error });

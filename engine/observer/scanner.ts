@@ -93,8 +93,8 @@ export class NotificationScanner {
     this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
   }
 
-  /** Few of each batch, or all places would be from the last batch,
-   * where the other scanners are, too. */
+  /** A few rows of each batch. If all were kept, every remembered place would be from the last
+   * batch, where the other scanner is, too. */
   #some(keys: readonly string[]): readonly string[] {
     if (keys.length <= REMEMBERED_OF_BATCH) return keys;
     return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));
@@ -120,7 +120,8 @@ export class NotificationScanner {
   async #placeAmongDirtyRows(): Promise<string> {
     const remembered = ['', ...this.#remembered];
     if (!this.#jumps) return this.#random.pick(remembered);
-    // Half of the times from the beginning: each look goes forward, and many would end at the end.
+    // Half of the time from the beginning: a read goes only forward, so reads from remembered rows
+    // alone would prefer the end of the table more and more.
     const start = this.#random.pick(['', this.#random.pick(remembered)]);
     const range = { start, limit: LOOKED_AT };
     const rows = await this.#store.readRange(notifyTable(this.table), range, MARKS);

@@ -323,6 +323,7 @@ test('P45: a cell parked for both kinds of notification is listed, and replayed,
     parked.map(({ weak }) => weak),
     [false, true],
   );
+  assert.deepEqual(await listParked(a.context.store, 't', 1), parked.slice(0, 1));
   for (const entry of parked) await replayParked(a.context, entry);
   assert.deepEqual(
     (await database.marks()).map((mark) => mark.split(' ')[0]),

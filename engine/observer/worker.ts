@@ -37,15 +37,17 @@ import {
 export interface WorkerCounters {
   /** Observer runs that committed. */
   runs: number;
-  /** Notifications that had been seen already. */
+  /** Notifications that needed no run: their change had been seen, or was never committed. */
   clean: number;
+  /** Times that the observers of a cell failed; conflicts and lost answers are no failures. */
   failures: number;
+  /** Cells parked. */
   parked: number;
   /** Batches left to another worker's scanner, which was there first. */
   meetings: number;
 }
 
-/** Rows locked at a time: few, so that two workers can share a little work;
+/** Rows locked at a time: few, so that two workers can share even a little work;
  * enough to be worth a call. */
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */

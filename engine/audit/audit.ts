@@ -38,9 +38,9 @@ export interface AuditOptions {
    */
   readonly waitForLocks?: boolean | undefined;
   /**
-   * Age in milliseconds from which a lock that may be alive is listed: from the wall-clock time that
-   * its owner has written into it until now. Default 60,000. Too small: transactions at work are
-   * listed. Too large: a transaction that hangs is not.
+   * Age in milliseconds from which a lock that may be alive is listed: now minus the wall-clock time
+   * that its owner has written into it. Default 60,000. Too small: transactions at work are listed.
+   * Too large: a transaction that hangs is not.
    */
   readonly longHeldMs?: number | undefined;
 }
@@ -169,8 +169,8 @@ class TablesAudit implements Audit {
     const { table } = audited;
     const marks = await this.#readMarks(table, row);
     const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
-    // After the cells were read: an older bound would be below new cells, and an older horizon below
-    // what has been collected.
+    // After the cells were read: an older bound would be below new cells, and an older horizon
+    // below what has been collected.
     await this.#askOracle();
     const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
     const keys = new Set(suspected.map(keyOf));

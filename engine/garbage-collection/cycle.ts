@@ -180,7 +180,7 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** Where another program deleted the primary's table, the lock can never be resolved, and stays. */
+  /** If another program deleted the primary's table, the lock can never be resolved, and stays. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);

@@ -8,17 +8,17 @@
  *
  *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: full round
  *
- * Where the table is a single tablet, nothing tells which keys it holds, and the random place is one
- * of the dirty rows last seen, so that workers spread over the dirty rows.
+ * Where the table is a single tablet, nothing tells which keys it holds, and the random place is
+ * one of the dirty rows last seen, so that workers spread over the dirty rows.
  *
  * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan follows
  * the keys for a full round of the table, and sees every dirty cell wherever it begins.
  *
  * A scanner that jumps ends its scan and begins another one at another place. For that place to be
- * far from the old one, the scanner chooses more carefully: among all keys of a tablet, or among the
- * dirty rows of many batches and those after one of them. Without the latter, a scanner in a single
- * tablet whose rows are marked in the order of their keys would know only places that the scanner
- * ahead of it has passed, and meet that one again after each jump.
+ * far from the old one, the scanner chooses more carefully: among all keys of a tablet or, in a
+ * single tablet, among the dirty rows that follow a row remembered from one of many batches. Among
+ * the remembered rows alone, a scanner whose rows are marked in the order of their keys would know
+ * only places that the scanner ahead of it has passed, and meet that one again after each jump.
  */
 import type { Random } from '../base/index.ts';
 import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';

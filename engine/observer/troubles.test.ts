@@ -163,6 +163,20 @@ test('P56: a scan whose call is not answered is reported', async () => {
   await worker.stop();
 });
 
+test('P56: a scan that waits for the definition of its table is reported, too', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const gate = Promise.withResolvers<boolean>();
+  const client = database.client('worker');
+  const context = { ...client.context, isObserved: () => gate.promise };
+  const { worker, reported } = startWorker(database, { context, options: { slowMs: 1_000 } });
+  await database.clock.advance(2_000);
+  assert.deepEqual(reported, ['slow scan t undefined']);
+  gate.resolve(true);
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(reported.slice(1), ['over: slow scan t undefined']);
+  await worker.stop();
+});
+
 test('P56: if range locks fail, the worker does without', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, saw } = startWorker(database, {
@@ -271,6 +285,8 @@ function startWorker(
   database: TestDatabase,
   given: {
     readonly client?: Started['client'];
+    /** Default: that of the client. */
+    readonly context?: Started['client']['context'];
     readonly run?: Observer['run'];
     readonly options?: WorkerOptions;
   } = {},
@@ -288,7 +304,8 @@ function startWorker(
     },
   }));
   const onTrouble = (trouble: Trouble): void => void reported.push(tell(trouble));
-  const worker = new Worker(client.context, observers, { ...QUICK, onTrouble, ...options });
+  const { context = client.context } = given;
+  const worker = new Worker(context, observers, { ...QUICK, onTrouble, ...options });
   return { client, worker, saw, reported };
 }
 

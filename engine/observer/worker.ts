@@ -265,7 +265,7 @@ export class Worker implements AsyncDisposable {
     let fresh = 0;
     let isWhole = true;
     for (const scanner of this.#scanners) {
-      await this.#listed.check(scanner.table);
+      await this.#ask(scanner.table, () => this.#listed.check(scanner.table));
       for (let comeRound = false; !comeRound && !this.#stopping.signal.aborted;) {
         const batch = await this.#nextBatch(scanner);
         const cells = batch.cells.filter((cell) => this.#isObserved(cell));
@@ -292,9 +292,8 @@ export class Worker implements AsyncDisposable {
    */
   async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
     const { table } = scanner;
-    this.#asking = { table, sinceMs: this.#context.clock.monotonicMs() };
     try {
-      const batch = await scanner.nextBatch(this.#batchRows);
+      const batch = await this.#ask(table, () => scanner.nextBatch(this.#batchRows));
       this.#troubles.end(`table ${table}`);
       return { ...batch, isKnown: true };
     } catch (error) {
@@ -304,6 +303,14 @@ export class Worker implements AsyncDisposable {
       const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
       return { cells: [], comeRound: true, isKnown: isNotFound(error) };
+    }
+  }
+
+  /** Makes a call of the scan; if its answer is late, `#watch` reports it. */
+  async #ask<T>(table: string, call: () => Promise<T>): Promise<T> {
+    this.#asking = { table, sinceMs: this.#context.clock.monotonicMs() };
+    try {
+      return await call();
     } finally {
       this.#asking = undefined;
       this.#troubles.end(`slow scan of ${table}`);

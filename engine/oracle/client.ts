@@ -32,8 +32,8 @@ export interface OracleClientOptions {
   readonly addresses: readonly string[];
   /**
    * Milliseconds until a request without an answer is repeated, at the next address. Default 1,000.
-   * Too small: a slow oracle is asked again and again, and never heard. Too large: callers wait that
-   * much longer for an oracle whose machine is gone.
+   * Too small: a slow oracle is asked again and again, and never heard. Too large: callers wait
+   * that much longer for an oracle whose machine is gone.
    */
   readonly attemptMs?: number | undefined;
   /**

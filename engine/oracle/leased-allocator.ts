@@ -37,8 +37,8 @@
  * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
  * epochs below the largest it has seen (client.ts).
  *
- * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder of
- * the lease moves them: its mutation is refused when the counter has moved, and the next holder
+ * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder
+ * of the lease moves them: its mutation is refused when the counter has moved, and the next holder
  * reads both in step 1. While one moves, no timestamp is handed out: each must come with what was
  * persisted when it was asked for.
  *

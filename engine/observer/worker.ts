@@ -440,7 +440,7 @@ export class Worker implements AsyncDisposable {
     { failures, error }: { readonly failures: number; readonly error: unknown },
   ): Promise<void> {
     try {
-      await park(this.#context.named, cell, { failures, error: String(error) });
+      await park(this.#context.named, cell, { failures, error: textOf(error) });
       this.#failures.forget(name);
       this.counters.parked++;
     } catch {
@@ -496,6 +496,15 @@ export class Worker implements AsyncDisposable {
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;
   return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
+}
+
+/** An observer may throw anything, also an object that cannot be converted. */
+function textOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'a value that has no text';
+  }
 }
 
 function isNotFound(error: unknown): boolean {

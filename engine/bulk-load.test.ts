@@ -51,3 +51,20 @@ test('a bulk load reports a batch that fails while the next one gathers, and the
   await systemClock.yield();
   await assert.rejects(loader.finish(), { code: 'STORE_IN_DOUBT' });
 });
+
+test('a bulk load reports a batch that fails, also if rows are added without waiting for each other', async () => {
+  const store = new FaultyBigtable(createMemoryBigtable());
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable('t');
+  const loader = await openBulkLoader(percolator);
+  let sent = 0;
+  store.loseRequest(({ table }) => table === 't' && sent++ === 0);
+  const cells = [{ column: 'c', value: Buffer.from('1') }];
+  const rows = Array.from({ length: 1_002 }, (_, i) => ({ table: 't', row: `r${i}`, cells }));
+  const added = await Promise.allSettled(rows.map((row) => loader.add(row)));
+  const finished = await loader.finish().then(
+    () => 'fulfilled',
+    () => 'rejected',
+  );
+  assert.ok([...added.map(({ status }) => status), finished].includes('rejected'));
+});

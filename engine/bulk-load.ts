@@ -32,9 +32,15 @@ export interface BulkCell {
 }
 
 export interface BulkLoader {
-  /** Adds a row; waits when enough is in flight. Rows in key order load fastest. */
+  /**
+   * Adds a row; waits when enough is in flight. Rows in key order load fastest.
+   * @throws TABLE_NOT_FOUND, and the storage's error if it refused an earlier batch
+   */
   add(row: BulkRow): Promise<void>;
-  /** Resolves when all added rows are as durable as the storage makes them. */
+  /**
+   * Resolves when all added rows are as durable as the storage makes them.
+   * @throws the storage's error if it refused a batch
+   */
   finish(): Promise<void>;
 }
 
@@ -42,14 +48,15 @@ export interface BulkRow {
   readonly table: string;
   readonly row: string;
   readonly cells: readonly BulkCell[];
-  /** Observers that count as having run for a cell of this row.
-   * It is then not marked unless it is `derived`. */
+  /** Observers that count as having run for the cells of this row that they name.
+   * Such a cell is not marked, unless it is `derived`. */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
-/** Rows per mutation of the storage. */
+/** Row mutations, those of marks included, per call of the storage. */
 const BATCH_ROWS = 1_000;
 
+/** Opens a loader, which takes the timestamps of both moments now. */
 export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader> {
   const first = await nextMoment(percolator);
   const second = await nextMoment(percolator);
@@ -59,17 +66,20 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   let batch: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();
 
+  /** One batch is in flight while the next one gathers. */
   async function send(): Promise<void> {
-    await sending; // One batch is in flight while the next one gathers.
-    sending = percolator.store.mutateRows(batch);
-    sending.catch(() => {}); // The next `add` that sends, or `finish`, reports it.
+    const [before, full] = [sending, batch];
     batch = [];
+    sending = before.then(() => percolator.store.mutateRows(full));
+    sending.catch(() => {}); // The next `add` that sends, or `finish`, reports it.
+    await before;
   }
 
   return {
     add: async (row) => {
       // The first row's incarnation is used for all: later rows must not end up in a newer one.
-      const table = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
+      const found = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
+      const table = tables.get(row.table) ?? found;
       tables.set(row.table, table);
       const stored = { ...row, table: table.stored };
       const marks = marksOf(stored, table.observedColumns, { first, second });

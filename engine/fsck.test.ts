@@ -101,6 +101,14 @@ test('a table without a definition is an error, unless it is empty, as during it
     'warning table-undefined half @',
     'error companion-missing half @',
   ]);
+  const data = { ...placeOf('data', 'c'), timestamp: 3, value: Buffer.from('') };
+  const mutations = [{ kind: 'set', ...data } as const];
+  await store.mutateRows([{ table: 'half', row: 'Ann', mutations }]);
+  assert.deepEqual(await summaries(store), [
+    'error table-undefined half @',
+    'error companion-missing half @',
+    'error data-without-record Ann:c @ 3',
+  ]);
 });
 
 for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}', '{}', 'null']) {

@@ -37,7 +37,8 @@ import {
 import { type Context, createContext, TABLE_FAMILIES } from './transaction/index.ts';
 
 export interface FsckOptions extends AuditOptions {
-  /** Default: every Percolator table of the store. By the user's name or the storage's. */
+  /** The tables to audit, by the user's name or the storage's.
+   * Default: every Percolator table of the store. */
   readonly tables?: readonly string[] | undefined;
   /** Defaults: this machine's clock and processes. */
   readonly clock?: Clock | undefined;

@@ -7,9 +7,9 @@
  *   3. Transactions crash at each step of their commits, where every message goes to another process
  *      and erases are tombstones.
  *
- * What the manifest does not promise is skipped, and says so. Of the crashes these are some of the
- * cases that all run on the store in memory (transaction/crashes.test.ts): each costs dozens of calls
- * here.
+ * What the manifest does not promise is skipped, and says so. All crash cases run on the store in
+ * memory (transaction/crashes.test.ts); here only some of them run, because each costs dozens of
+ * calls.
  */
 import { after, describe, test } from 'node:test';
 import { systemClock } from './base/index.ts';

@@ -205,7 +205,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
   }
 });
 
-test('neither a folder nor a store is refused, and so is a folder that is a file', async () => {
+test('options without folder and store are refused, and so is a folder that is a file', async () => {
   await assert.rejects(openPercolator({}), { code: 'INVALID_ARGUMENT' });
   const error = await openPercolator({ folder: '/dev/null/data' }).catch((one: unknown) => one);
   assert.equal((error as { code?: string }).code, 'STORE_UNAVAILABLE');

@@ -161,7 +161,10 @@ export interface Percolator extends AsyncDisposable {
    * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
    */
   snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
-  /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
+  /**
+   * How a transaction that ended with COMMIT_UNKNOWN ended after all.
+   * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected
+   */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /**
    * Starts a worker that runs the observers until it is stopped.
@@ -173,15 +176,17 @@ export interface Percolator extends AsyncDisposable {
    * takes at least `messageLifetimeMs`.
    */
   collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
-  /** Starts a collector that does so until it is stopped.
+  /** Starts a collector that runs cycle after cycle until it is stopped.
    * One per database is enough; more are harmless. */
   startCollector(options?: CollectorOptions): Collector;
-  /** Cells whose observers failed too often; at most `limit` (default 1,000). */
+  /** Cells whose observers failed too often, in row order; at most `limit` (default 1,000). */
   listParked(table: string, limit?: number): Promise<readonly ParkedCell[]>;
+  /** Marks a parked cell again, so that its observers run, and takes it off the list. */
   replayParked(cell: ParkedCell): Promise<void>;
   /** Resolves when the background work of committed transactions is done. */
   settled(): Promise<void>;
-  /** Waits for background work and closes what was opened. Stop workers and collectors first. */
+  /** Waits for background work and closes what was opened. Stop workers and collectors first.
+   * Twice is harmless. */
   close(): Promise<void>;
 }
 

@@ -29,7 +29,7 @@ describe('on the remote store', { skip: isThere ? false : 'no emulator found' },
 
   databaseSuite('the official emulator', open);
 
-  test('is refused on a table with a GC rule of Bigtable', async () => {
+  test('a table with a GC rule of Bigtable is refused', async () => {
     await using store = await open();
     await using percolator = await openPercolator({ store });
     await percolator.createTable('ruled');

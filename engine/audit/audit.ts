@@ -6,10 +6,10 @@
  *                             └──▶ read marks and row again ─▶ judge ─▶ found both times ─▶ finding
  *     locks met ─▶ gathered ─▶ ask their primaries (judge-lock.ts) ─▶ finding
  *
- * The audit runs on a database in use and raises no false alarms. The content of one row was read
- * atomically. A row and its marks were not. So the second look reads the marks before the row. It
- * reports a lost notification only if the mark is missing before the row is read and the row still
- * has no acknowledgment of the change afterwards. An observer that ran in between cannot cause
+ * The audit runs on a database in use and raises no false alarms. It reads one row atomically, but
+ * not a row together with its marks. So the second look reads the marks before the row. It reports
+ * a lost notification only if the mark is missing before the row is read and the row still has no
+ * acknowledgment of the change afterwards. An observer that ran in between cannot cause
  * that, because it acknowledges before it clears.
  *
  * Memory is bounded: a batch of rows, and the gathered locks. Without `repair` nothing is written.
@@ -37,8 +37,11 @@ export interface AuditOptions {
    * whether their heartbeats change. Default false: such locks count as alive.
    */
   readonly waitForLocks?: boolean | undefined;
-  /** Age, by its owner's clock, from which a lock that may be alive is listed.
-   * Default 60,000 ms. */
+  /**
+   * Age in milliseconds from which a lock that may be alive is listed: now minus the wall-clock
+   * time that its owner has written into it. Default 60,000. Too small: transactions at work are
+   * listed. Too large: a transaction that hangs is not.
+   */
   readonly longHeldMs?: number | undefined;
 }
 
@@ -166,7 +169,8 @@ class TablesAudit implements Audit {
     const { table } = audited;
     const marks = await this.#readMarks(table, row);
     const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
-    // After the cells were read: they are neither ahead of it nor collected.
+    // After the cells were read: an older bound would be below new cells, and an older horizon
+    // below what has been collected.
     await this.#askOracle();
     const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
     const keys = new Set(suspected.map(keyOf));

@@ -1,7 +1,7 @@
 /**
  * The errors that a row and its marks can prove: by column, by notification, and by timestamps that
  * cannot have been handed out yet, as in a table that was restored or copied without its oracle.
- * Such cells would be invisible to all now, and conflict with all later.
+ * Such cells are invisible to readers, and conflict with writers, until the oracle has passed them.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import { isAcknowledgment } from '../transaction/index.ts';

@@ -102,8 +102,11 @@ test('the collector leaves no finding, and removes the markers that were listed'
   await database.clock.advance(30_000); // The processes bring their bounds up to date.
   await b.write({ w: 'later' });
   await database.clock.advance(30_000);
+  const marker = `${loser.startTimestamp}`;
+  assert.ok((await database.stored('z'))['rollback']?.startsWith(marker), 'it will be listed');
   await database.clock.runUntil(collectGarbage(services, {}));
   assert.ok(database.oracle.horizon > loser.startTimestamp);
+  assert.deepEqual(await database.stored('z'), {});
   assert.deepEqual((await findingsOf(database.client('auditor'))).map(summaryOf), []);
 });
 

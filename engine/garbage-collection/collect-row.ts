@@ -26,7 +26,7 @@
  *   goes.
  * - Locks are never changed here.
  *
- * The row was read a while ago and may have changed. Not below D: locks below are resolved, so no
+ * The row was read a while ago. Below D it has not changed since: locks below are resolved, so no
  * transaction commits there. Above D a transaction may have written since, and may have touched
  * what it sees, but a snapshot above D sees what stays.
  */
@@ -47,8 +47,8 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** What to read of a row. Of long columns only the newest versions up to D and above:
- * see `cutColumns`. */
+/** What to read of a row: of a long column only the newest `versions` above D, and the newest up to
+ * D (see `hiddenColumns` and `cutColumns`). */
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
@@ -60,7 +60,7 @@ export function collectionFilters(deletionHorizon: Timestamp, versions: number):
   ];
 }
 
-/** The qualifiers, whose older versions the filters may have left out. */
+/** The qualifiers whose oldest versions up to D the filters may have left out. */
 export function cutColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -115,10 +115,12 @@ export function tombstoneColumns(
     .map(([column]) => column);
 }
 
-/** What must be known of a row besides its cells. */
+/** A row, and what must be known of it besides its cells. */
 export interface RowToCollect {
   readonly cells: readonly Cell[];
+  /** See `cutColumns`. */
   readonly cut: ReadonlySet<string>;
+  /** See `hiddenColumns`. */
   readonly hidden: ReadonlySet<string>;
   /** Columns for which an observer has yet to run. */
   readonly waiting: ReadonlySet<string>;

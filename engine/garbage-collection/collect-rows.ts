@@ -56,8 +56,8 @@ export async function collectRows(
   return erased;
 }
 
-/** A row with columns of many versions:
- * some at a time, the newest first, until none below is left out. */
+/** Collects a row with columns of many versions:
+ * some at a time, the newest first, until none up to the deletion horizon is left out. */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,

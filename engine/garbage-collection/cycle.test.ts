@@ -44,6 +44,15 @@ describe('a cycle', () => {
     assert.equal(collector.counters.cycles, 2);
   });
 
+  test('that may delete no more than the last one reports what that one collected', async () => {
+    const { scene } = await openRows();
+    await scene.client('B').begin(); // Keeps the horizon where it is.
+    await scene.renewals();
+    const { deletionHorizon, completed } = await scene.collect();
+    assert.ok(deletionHorizon > 0 && completed);
+    assert.equal((await scene.collect()).deletionHorizon, deletionHorizon);
+  });
+
   test('treats a table that is gone, although it was listed, as one without rows', async () => {
     const { scene } = await openRows();
     const services = { ...scene.services, listTables: async () => ['gone', 't', 'u', 'v-gone'] };

@@ -109,7 +109,7 @@ export class GarbageCollector {
     return this.#context.oracle.horizon;
   }
 
-  /** What is being deleted lies below. */
+  /** What is being deleted, or was deleted last, lies below. */
   get deletionHorizon(): Timestamp {
     return this.#deletionHorizon;
   }
@@ -135,8 +135,8 @@ export class GarbageCollector {
     const moved = await moveHorizon(oracle, this.#services.watch);
     const { heldBackBy: lease } = moved;
     this.#heldBackBy = lease && { process: lease.token, timestamp: lease.bound };
+    this.#deletionHorizon = Math.max(moved.deletionHorizon, done);
     if (moved.deletionHorizon <= done) return this.#endCycle();
-    this.#deletionHorizon = moved.deletionHorizon;
     this.#waiting = { deletionHorizon: moved.deletionHorizon, sinceMs: clock.monotonicMs() };
     return 'more';
   }
@@ -180,7 +180,7 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** Where another program deleted the primary's table, the lock can never be resolved, and stays. */
+  /** If another program deleted the primary's table, the lock can never be resolved, and stays. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);

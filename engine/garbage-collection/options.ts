@@ -11,16 +11,16 @@ export interface CollectorOptions {
    * against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
-  /** Rows per step. Default 256. Too small: a round trip for every few rows.
+  /** Rows per step. Default 256. Too small: a round trip every few rows.
    * Too large: a step keeps the storage busy for long. */
   readonly rowsPerStep?: number | undefined;
-  /** Milliseconds of rest after a step. Default 1.
-   * Too small: transactions slow down while it works. */
+  /** Milliseconds of rest after a step. Default 1. Too small: transactions slow down meanwhile.
+   * Too large: a cycle takes that much longer for each step. */
   readonly pauseMs?: number | undefined;
   /**
    * Milliseconds of rest after a cycle, and after a step that failed or was held back. Default
-   * 1,000. Too small: the collector burns CPU with nothing to collect. Too large: garbage stays that
-   * much longer.
+   * 1,000. Too small: the collector burns CPU with nothing to collect. Too large: garbage stays
+   * that much longer.
    */
   readonly restMs?: number | undefined;
   /**

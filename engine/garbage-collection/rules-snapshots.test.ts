@@ -246,7 +246,7 @@ describe('P31: a commit whose conflict may have been collected is refused', () =
     const late = await a.begin();
     assert.equal(await get(late, 'x'), '1');
     await scene.lapse(a);
-    await b.write({ x: undefined }); // The conflict that A must hear of, and
+    await b.write({ x: undefined }); // The conflict that A must hear of.
     await scene.renewals();
     await scene.collect(); // Nothing is left of it.
     assert.deepEqual(await scene.database.stored('x'), {});

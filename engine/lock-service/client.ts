@@ -5,7 +5,7 @@
  * It announces its token, beats three times per time to live, and receives the tokens of dead
  * workers. `isDead` makes no call: it uses what was received. If the service is lost, or silent for
  * a time to live, the reported dead are forgotten: they are then unknown, and an unknown worker is
- * not dead. As soon as the service is back we announce ourselves again.
+ * not dead. As soon as the service is back, we announce ourselves again.
  *
  * The operating system knows the processes of this machine better, at once and without a service:
  * `local` is asked first, and names our token.

@@ -10,6 +10,9 @@
 export interface Liveness {
   /** This process's token: written into its locks. */
   readonly self: string;
-  /** True only if the owner of the token has certainly exited; false for alive, or not known. */
+  /**
+   * True if the owner of the token has exited, as far as is known here; false if it is alive, or if
+   * nothing is known. A process that was stopped, or cut off, may be reported dead and go on (P26).
+   */
   isDead(token: string): boolean;
 }

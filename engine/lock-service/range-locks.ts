@@ -13,7 +13,8 @@ import type { Clock } from '../base/index.ts';
 export interface RangeLocks {
   /**
    * Locks the rows from `from` to `to`, both included. Undefined if another scanner holds one of
-   * them; never for the caller's own. Without an answer the rows count as free: it does not reject.
+   * them; the caller's own locks are no obstacle. Without an answer the rows count as free: it does
+   * not reject.
    */
   tryLock(range: LockedRange): Promise<RangeLock | undefined>;
 }

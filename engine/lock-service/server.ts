@@ -21,7 +21,8 @@ import { type Session, Tokens } from './tokens.ts';
 export interface ServeLocksOptions {
   /** Host and port. Default: a free port, for processes of this machine only. */
   readonly address?: string | undefined;
-  /** Milliseconds after which a range lock has ended. Default 10,000. */
+  /** Milliseconds after which a range lock ends unless it is released. Default 10,000;
+   * range-locks.ts says what a wrong value costs. */
   readonly rangeTimeToLiveMs?: number | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
@@ -29,9 +30,10 @@ export interface ServeLocksOptions {
 
 type Stay = ServerDuplexStream<Beat, Changes>;
 
-/** How often to look for expired tokens, in milliseconds. */
+/** Milliseconds between two looks for expired tokens. */
 const EXPIRE_MS = 50;
 
+/** Starts to serve. @throws INVALID_ARGUMENT if the server cannot listen at the address */
 export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcServer> {
   const clock = options.clock ?? systemClock;
   const locks = new RangeLockTable(clock, options.rangeTimeToLiveMs);

@@ -19,7 +19,7 @@
  */
 import type { Clock } from '../base/index.ts';
 
-/** Announces one stay of a worker; the same token may be announced again, by a new connection. */
+/** One stay of a worker: one connection. A new connection may announce the same token again. */
 export interface Session {
   readonly token: string;
   readonly ttlMs: number;
@@ -30,7 +30,10 @@ interface Alive {
   untilMs: number;
 }
 
-/** Milliseconds for a worker to reconnect. Too small: a hiccup of the network looks like death. */
+/**
+ * Milliseconds for a worker to reconnect. Too small: a hiccup of the network looks like death. Too
+ * large: the locks of a killed process wait that much longer.
+ */
 const GRACE_MS = 250;
 /**
  * How many of the dead are remembered. Workers that died earlier are unknown, and have no locks

@@ -120,6 +120,18 @@ test('P45: an observer that asks for a table that does not exist fails, and its 
   await worker.stop();
 });
 
+test('P45: a cell is parked even if what its observer throws cannot be written as text', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const run = (): Promise<never> => Promise.reject(Object.create(null));
+  const client = database.client('A');
+  const observer = { name: 'o', table: 't', column: 'seen', run };
+  const worker = new Worker(client.context, [observer], { failuresMax: 2 });
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  await database.clock.advance(10_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [2, 1]);
+  await worker.stop();
+});
+
 test('P45: failures are remembered while other scanners are in the way', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isTaken = false;

@@ -15,10 +15,10 @@ interface Failing {
 
 /** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
-/** Milliseconds from the end of its rest until a cell is forgotten.
- * Smaller than a scan takes: no cell is ever parked. */
+/** Milliseconds from the end of its rest until a cell is forgotten although no scan was whole.
+ * If a scan takes longer, no cell is ever parked. */
 const FORGOTTEN_MS = 1_800_000;
-/** Milliseconds between two searches for cells to forget: each visits all cells. */
+/** Milliseconds between two searches for cells to forget: each search visits all failing cells. */
 const SWEEP_MS = 1_000;
 
 export class Failures {

@@ -7,7 +7,8 @@
  *
  * - Every committed change of the column is eventually seen by a run whose snapshot includes it.
  * - "Message collapsing": several changes may be seen by one run.
- * - For each change, at most one run of an observer commits. Runs that lose leave no trace.
+ * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs for
+ *   weak notifications of the cell are in addition, and acknowledge nothing.
  *
  * They are not promised an order, or that `run` is called once. A run is a transaction like any
  * other and may be run again, so what it does outside of the transaction may happen more than once
@@ -16,6 +17,7 @@
  */
 import type { Transaction } from '../transaction/index.ts';
 
+/** The cell that a run is for. */
 export interface DirtyCell {
   readonly table: string;
   readonly row: string;

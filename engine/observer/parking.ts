@@ -1,9 +1,9 @@
 /**
  * Parking: what happens to a cell whose observer keeps failing (P45).
  *
- * Without it, workers would run the observer for one document that it cannot process again and
- * again, forever. Scanners do not find a parked cell. It is in a list, with the error, until an
- * operator replays it, or until the cell changes again, which marks it again.
+ * Without it, workers would run the observer again and again, forever, for a cell that it cannot
+ * process. Scanners do not find a parked cell. It is in a list, with the error, until an operator
+ * replays it. If the cell changes meanwhile, it is marked again, and the observer runs.
  *
  * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
  * loses neither, and a mark that came later stays.
@@ -16,7 +16,9 @@ import type { DirtyCell } from './observer.ts';
 import type { Notified } from './run-observer.ts';
 
 export interface ParkedCell extends DirtyCell {
+  /** Whether it was marked by a weak notification. */
   readonly weak: boolean;
+  /** How often its observers failed before it was parked. */
   readonly failures: number;
   /** What the observer threw last. */
   readonly error: string;
@@ -29,6 +31,7 @@ const PARKED_CELL = objectWith('one of those that listParked returns', {
   weak: FLAG,
 });
 
+/** Moves the cell from the marks to the list of parked cells. */
 export async function park(
   store: Bigtable,
   cell: Notified,
@@ -71,7 +74,7 @@ export async function listParked(
     { family: PARKED, versions: 1 },
     { family: PARKED_WEAK, versions: 1 },
   ]);
-  return rows.flatMap(({ key: row, cells }) =>
+  const parked = rows.flatMap(({ key: row, cells }) =>
     cells.map((cell): ParkedCell => {
       const text = Buffer.from(cell.value).toString();
       const { failures, error } = JSON.parse(text) as Pick<ParkedCell, 'failures' | 'error'>;
@@ -79,6 +82,7 @@ export async function listParked(
       return { table, row, column: cell.qualifier, weak, failures, error };
     }),
   );
+  return parked.slice(0, limit); // A row may have several.
 }
 
 /** Marks a parked cell dirty again, at a fresh timestamp, and takes it off the list. */

@@ -31,7 +31,13 @@ export function randomKeyIn(start: string, end: string | undefined, random: Rand
   return key < start || (end !== undefined && key >= end) ? start : key;
 }
 
+/** Of whole characters: the storage refuses half of a surrogate pair. */
 function sharedPrefix(start: string, end: string | undefined): string {
+  const prefix = sharedUnits(start, end);
+  return prefix.isWellFormed() ? prefix : prefix.slice(0, -1);
+}
+
+function sharedUnits(start: string, end: string | undefined): string {
   if (end === undefined) return start.slice(0, -1);
   return start === '' ? end.slice(0, -1) : commonPrefix(start, end);
 }

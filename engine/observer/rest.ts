@@ -12,8 +12,8 @@
  * hints are not about this worker's cells, so they do not count as something happening: an oracle
  * that renews its lease must not keep every worker busy. A hint that is lost costs one rest.
  *
- * The shortest rest separates any two scans, whatever is hinted: a busy storage hints without
- * pause.
+ * After a scan that finds nothing new there is at least the shortest rest, whatever is hinted: a
+ * busy storage hints without pause.
  */
 import type { Clock } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';

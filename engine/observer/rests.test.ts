@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LockedRange } from '../lock-service/range-locks.ts';
-import { openTestDatabase, VirtualClock } from '../testing/index.ts';
+import { cell, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
 import { Failures } from './failures.ts';
 import { isMarked } from './parking.ts';
+import { runObservers } from './run-observer.ts';
 import { ScanLocks } from './scan-locks.ts';
 
 const FIRST_MS = 1_000;
@@ -35,7 +36,7 @@ test('P45: a cell rests twice as long after each failure, and a minute at most',
   );
 });
 
-test('a cell that only rests is not counted as failing, and keeps the failures that it has', async () => {
+test('a cell that only rests has not failed, and keeps the failures that it has', async () => {
   const scene = open();
   scene.failures.rest('a');
   assert.equal(scene.failures.isResting('a'), true);
@@ -80,11 +81,22 @@ test('a batch locks its rows from the first to the last, until the last of its c
 test('a cell is marked, strongly or weakly, until that mark is cleared', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const client = database.client('A');
-  await client.write({ 'x:seen': '1' });
-  const named = (row: string, weak: boolean): Promise<boolean> =>
-    isMarked(database.store, { table: 't', row, column: 'seen', weak });
-  assert.deepEqual(
-    [await named('x', false), await named('x', true), await named('y', false)],
-    [true, false, false],
-  );
+  const notifying = await client.begin();
+  put(notifying, { 'x:seen': '1' });
+  notifying.notifyWeakly(cell('y:seen'));
+  const timestamp = await notifying.commit();
+  const marksOf = async (row: string): Promise<readonly boolean[]> => {
+    const marked = { table: 't', row, column: 'seen' };
+    return [
+      await isMarked(database.store, { ...marked, weak: false }),
+      await isMarked(database.store, { ...marked, weak: true }),
+    ];
+  };
+  assert.deepEqual(await marksOf('x'), [true, false]);
+  assert.deepEqual(await marksOf('y'), [false, true]);
+  const observer = { name: 'o', table: 't', column: 'seen', run: async () => {} };
+  await runObservers(client.context, { ...cell('x:seen'), weak: false, timestamp }, [observer]);
+  await runObservers(client.context, { ...cell('y:seen'), weak: true, timestamp }, [observer]);
+  assert.deepEqual(await marksOf('x'), [false, false]);
+  assert.deepEqual(await marksOf('y'), [false, false]);
 });

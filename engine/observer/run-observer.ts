@@ -32,7 +32,7 @@ import {
 import type { DirtyCell, Observer } from './observer.ts';
 
 /** How often a run is tried in all, with backoff after each conflict,
- * before its cell is queued again. */
+ * before its cell rests and waits for the next scan. */
 const ATTEMPTS_MAX = 10;
 
 export interface Notified extends DirtyCell {
@@ -137,9 +137,9 @@ async function isDirty(
 }
 
 /**
- * Whether the delete that a touch of a cell without a value has seen is still there. If it has been
- * collected, its acknowledgments may have been, too. But then every observer had seen it, because
- * it stays until all have (collect-row.ts).
+ * A touch of a cell without a value names the delete that it saw: is that delete still there? If
+ * it has been collected, its acknowledgments may have been, too. But then every observer had seen
+ * it, because it stays until all have (collect-row.ts).
  */
 async function isThere(
   { named }: Context,

@@ -42,6 +42,7 @@ test('P49: two scanners on one row do no harm: every row is run once, also witho
   );
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);
+  assert.ok(begun.runs > ROWS, 'some rows were run by two workers at the same time');
   assert.deepEqual(await database.marks(), []);
 });
 
@@ -114,7 +115,7 @@ test('the rows of a worker that hangs are run by others once its locks have ende
 });
 
 test('locks are given up as soon as their rows are done, and when the worker stops', async () => {
-  const { database } = await openDirty();
+  const { database, rows } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const held = { now: 0, most: 0 };
   const counted: RangeLocks = {
@@ -137,11 +138,17 @@ test('locks are given up as soon as their rows are done, and when the worker sto
   await worker.idle();
   assert.equal(held.now, 0);
   assert.ok(held.most > 0);
-  const again = startWorker(clientOf(database, 'B'), [slowly({ runs: 0 })], {
+  await worker.stop();
+
+  const writer = clientOf(database, 'C');
+  await writer.write(Object.fromEntries(rows.map((row) => [`${row}:seen`, 'again'])));
+  const stopped = startWorker(clientOf(database, 'B'), [slowly({ runs: 0 })], {
     rangeLocks: counted,
+    concurrency: 1,
   });
-  await clientOf(database, 'C').write({ 'row 001:seen': 'again' });
-  await settle([worker, again]);
+  await until(() => held.now > 0);
+  await stopped.stop();
+  assert.ok((await database.marks()).length > 0, 'it stopped before its rows were done');
   assert.equal(held.now, 0);
 });
 
@@ -213,10 +220,17 @@ test('a random key of a tablet lies in it', () => {
       const random = createRandom(seed);
       const between = randomKeyIn(start, end, random);
       assert.ok(between >= start && (between < end || start === end), between);
+      assert.ok(between.isWellFormed(), 'half a character is no key');
       assert.ok(randomKeyIn(start, undefined, random) >= start);
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('a random key of the first tablet is well-formed, also if the tablet ends with an emoji', () => {
+  for (let seed = 0; seed < 20; seed++) {
+    assert.ok(randomKeyIn('', 'a😀', createRandom(seed)).isWellFormed());
+  }
 });
 
 test('random keys of a tablet spread over it, in the kind of characters that it holds', () => {

@@ -23,7 +23,7 @@ export interface FoundCell {
 
 interface LockedBatch {
   readonly lock: RangeLock;
-  /** Cells that are not done yet. */
+  /** How many of its cells are not done yet. */
   left: number;
 }
 

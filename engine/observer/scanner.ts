@@ -8,17 +8,17 @@
  *
  *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: full round
  *
- * Where the table is a single tablet, nothing tells which keys it holds, and the random place is one
- * of the dirty rows last seen, so that workers spread over the dirty rows.
+ * Where the table is a single tablet, nothing tells which keys it holds, and the random place is
+ * one of the dirty rows last seen, so that workers spread over the dirty rows.
  *
  * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan follows
  * the keys for a full round of the table, and sees every dirty cell wherever it begins.
  *
  * A scanner that jumps ends its scan and begins another one at another place. For that place to be
- * far from the old one, the scanner chooses more carefully: among all keys of a tablet, or among the
- * dirty rows of many batches and those after one of them. Without the latter, a scanner in a single
- * tablet whose rows are marked in the order of their keys would know only places that the scanner
- * ahead of it has passed, and meet that one again after each jump.
+ * far from the old one, the scanner chooses more carefully: among all keys of a tablet or, in a
+ * single tablet, among the dirty rows that follow a row remembered from one of many batches. Among
+ * the remembered rows alone, a scanner whose rows are marked in the order of their keys would know
+ * only places that the scanner ahead of it has passed, and meet that one again after each jump.
  */
 import type { Random } from '../base/index.ts';
 import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';
@@ -93,8 +93,8 @@ export class NotificationScanner {
     this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
   }
 
-  /** Few of each batch, or all places would be from the last batch,
-   * where the other scanners are, too. */
+  /** A few rows of each batch. If all were kept, every remembered place would be from the last
+   * batch, where the other scanner is, too. */
   #some(keys: readonly string[]): readonly string[] {
     if (keys.length <= REMEMBERED_OF_BATCH) return keys;
     return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));
@@ -120,7 +120,8 @@ export class NotificationScanner {
   async #placeAmongDirtyRows(): Promise<string> {
     const remembered = ['', ...this.#remembered];
     if (!this.#jumps) return this.#random.pick(remembered);
-    // Half of the times from the beginning: each look goes forward, and many would end at the end.
+    // Half of the time from the beginning: a read goes only forward, so reads from remembered rows
+    // alone would prefer the end of the table more and more.
     const start = this.#random.pick(['', this.#random.pick(remembered)]);
     const range = { start, limit: LOOKED_AT };
     const rows = await this.#store.readRange(notifyTable(this.table), range, MARKS);

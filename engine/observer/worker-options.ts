@@ -36,10 +36,17 @@ export interface WorkerOptions {
    * worker burns CPU.
    */
   readonly idleMsMax?: number | undefined;
-  /** Failures of an observer for one cell before the cell is parked. Default 8. */
+  /**
+   * Failures of the observers of one cell before the cell is parked. Default 8. Too small: an error
+   * that would have passed parks cells, and an operator has to replay them. Too large: a cell that
+   * cannot be processed is run, and reported, for that much longer.
+   */
   readonly failuresMax?: number | undefined;
-  /** First rest of a cell whose observer failed, in milliseconds;
-   * doubled by each failure. Default 50. */
+  /**
+   * First rest of a cell whose observer failed, in milliseconds; each failure doubles it, up to a
+   * minute. Default 50. Too small: the failures are used up before a passing error is over. Too
+   * large: the change waits although its observer would succeed.
+   */
   readonly failureBackoffMs?: number | undefined;
   /**
    * Milliseconds after which a run, or a call of the scan, that has not ended is reported as a
@@ -75,8 +82,11 @@ export interface WorkerOptions {
 
 export interface ObserverFailure {
   readonly cell: DirtyCell;
+  /** What the observer threw. */
   readonly error: unknown;
+  /** How often the observers of this cell have failed in this worker, this failure included. */
   readonly failures: number;
+  /** Whether `failuresMax` was reached. If the storage then refuses to park, the cell rests. */
   readonly parked: boolean;
 }
 
@@ -106,7 +116,7 @@ const KINDS: Kinds<WorkerOptions> = {
   onCommitted: FUNCTION,
 };
 
-/** @throws INVALID_ARGUMENT naming the wrong option */
+/** @throws INVALID_ARGUMENT; the message names the wrong option */
 export function settingsOf(options: WorkerOptions): Settings {
   checkOptions('startWorker', options, KINDS);
   const { idleMs = 5, idleMsMax = options.idleMs ?? 250 } = options;

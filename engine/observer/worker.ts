@@ -11,8 +11,8 @@
  * cells count, and a scan finds every cell that the queue had no room for.
  *
  * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
- * that cannot be scanned, a callback that throws, an observer that hangs. Two things end the
- * worker: the store was closed, or there is a bug.
+ * that cannot be scanned, a callback that throws, an observer that hangs. Three things end the
+ * worker: the store was closed, an observer names a table that can never exist, or there is a bug.
  */
 import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
@@ -37,15 +37,17 @@ import {
 export interface WorkerCounters {
   /** Observer runs that committed. */
   runs: number;
-  /** Notifications that had been seen already. */
+  /** Notifications that needed no run: their change had been seen, or was never committed. */
   clean: number;
+  /** Times that the observers of a cell failed; conflicts and lost answers are no failures. */
   failures: number;
+  /** Cells parked. */
   parked: number;
   /** Batches left to another worker's scanner, which was there first. */
   meetings: number;
 }
 
-/** Rows locked at a time: few, so that two workers can share a little work;
+/** Rows locked at a time: few, so that two workers can share even a little work;
  * enough to be worth a call. */
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
@@ -93,6 +95,8 @@ export class Worker implements AsyncDisposable {
   /** Aborted when the last run has ended. */
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
+  /** What ended the worker, if that was not `stop`. */
+  #endedBy: { readonly error: unknown } | undefined;
   /** Found and not yet begun, in the order found. */
   readonly #queue = new Map<string, Notified>();
   /** Begun and not yet cleared: scanning finds their marks still there (P48). */
@@ -102,13 +106,13 @@ export class Worker implements AsyncDisposable {
   readonly #scanning: Promise<void>;
   /** The scan's call that has no answer yet. */
   #asking: { readonly table: string; readonly sinceMs: number } | undefined;
-  /** Runs begun. Only grows. */
+  /** How many runs have begun. Only grows. */
   #begun = 0;
   /** Full rounds of scanning during which there was nothing to do. Only grows. */
   #emptyScans = 0;
   /** Full rounds of scanning that have ended. Only grows. */
   #scans = 0;
-  /** Whether the scan has found a cell for which the queue had no room. */
+  /** Whether the queue has had no room for a cell since the scan began. */
   #isFull = false;
 
   /** Starts at once. */
@@ -151,7 +155,10 @@ export class Worker implements AsyncDisposable {
     return this.#ended.promise;
   }
 
-  /** Cells whose observers have failed here and will run again: found, queued or resting. */
+  /**
+   * Cells whose observers failed here, or met a conflict or a lost answer, and whose run has not
+   * succeeded since. They rest, or are run again once a scan finds them.
+   */
   get failing(): number {
     return this.#failures.size;
   }
@@ -170,6 +177,7 @@ export class Worker implements AsyncDisposable {
     try {
       while (this.#running.size > 0) await Promise.all(this.#runs());
       await this.#scanning;
+      if (this.#endedBy !== undefined) throw this.#endedBy.error;
       this.#ended.resolve();
     } finally {
       this.#over.abort();
@@ -182,10 +190,10 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and
-   * nothing ran meanwhile. A table that does not exist has no dirty cells. Rejects with what ended
-   * the worker, if that was not `stop`, and with the storage's error if a table cannot be scanned
-   * and trying again will not help.
+   * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
+   * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
+   * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
+   * error if a table cannot be scanned and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
@@ -198,6 +206,7 @@ export class Worker implements AsyncDisposable {
       if (this.#scans >= known) this.#throwIfRefused();
     }
     if (signal.aborted) await this.#scanning;
+    if (this.#endedBy !== undefined) throw this.#endedBy.error;
   }
 
   #throwIfRefused(): void {
@@ -209,6 +218,7 @@ export class Worker implements AsyncDisposable {
 
   /** The worker cannot go on. */
   #end(error: unknown): void {
+    this.#endedBy ??= { error };
     this.#beginNoMore();
     const sentence = 'the worker has ended: it scans nothing and runs no observer any more';
     this.#troubles.begin('worker', { kind: 'ended', sentence, error });
@@ -255,7 +265,7 @@ export class Worker implements AsyncDisposable {
     let fresh = 0;
     let isWhole = true;
     for (const scanner of this.#scanners) {
-      await this.#listed.check(scanner.table);
+      await this.#ask(scanner.table, () => this.#listed.check(scanner.table));
       for (let comeRound = false; !comeRound && !this.#stopping.signal.aborted;) {
         const batch = await this.#nextBatch(scanner);
         const cells = batch.cells.filter((cell) => this.#isObserved(cell));
@@ -282,9 +292,8 @@ export class Worker implements AsyncDisposable {
    */
   async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
     const { table } = scanner;
-    this.#asking = { table, sinceMs: this.#context.clock.monotonicMs() };
     try {
-      const batch = await scanner.nextBatch(this.#batchRows);
+      const batch = await this.#ask(table, () => scanner.nextBatch(this.#batchRows));
       this.#troubles.end(`table ${table}`);
       return { ...batch, isKnown: true };
     } catch (error) {
@@ -294,6 +303,14 @@ export class Worker implements AsyncDisposable {
       const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
       return { cells: [], comeRound: true, isKnown: isNotFound(error) };
+    }
+  }
+
+  /** Makes a call of the scan; if its answer is late, `#watch` reports it. */
+  async #ask<T>(table: string, call: () => Promise<T>): Promise<T> {
+    this.#asking = { table, sinceMs: this.#context.clock.monotonicMs() };
+    try {
+      return await call();
     } finally {
       this.#asking = undefined;
       this.#troubles.end(`slow scan of ${table}`);
@@ -423,7 +440,7 @@ export class Worker implements AsyncDisposable {
     { failures, error }: { readonly failures: number; readonly error: unknown },
   ): Promise<void> {
     try {
-      await park(this.#context.named, cell, { failures, error: String(error) });
+      await park(this.#context.named, cell, { failures, error: textOf(error) });
       this.#failures.forget(name);
       this.counters.parked++;
     } catch {
@@ -479,6 +496,15 @@ export class Worker implements AsyncDisposable {
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;
   return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
+}
+
+/** An observer may throw anything, also an object that cannot be converted. */
+function textOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'a value that has no text';
+  }
 }
 
 function isNotFound(error: unknown): boolean {

@@ -53,8 +53,8 @@ import type { Allocation, TimestampSource } from './oracle.ts';
 
 export interface AllocatorOptions {
   /**
-   * Timestamps per persisted range. Default 100,000. Too small: a durable write for every few
-   * batches of callers. Too large: a restart wastes more numbers, out of 2^53.
+   * Timestamps per persisted range. Default 100,000. Too small: a durable write every few batches
+   * of callers. Too large: a restart wastes more numbers, out of 2^53.
    */
   readonly rangeSize?: number | undefined;
   /**
@@ -68,7 +68,10 @@ export interface AllocatorOptions {
 
 const RANGE_SIZE = 100_000;
 
-/** Opens the oracle's row in `store`, creating its table if absent. */
+/**
+ * Opens the oracle's row in `store`, creating its table if absent.
+ * @throws INVALID_ARGUMENT for a `rangeSize` that is not a whole number of at least 1
+ */
 export async function openAllocator(
   store: Bigtable,
   options: AllocatorOptions = {},

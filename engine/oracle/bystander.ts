@@ -2,8 +2,8 @@
  * An oracle for read-only processes: it hands nothing out and writes nothing.
  *
  * It answers with the limit of the newest range. Every timestamp handed out is below that limit, so
- * the answer is "larger than every one handed out before this call"; but it belongs, or will
- * belong, to another process. It serves for comparisons, never for writes.
+ * the answer is "larger than every one handed out before this call". But another process is still
+ * to hand that timestamp out, so the answer serves for comparisons, never for writes.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';

@@ -30,11 +30,17 @@ import {
 export interface OracleClientOptions {
   /** Hosts and ports of all oracles of the database; any of them may answer. */
   readonly addresses: readonly string[];
-  /** Milliseconds until a request without an answer is repeated. Default 1,000. */
+  /**
+   * Milliseconds until a request without an answer is repeated, at the next address. Default 1,000.
+   * Too small: a slow oracle is asked again and again, and never heard. Too large: callers wait
+   * that much longer for an oracle whose machine is gone.
+   */
   readonly attemptMs?: number | undefined;
   /**
-   * Milliseconds until a caller receives STORE_UNAVAILABLE. Default 10,000. Too small: callers see
-   * every fail-over, which takes as long as the lease of an oracle that was killed.
+   * Milliseconds after which a request without an answer is repeated no more, and its callers
+   * receive STORE_UNAVAILABLE. Default 10,000. Too small: callers see every fail-over, which takes
+   * as long as the lease of an oracle that was killed. Too large: callers wait that long for a
+   * service that is gone.
    */
   readonly timeoutMs?: number | undefined;
   /** Default: the system's. */
@@ -126,7 +132,7 @@ class RemoteSource implements TimestampSource {
     for (const server of this.#servers) server.close();
   }
 
-  /** The first acceptable answer. @throws STORE_UNAVAILABLE, INVALID_ARGUMENT */
+  /** The first acceptable answer. @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT */
   async #ask<Answer extends { readonly epoch: number }>(
     method: string,
     request: object,

@@ -281,14 +281,19 @@ test('P56: an oracle whose store was closed answers every caller with the reason
   });
 });
 
-test('a store that is unavailable for a moment does not end the lease', async () => {
+test('a store that is unavailable for a moment ends neither the lease nor the oracle', async () => {
   const { clock, client, source } = await openFaulty();
+  let refused = 0;
   client.beforeCall = () => {
     client.beforeCall = undefined;
-    throw Object.assign(new Error('refused'), { code: 'STORE_UNAVAILABLE' });
+    refused++;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'refused');
   };
   await clock.advance(TTL_MS / 3);
+  assert.equal(refused, 1);
   assert.equal(await one(source), 1);
+  await clock.advance(3 * TTL_MS);
+  assert.equal(source.isLeased, true, 'later renewals have succeeded');
 });
 
 test('P31: an old oracle can no longer move the horizon, and the new oracle knows its value', async () => {

@@ -37,8 +37,8 @@
  * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
  * epochs below the largest it has seen (client.ts).
  *
- * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder of
- * the lease moves them: its mutation is refused when the counter has moved, and the next holder
+ * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder
+ * of the lease moves them: its mutation is refused when the counter has moved, and the next holder
  * reads both in step 1. While one moves, no timestamp is handed out: each must come with what was
  * persisted when it was asked for.
  *
@@ -87,7 +87,7 @@ export interface LeasedAllocatorOptions {
   /**
    * Milliseconds that the lease lasts. Default 2,000. After an oracle is killed, no timestamp is
    * handed out for that long. Too small: a store that is slow for a moment ends the lease, and
-   * callers wait for the next renewal.
+   * callers wait for the next renewal. Too large: callers wait that long for the next oracle.
    */
   readonly leaseTimeToLiveMs?: number | undefined;
   /**
@@ -100,7 +100,7 @@ export interface LeasedAllocatorOptions {
 export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
   /** The epoch of the lease last held; 0 if there was none. */
   readonly epoch: number;
-  /** Whether it would now hand out of memory. */
+  /** Whether it holds the lease now, and so hands out of memory. */
   readonly isLeased: boolean;
   /**
    * Stops handing out and gives the lease up, so that the next oracle need not wait. Twice is
@@ -117,8 +117,9 @@ const RENEWALS_PER_TTL = 3;
 const COUNTED_ON = 5 / 6;
 
 /**
- * Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise, as soon as
- * it has ended.
+ * Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise it resolves
+ * without the lease, and takes it over in the background once it has ended.
+ * @throws INVALID_ARGUMENT for a wrong option
  */
 export async function openLeasedAllocator(
   store: Bigtable,
@@ -260,7 +261,7 @@ class Allocator implements LeasedAllocator {
     return this.#limit - this.#next < Math.max(count, this.#rangeSize / 2);
   }
 
-  /** Extends the range before it is needed. If that fails, later callers receive the error. */
+  /** Extends the range before it is needed. If that fails, the caller that needs it tries again. */
   async #extend(): Promise<void> {
     if (this.#isExtending) return;
     this.#isExtending = true;

@@ -76,8 +76,9 @@ export async function createOracleTable(store: Bigtable): Promise<void> {
 }
 
 /**
- * The whole row, in one read, as soon as the lease is free.
- * @param whileLeased waits until the lease may be free, or throws
+ * The whole row, in one read.
+ * @param whileLeased if given, the row is read again until the lease is free, and this waits in
+ * between until it may be, or throws
  */
 export async function readOracleRow(
   store: Bigtable,

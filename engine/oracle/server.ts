@@ -27,7 +27,10 @@ export interface ServeOracleOptions {
   readonly address?: string | undefined;
 }
 
-/** The caller keeps owning the source, and closes it after the server. */
+/**
+ * Starts to serve. The caller keeps owning the source, and closes it after the server.
+ * @throws INVALID_ARGUMENT if the server cannot listen at the address
+ */
 export function serveOracle(
   source: TimestampSource,
   options: ServeOracleOptions = {},

@@ -126,7 +126,9 @@ test('P35: a client that has seen a later epoch rejects timestamps and horizons 
   assert.equal(await second, 3);
   old.horizon = 5;
   successor.horizon = 9;
+  successor.refusals = 1; // So that the old one is asked in between.
   assert.equal(await client.readHorizon(), 9);
+  assert.equal(old.horizonReads, 1);
 });
 
 test('timestamps and horizons of a source without epochs are accepted in any order', async (t) => {
@@ -209,6 +211,9 @@ test('wrong options are refused at once', async (t) => {
 class ScriptedSource implements TimestampSource {
   epoch = 0;
   horizon = 0;
+  horizonReads = 0;
+  /** How many of the next reads of the horizon are refused. */
+  refusals = 0;
   readonly counts: number[] = [];
   readonly #waiting: PromiseWithResolvers<Allocation>[] = [];
 
@@ -220,6 +225,8 @@ class ScriptedSource implements TimestampSource {
   }
 
   async readHorizon(): Promise<number> {
+    this.horizonReads++;
+    if (this.refusals-- > 0) throw new PercolatorError('STORE_UNAVAILABLE', 'not now');
     return this.horizon;
   }
 

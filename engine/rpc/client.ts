@@ -1,10 +1,10 @@
 /**
- * A connection to a gRPC server that reconnects quickly: it finds a restarted server within a fifth
- * of a second.
+ * A connection to a gRPC server that reconnects quickly: it finds a restarted server within about
+ * a fifth of a second.
  *
- * A call fails at once if there is no connection, and at its deadline otherwise. It is never
- * repeated here, because only the caller knows whether that is safe. An open connection keeps the
- * process alive.
+ * A call fails at once if the last attempt to connect has failed, and at its deadline if the server
+ * is silent. It is never repeated here, because only the caller knows whether that is safe. An open
+ * connection keeps the process alive.
  */
 import type { ChannelOptions, Client, ServiceDefinition, ServiceError } from '@grpc/grpc-js';
 import { type Clock, PercolatorError } from '../base/index.ts';

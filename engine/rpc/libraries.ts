@@ -1,6 +1,6 @@
 /**
- * The libraries of gRPC, which the first server or client loads: that takes as long as all else of
- * the engine, and most processes have neither.
+ * The libraries of gRPC. The first server or client of a process loads them: loading takes as long
+ * as all the rest of the engine, and most processes have neither server nor client.
  */
 import { createRequire } from 'node:module';
 import type * as grpcJs from '@grpc/grpc-js';

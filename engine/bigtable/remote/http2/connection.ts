@@ -91,9 +91,12 @@ export class Connection {
     this.#isClosed = true;
     this.#session = undefined;
     await Promise.all(
-      [...this.#open].map(
-        (session) => new Promise<void>((resolve) => session.close(() => resolve())),
-      ),
+      [...this.#open].map((session) => {
+        // Not as a callback of `close`, which never calls it if the session was already closing.
+        const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
+        session.close();
+        return closed;
+      }),
     );
   }
 

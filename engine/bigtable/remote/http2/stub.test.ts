@@ -42,7 +42,7 @@ describe('an answer', () => {
     }
   });
 
-  test('that is short does not wait for a long one to be read', async () => {
+  test('that is short comes at once, also after a long one', async () => {
     await using server = await serve((stream) => {
       stream.respond(GRPC);
       stream.write(framed('long '.repeat(10)).subarray(0, 20));
@@ -287,6 +287,21 @@ describe('a connection', () => {
     await server.stub.closed?.();
     assert.equal(String(await late), 'late');
     await assert.rejects(unary(server.stub), { code: 14, isUnsent: true });
+  });
+
+  test('that the server wants to end is also closed when its calls have ended', async () => {
+    await using server = await serve((stream, request) => {
+      if (String(request) !== 'slow') reply(stream, [framed('fast')], OK);
+      else setTimeout(() => reply(stream, [framed('slow')], OK), 200);
+    });
+    const slow = unary(server.stub, Buffer.from('slow'));
+    await unary(server.stub);
+    const [session] = server.sessions;
+    session?.goaway(0);
+    await sleep(50);
+    const closing = server.stub.closed?.().then(() => 'closed');
+    assert.equal(await Promise.race([closing, slow.then(String)]), 'slow');
+    assert.equal(await Promise.race([closing, sleep(2000).then(() => 'hangs')]), 'closed');
   });
 });
 

@@ -93,7 +93,7 @@ export class HBaseBigtable implements Bigtable {
       filters.forEach(validateFilter);
       await this.#checkFamilies(table, filters);
       const selecting = selectionFor(filters);
-      if (selecting === undefined) return [];
+      if (selecting === undefined || range.end === '') return []; // HBase reads '' as no end.
       return this.#scan(table, range, selecting);
     }, [table]);
 
@@ -277,8 +277,8 @@ export class HBaseBigtable implements Bigtable {
 
   /**
    * The conditionals of the protocol have one branch, and need one call: with `ifNotFound` any
-   * number of filters, with `ifFound` one. What needs more calls is decided by the one that applies
-   * something; until then, nothing has happened.
+   * number of filters, with `ifFound` one. Other conditionals need several calls, one for each way to
+   * be answered. The first call whose conditions hold applies its mutations and is the answer.
    */
   async #mutateConditionally(
     conditionals: readonly ConditionalRowMutation[],

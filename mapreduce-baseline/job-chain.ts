@@ -42,7 +42,10 @@ export async function loadChain(url: string): Promise<JobChain> {
   );
 }
 
-/** Runs the jobs on a pool of workers. Returns the report of each. */
+/**
+ * Runs the jobs on a pool of workers. Returns the report of each.
+ * @throws what `runJob` throws; OUTPUT_EXISTS only when the last job begins
+ */
 export async function runChain(pool: WorkerPool, options: ChainOptions): Promise<JobReport[]> {
   const { chain, ...ofJobs } = options;
   const reports: JobReport[] = [];

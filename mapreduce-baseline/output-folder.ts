@@ -48,8 +48,8 @@ export class UnfinishedOutput implements AsyncDisposable {
     if (durable) await syncFolder(this.output);
     try {
       await rename(this.output, this.#target);
-    } catch (cause) {
-      throw outputExists(this.#target, cause);
+    } catch (error) {
+      throw isAboutTarget(error) ? outputExists(this.#target, error) : error;
     }
     if (durable) await syncFolder(dirname(this.#target));
   }
@@ -71,6 +71,12 @@ async function exists(path: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Whether a rename failed because something is there already: a folder with content, or a file. */
+function isAboutTarget(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR';
 }
 
 function outputExists(outputFolder: string, cause?: unknown): MapReduceError {

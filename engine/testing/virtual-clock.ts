@@ -35,8 +35,10 @@ export class VirtualClock implements Clock {
     return this.#nowMs + this.#wallAheadMs;
   }
 
-  /** Suspends the machine for `ms`: its monotonic clock and its sleepers stand still,
-   * its wall clock does not. */
+  /**
+   * Suspends the machine for `ms`: its monotonic clock and its sleepers stand still, its wall clock
+   * does not.
+   */
   suspend(ms: number): void {
     this.jumpWall(ms);
   }

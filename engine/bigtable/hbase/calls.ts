@@ -352,7 +352,7 @@ function isApplied(outcome: Outcome): boolean {
   return !(outcome instanceof Error) && outcome.isApplied;
 }
 
-/** Whether the answer tells what was in a row, and so is true only if its server owns the region. */
+/** Whether the answer tells what was in a row: it is worth something only from the region's owner. */
 function isSeen(outcome: Outcome | undefined): boolean {
   return outcome !== undefined && !(outcome instanceof Error) && !outcome.isApplied;
 }

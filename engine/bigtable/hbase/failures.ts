@@ -4,8 +4,8 @@
  *
  * HBase names the class of a Java exception. The classes in `BEFORE` are thrown before a server
  * touches a region, so nothing was applied and even a conditional mutation may be sent again. Those
- * in `REFUSALS` say that nothing was applied and that another try is useless. With every other class,
- * and without an answer, a mutation is in doubt.
+ * in `REFUSALS` say that nothing was applied and that another try is useless. With every other
+ * class, and without an answer, a mutation is in doubt.
  */
 import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 

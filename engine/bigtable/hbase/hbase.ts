@@ -170,7 +170,10 @@ export class HBaseBigtable implements Bigtable {
     await this.close();
   }
 
-  /** Runs one operation. An error about a missing table or family may be due to a recreated one. */
+  /**
+   * Runs one operation. An error about a missing table or family may be due to a table that was
+   * recreated, so what is known of the operation's tables is forgotten.
+   */
   async #run<T>(operation: () => Promise<T>, tables: readonly string[] = []): Promise<T> {
     try {
       return await this.#inFlight.run(operation);
@@ -277,8 +280,8 @@ export class HBaseBigtable implements Bigtable {
 
   /**
    * The conditionals of the protocol have one branch, and need one call: with `ifNotFound` any
-   * number of filters, with `ifFound` one. Other conditionals need several calls, one for each way to
-   * be answered. The first call whose conditions hold applies its mutations and is the answer.
+   * number of filters, with `ifFound` one. Other conditionals need several calls, one for each way
+   * to be answered. The first call whose conditions hold applies its mutations and is the answer.
    */
   async #mutateConditionally(
     conditionals: readonly ConditionalRowMutation[],

@@ -38,10 +38,10 @@ export interface HBaseOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * The cluster's own `zookeeper.session.timeout`, in milliseconds; at least 3,000, below which reads
-   * are not safe (servers.ts). Default 90,000, which is also HBase's. Too short: a region server that
-   * stood still may apply a call after collectors have deleted the evidence against it, and data is
-   * lost (P66). Too long: garbage stays that much longer.
+   * The cluster's own `zookeeper.session.timeout`, in milliseconds; at least 3,000, below which
+   * reads are not safe (servers.ts). Default 90,000, which is also HBase's. Too short: a region
+   * server that stood still may apply a call after collectors have deleted the evidence against it,
+   * and data is lost (P66). Too long: garbage stays that much longer.
    */
   readonly sessionTimeoutMs?: number | undefined;
   /**

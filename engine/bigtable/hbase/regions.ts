@@ -4,8 +4,8 @@
  *     seed ──▶ which server has hbase:meta? ──▶ the rows of the table there ──▶ kept
  *
  * ZooKeeper is not asked: masters and region servers alike know the server of `hbase:meta`. What is
- * kept may be out of date; a server that no longer has a region says so, and the table's regions are
- * read again. What `hbase:meta` says may be out of date as well, if its server stood still: a table
+ * kept may be out of date; a server that no longer has a region says so, and the table's regions
+ * are read again. What `hbase:meta` says may be out of date as well, if its server stood still: a table
  * without regions there is missing only if the master says so, too.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';

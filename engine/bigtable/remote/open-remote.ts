@@ -129,7 +129,7 @@ function unreachableError(error: unknown, where: string): PercolatorError {
 
 /** Recognizes the messages of google-auth-library when it finds no credentials. */
 function isAboutCredentials(details: string): boolean {
-  return /default credentials|credential/i.test(details);
+  return /credential/i.test(details);
 }
 
 /**

@@ -9,7 +9,7 @@
  * change that the paper's authors made to their Bigtable.
  *
  * What it does not do (`manifest.tombstones`, `manifest.checksColumns`): check whole families, erase
- * ranges that do not begin at 0, and show what is set below an erase.
+ * a range other than one timestamp or all up to one, and show what is set later within an erase.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type {

@@ -93,7 +93,7 @@ export class JavaProcesses implements AsyncDisposable {
     });
   }
 
-  /** Does nothing if it runs. */
+  /** Starts a program; does nothing if it runs already. */
   start(program: JavaProgram): void {
     if (this.#running.get(program.name)?.hasEnded === false) return;
     const process = this.#launch(program);
@@ -104,7 +104,10 @@ export class JavaProcesses implements AsyncDisposable {
     this.#running.set(program.name, running);
   }
 
-  /** Runs a program to its end. */
+  /**
+   * Runs a program to its end.
+   * @throws STORE_UNAVAILABLE if it fails
+   */
   async run(program: JavaProgram): Promise<void> {
     const { exitCode } = await this.#launch(program);
     if (exitCode !== 0) throw await this.#notStarted(`${program.name} failed`, program.name);

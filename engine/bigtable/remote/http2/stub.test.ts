@@ -3,6 +3,7 @@
  * server would.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   createServer,
   type Http2Server,
@@ -15,6 +16,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { systemClock } from '../../../base/index.ts';
+import { Deadlines } from '../../deadlines.ts';
+import { Connection } from './connection.ts';
 import { createFastStub, type Stub } from './stub.ts';
 
 const OK = { 'grpc-status': '0' };
@@ -251,6 +254,20 @@ describe('a connection', () => {
     assert.equal(String(await unary(server.stub)), 'fast');
     assert.equal(server.sessions.size, 2, 'the new call has a connection of its own');
     assert.equal(String(await slow), 'slow');
+  });
+
+  test('that has used its share of stream numbers is replaced, and refuses no call', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    const deadlines = new Deadlines(systemClock);
+    const options = { clock: systemClock, deadlines, streamsMax: 3 };
+    const connection = new Connection(server.address, options);
+    for (let i = 0; i < 7; i++) {
+      const session = await connection.session();
+      const stream = session.request({ ':method': 'POST', ':path': PATH }).resume().end();
+      await once(stream, 'close');
+    }
+    assert.ok(server.sessions.size >= 2, `${server.sessions.size} sessions`);
+    await connection.close();
   });
 
   test('is reconnected as soon as the server is back', async () => {

@@ -15,7 +15,7 @@ import { encodedParameters, STREAMING_PROGRAM } from './engine.ts';
 const LOADED_FILES = fileURLToPath(new URL('loaded-files.ts', import.meta.url));
 
 export interface PackedProgram {
-  /** The command of one side of a job, for a folder in which the folder `name` has the tar's files. */
+  /** The command of one side of a job, for a folder in which the tar was unpacked into `name`. */
   command(name: string, side: 'map' | 'reduce', parameters: unknown): string[];
 }
 

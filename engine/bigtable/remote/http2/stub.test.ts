@@ -164,6 +164,8 @@ describe('a call', () => {
     assert.equal(seen['grpc-timeout'], '1234m');
     await unary(server.stub, NONE, { metadata, timeoutMs: 99 });
     assert.equal(seen['grpc-timeout'], '99m');
+    await unary(server.stub, NONE, { metadata, timeoutMs: 98.4 }); // What is left for a second try.
+    assert.equal(seen['grpc-timeout'], '99m', 'gRPC has only whole numbers');
     await unary(server.stub, NONE, { metadata });
     assert.equal(seen['grpc-timeout'], undefined);
   });

@@ -179,7 +179,7 @@ class FastStub {
   }
 
   #timeoutMs({ timeoutMs, deadline }: FastOptions): number | undefined {
-    if (timeoutMs !== undefined) return timeoutMs;
+    if (timeoutMs !== undefined) return Math.ceil(timeoutMs); // `grpc-timeout` is a whole number.
     if (deadline === undefined || deadline === Infinity) return undefined;
     return Math.max(0, Math.ceil(Number(deadline) - this.#clock.wallMs()));
   }

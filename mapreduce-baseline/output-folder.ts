@@ -28,7 +28,7 @@ export class UnfinishedOutput implements AsyncDisposable {
   /** @throws OUTPUT_EXISTS */
   static async begin(outputFolder: string): Promise<UnfinishedOutput> {
     const target = resolve(outputFolder);
-    if (await exists(target)) throw outputExists(target);
+    await refuseExisting(target);
     await mkdir(dirname(target), { recursive: true });
     const unfinished = await mkdtemp(join(dirname(target), `${basename(target)}.unfinished-`));
     const begun = new UnfinishedOutput(unfinished, target);
@@ -57,6 +57,11 @@ export class UnfinishedOutput implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#unfinished, { recursive: true, force: true });
   }
+}
+
+/** @throws OUTPUT_EXISTS */
+export async function refuseExisting(outputFolder: string): Promise<void> {
+  if (await exists(outputFolder)) throw outputExists(outputFolder);
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import {
   MapReduceError,
   openWorkerPool,
+  runChain,
   runJob,
   type JobOptions,
   type JobReport,
@@ -239,6 +240,18 @@ describe('a job that meets failures', () => {
     await writeFile(join(folder, 'output/precious'), 'data');
     await assert.rejects(runFailing(folder, 'throw', 0), failsWith('OUTPUT_EXISTS', /exists/));
     assert.deepEqual(await readdir(join(folder, 'output')), ['precious']);
+  });
+
+  test('of a chain is not started if the output folder of the chain exists', async () => {
+    const folder = temporaryFolder();
+    const [path, outputFolder] = [join(folder, 'input'), join(folder, 'output')];
+    await writeFile(path, 'first\n');
+    await mkdir(outputFolder);
+    const parameters = { folder: join(folder, 'attempts'), how: 'throw', failures: 0 };
+    const chain = { url: FAILING, parameters: [parameters, parameters] };
+    const running = runChain(pool, { chain, inputs: [{ path }], outputFolder });
+    await assert.rejects(running, failsWith('OUTPUT_EXISTS', /exists/));
+    assert.deepEqual((await readdir(folder)).toSorted(), ['input', 'output']);
   });
 
   test('is refused if an option is out of range, by a message that names the option', async () => {

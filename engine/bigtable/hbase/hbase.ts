@@ -43,7 +43,7 @@ import type { Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
 import { Tables } from './tables.ts';
 
-/** HBase's own limit is a little higher; Bigtable's is this. */
+/** Bigtable's limit; HBase's own is higher. */
 const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
 /** How often a check that needs several calls starts over, if the row changes between them. */

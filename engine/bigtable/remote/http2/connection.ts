@@ -20,7 +20,7 @@ const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1000;
 const CONNECT_MS_MAX = 5000;
 const PING_MS_MAX = 2000;
-/** Out of 2^30 stream numbers of a connection: at 25,000 a second they last half a day. */
+/** Half of a connection's stream numbers; at 25,000 a second they last six hours. */
 const STREAMS_MAX = 2 ** 29;
 /** How much the server may send before we have read it: per answer, and for all together. */
 const STREAM_WINDOW_BYTES = 4 << 20;

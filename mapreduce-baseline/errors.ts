@@ -10,11 +10,11 @@ export type MapReduceErrorCode =
   | 'OUTPUT_EXISTS'
   /** A record of the input is not what the job expects, or longer than any record may be. */
   | 'RECORD_INVALID'
-  /** One attempt at a task failed: it threw. The coordinator retries it. */
+  /** One attempt at a task threw. The coordinator retries the task. */
   | 'ATTEMPT_FAILED'
-  /** The worker process ended in the middle of a task. The coordinator retries it elsewhere. */
+  /** The worker process ended in the middle of a task, which the coordinator retries elsewhere. */
   | 'WORKER_DIED'
-  /** A task failed as often as it may; the job is over and left no output. */
+  /** A task failed as often as it may, or the program of an outside engine did: no output. */
   | 'TASK_FAILED'
   /** The pool of workers was disposed. */
   | 'POOL_CLOSED';

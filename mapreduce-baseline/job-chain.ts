@@ -11,6 +11,7 @@ import { MapReduceError } from './errors.ts';
 import type { Input } from './input-splits.ts';
 import type { JobOptions } from './job-options.ts';
 import type { JobReport } from './job-report.ts';
+import { refuseExisting } from './output-folder.ts';
 import { runJob } from './run-job.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
@@ -42,7 +43,10 @@ export async function loadChain(url: string): Promise<JobChain> {
   );
 }
 
-/** Runs the jobs on a pool of workers. Returns the report of each. */
+/**
+ * Runs the jobs on a pool of workers. Returns the report of each.
+ * @throws what `runJob` throws
+ */
 export async function runChain(pool: WorkerPool, options: ChainOptions): Promise<JobReport[]> {
   const { chain, ...ofJobs } = options;
   const reports: JobReport[] = [];
@@ -68,6 +72,7 @@ async function throughFolders(
   step: Step,
 ): Promise<void> {
   const target = resolve(outputFolder);
+  await refuseExisting(target); // The last job does so too, but after the work of all others.
   await mkdir(dirname(target), { recursive: true });
   const between = await mkdtemp(join(dirname(target), `${basename(target)}.jobs-`));
   try {

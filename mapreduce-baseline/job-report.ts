@@ -7,12 +7,12 @@ export interface JobReport {
   readonly cpuSeconds: number;
   readonly inputBytes: number;
   readonly recordsRead: number;
-  /**
-   * Records that `map` emitted, and the bytes of those that were left to shuffle after combining.
-   */
+  /** Records that `map` emitted, before any combining. */
   readonly recordsEmitted: number;
+  /** Records that were left after combining, and their bytes in the spill files. */
   readonly recordsShuffled: number;
   readonly bytesShuffled: number;
+  /** Keys: how often `reduce` was called. */
   readonly groups: number;
   readonly recordsWritten: number;
   readonly bytesWritten: number;

@@ -14,7 +14,7 @@
  * Promises of the job, without which the output is wrong:
  * 1. `map`, `combine` and `reduce` depend on their arguments alone. A task may run twice.
  * 2. `combine` emits under the key it was given, and reducing what it emits gives the same as
- *    reducing what it was given. It may run any number of times, never included.
+ *    reducing what it was given. It may run any number of times, or never.
  * 3. The order of the values of a key means nothing.
  *
  * Promises of the runner: every record of the input is mapped exactly once in the output that is
@@ -30,7 +30,7 @@ export interface Output {
 /** The values of one key, one after the other. `value` is valid until the next call of `next`. */
 export interface Values {
   readonly value: Slice;
-  /** Moves `value` to the next value, the first included; false when there is none. */
+  /** Moves `value` to the next value, at first to the first one; false when there is none. */
   next(): boolean;
 }
 

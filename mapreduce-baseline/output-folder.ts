@@ -28,7 +28,7 @@ export class UnfinishedOutput implements AsyncDisposable {
   /** @throws OUTPUT_EXISTS */
   static async begin(outputFolder: string): Promise<UnfinishedOutput> {
     const target = resolve(outputFolder);
-    if (await exists(target)) throw outputExists(target);
+    await refuseExisting(target);
     await mkdir(dirname(target), { recursive: true });
     const unfinished = await mkdtemp(join(dirname(target), `${basename(target)}.unfinished-`));
     const begun = new UnfinishedOutput(unfinished, target);
@@ -48,8 +48,8 @@ export class UnfinishedOutput implements AsyncDisposable {
     if (durable) await syncFolder(this.output);
     try {
       await rename(this.output, this.#target);
-    } catch (cause) {
-      throw outputExists(this.#target, cause);
+    } catch (error) {
+      throw isAboutTarget(error) ? outputExists(this.#target, error) : error;
     }
     if (durable) await syncFolder(dirname(this.#target));
   }
@@ -57,6 +57,11 @@ export class UnfinishedOutput implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#unfinished, { recursive: true, force: true });
   }
+}
+
+/** @throws OUTPUT_EXISTS */
+export async function refuseExisting(outputFolder: string): Promise<void> {
+  if (await exists(outputFolder)) throw outputExists(outputFolder);
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -71,6 +76,12 @@ async function exists(path: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Whether a rename failed because something is there already: a folder with content, or a file. */
+function isAboutTarget(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR';
 }
 
 function outputExists(outputFolder: string, cause?: unknown): MapReduceError {

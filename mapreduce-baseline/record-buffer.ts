@@ -95,7 +95,7 @@ export class RecordBuffer {
     return at + recordWords(keyLength + valueLength);
   }
 
-  /** Whether the record at `at` lies wholly before `wordCount`; a spill is read in blocks. */
+  /** Whether the record at `at` lies wholly before `wordCount`: a block of a run may cut one. */
   isWhole(at: number): boolean {
     return at + HEADER_WORDS <= this.wordCount && this.after(at) <= this.wordCount;
   }
@@ -111,9 +111,9 @@ export class RecordBuffer {
     this.wordCount = Math.max(0, this.wordCount - at);
   }
 
-  /** Reserves this many bytes at the end for the caller to read into; returns their position. */
+  /** Reserves `bytes` at the end for the caller to read `records` into; returns their position. */
   reserve(bytes: number, records: number): number {
-    assert(bytes % WORD_BYTES === 0, 'a spill file is read in whole words');
+    assert(bytes % WORD_BYTES === 0, 'a file of records is read in whole words');
     const at = this.byteLength;
     assert(at + bytes <= this.bytes.length, 'what is reserved fits the buffer');
     this.wordCount += bytes / WORD_BYTES;

@@ -6,8 +6,8 @@
  * anything is read. If it does, it is loaded whole and grouped by the job's choice of hash or sort;
  * if not, it goes through an external merge.
  *
- * The part is written under a name of this attempt, synced, and then renamed. An attempt that dies
- * at any moment leaves either nothing under the part's name or all of it.
+ * The part is written under a name of this attempt, synced if the job is durable, and then renamed.
+ * An attempt that dies at any moment leaves either nothing under the part's name or all of it.
  */
 import { open, rename, type FileHandle } from 'node:fs/promises';
 import type { Slice } from './bytes.ts';

@@ -10,6 +10,7 @@ import * as fc from 'fast-check';
 import {
   MapReduceError,
   openWorkerPool,
+  runChain,
   runJob,
   type JobOptions,
   type JobReport,
@@ -36,20 +37,25 @@ async function countWords(
   folder: string,
   text: string,
   changes: Changes = {},
-): Promise<{ report: JobReport; lines: string[] }> {
+): Promise<{ report: JobReport; parts: string[]; lines: string[] }> {
   const { combine = false, ...options } = changes;
   const path = join(folder, `input-${runs}`);
   const outputFolder = join(folder, `output-${runs++}`);
   await writeFile(path, text);
   const job = { url: WORD_COUNT, parameters: { combine } };
   const report = await runJob(pool, { job, inputs: [{ path }], outputFolder, ...options });
-  return { report, lines: await linesOf(outputFolder) };
+  const parts = await partsOf(outputFolder);
+  return { report, parts, lines: linesOf(parts) };
 }
 
-async function linesOf(outputFolder: string): Promise<string[]> {
+/** The text of each part, in the order of their names. */
+async function partsOf(outputFolder: string): Promise<string[]> {
   const parts = (await readdir(outputFolder)).toSorted();
-  const texts = await Promise.all(parts.map((part) => readFile(`${outputFolder}/${part}`, 'utf8')));
-  return texts.flatMap((text) => text.split('\n').slice(0, -1));
+  return Promise.all(parts.map((part) => readFile(`${outputFolder}/${part}`, 'utf8')));
+}
+
+function linesOf(parts: readonly string[]): string[] {
+  return parts.flatMap((text) => text.split('\n').slice(0, -1));
 }
 
 function obviousWordCount(text: string): string[] {
@@ -136,13 +142,14 @@ describe('a word count', () => {
     const text = randomText(20_000, 300);
     const first = await countWords(folder, text, { splitBytes: 10_000 });
     const again = await countWords(folder, text, { splitBytes: 10_000 });
-    assert.deepEqual(first.lines, again.lines);
+    assert.ok(first.parts.length > 1);
+    assert.deepEqual(first.parts, again.parts);
   });
 
   test('of nothing is an output folder with empty parts', async () => {
     const folder = temporaryFolder();
-    const { report, lines } = await countWords(folder, '');
-    assert.deepEqual(lines, []);
+    const { report, parts } = await countWords(folder, '', { partitions: 3 });
+    assert.deepEqual(parts, ['', '', '']);
     assert.equal(report.recordsRead, 0);
   });
 });
@@ -177,7 +184,7 @@ describe('a job that meets failures', () => {
     const folder = temporaryFolder();
     const { failedAttempts } = await runFailing(folder, 'throw', 2);
     assert.equal(failedAttempts, 6);
-    assert.deepEqual((await linesOf(join(folder, 'output'))).toSorted(), [
+    assert.deepEqual(linesOf(await partsOf(join(folder, 'output'))).toSorted(), [
       'first',
       'second',
       'third',
@@ -192,7 +199,7 @@ describe('a job that meets failures', () => {
     const processesBefore = pool.processIds;
     const { failedAttempts } = await runFailing(folder, 'kill', 1);
     assert.equal(failedAttempts, 3);
-    assert.deepEqual((await linesOf(join(folder, 'output'))).toSorted(), [
+    assert.deepEqual(linesOf(await partsOf(join(folder, 'output'))).toSorted(), [
       'first',
       'second',
       'third',
@@ -210,12 +217,41 @@ describe('a job that meets failures', () => {
     assert.deepEqual((await readdir(folder)).toSorted(), ['attempts', 'input']);
   });
 
+  test('starts no further tasks when one has failed too often', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'input');
+    await writeFile(path, Array.from({ length: 40 }, (_, i) => `${i + 10}\n`).join(''));
+    const parameters = { folder: join(folder, 'attempts'), how: 'throw', failures: 99 };
+    const running = runJob(pool, {
+      job: { url: FAILING, parameters },
+      inputs: [{ path }],
+      outputFolder: join(folder, 'output'),
+      splitBytes: 3,
+      attempts: 1,
+    });
+    await assert.rejects(running, failsWith('TASK_FAILED', /failed 1 times/));
+    const tried = await readdir(join(folder, 'attempts'));
+    assert.ok(tried.length <= 2 * pool.size, `${tried.length} tasks were started`);
+  });
+
   test('is refused if the output folder exists, which stays as it was', async () => {
     const folder = temporaryFolder();
     await mkdir(join(folder, 'output'));
     await writeFile(join(folder, 'output/precious'), 'data');
     await assert.rejects(runFailing(folder, 'throw', 0), failsWith('OUTPUT_EXISTS', /exists/));
     assert.deepEqual(await readdir(join(folder, 'output')), ['precious']);
+  });
+
+  test('of a chain is not started if the output folder of the chain exists', async () => {
+    const folder = temporaryFolder();
+    const [path, outputFolder] = [join(folder, 'input'), join(folder, 'output')];
+    await writeFile(path, 'first\n');
+    await mkdir(outputFolder);
+    const parameters = { folder: join(folder, 'attempts'), how: 'throw', failures: 0 };
+    const chain = { url: FAILING, parameters: [parameters, parameters] };
+    const running = runChain(pool, { chain, inputs: [{ path }], outputFolder });
+    await assert.rejects(running, failsWith('OUTPUT_EXISTS', /exists/));
+    assert.deepEqual((await readdir(folder)).toSorted(), ['input', 'output']);
   });
 
   test('is refused if an option is out of range, by a message that names the option', async () => {

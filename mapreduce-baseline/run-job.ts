@@ -21,7 +21,10 @@ import type { MapReport, MapTask, ReduceReport, ReduceTask, SegmentList } from '
 import { TaskRunner } from './task-runner.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
-/** Runs the job; resolves when the output folder is there. */
+/**
+ * Runs the job; resolves when the output folder is there.
+ * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, TASK_FAILED, POOL_CLOSED
+ */
 export async function runJob(pool: WorkerPool, options: JobOptions): Promise<JobReport> {
   const startedMs = systemClock.monotonicMs();
   const inputs = await resolveInputs(options.inputs);

@@ -56,7 +56,7 @@ export class RunReader implements Disposable {
     this.block = new RecordBuffer(blockBytes);
   }
 
-  /** Moves to the next record, the first included; false at the end of the run. */
+  /** Moves to the next record, or to the first one if `first`; false at the end of the run. */
   next(first: boolean): boolean {
     if (!first) this.at = this.block.after(this.at);
     if (!this.block.isWhole(this.at) && !this.#refill()) return false;

@@ -27,14 +27,19 @@ export class TaskRunner {
     items: readonly Item[],
     taskFor: (item: Item, index: number, attempt: number) => Task,
   ): Promise<TaskReport[]> {
-    const reports = await Promise.allSettled(
-      items.map((item, index) => this.#runOne((attempt) => taskFor(item, index, attempt))),
-    );
-    return reports.map((report) => {
-      if (this.#failure !== undefined) throw this.#failure;
-      if (report.status === 'rejected') throw report.reason;
-      return report.value;
-    });
+    const reports: TaskReport[] = [];
+    const left = items.entries(); // Shared: each item is taken once.
+    const runSome = async (): Promise<void> => {
+      for (const [index, item] of left) {
+        reports[index] = await this.#runOne((attempt) => taskFor(item, index, attempt));
+        if (this.#failure !== undefined) return;
+      }
+    };
+    // One for each worker: what waited in the pool would be started even after a failure.
+    const running = await Promise.allSettled(Array.from({ length: this.#pool.size }, runSome));
+    if (this.#failure !== undefined) throw this.#failure;
+    for (const ended of running) if (ended.status === 'rejected') throw ended.reason;
+    return reports;
   }
 
   async #runOne(taskFor: (attempt: number) => Task): Promise<TaskReport> {

@@ -33,7 +33,10 @@ interface Waiting {
   readonly settle: PromiseWithResolvers<Attempt>;
 }
 
-/** Starts the processes; they take tasks when the promise resolves. */
+/**
+ * Starts the processes; they take tasks when the promise resolves.
+ * @throws INVALID_ARGUMENT; WORKER_DIED if a process does not start
+ */
 export async function openWorkerPool(options: WorkerPoolOptions = {}): Promise<WorkerPool> {
   const { workers = availableParallelism() } = options;
   if (!Number.isInteger(workers) || workers < 1 || workers > WORKERS_MAX) {

@@ -16,7 +16,7 @@ export type WorkerMessage =
   | { readonly kind: 'failed'; readonly error: unknown };
 
 export class WorkerProcess {
-  /** Tells this process from the one that replaces it. */
+  /** Distinguishes this process from the one that replaces it. */
   readonly id: number;
   /** Resolves when the process takes tasks; rejects if it ends before. */
   readonly ready: Promise<void>;
@@ -63,7 +63,7 @@ export class WorkerProcess {
     return settle.promise;
   }
 
-  /** Lets the process end, and makes it if it does not. */
+  /** Lets the process end, and kills it if it takes too long. */
   async end(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect();
     const killer = setTimeout(() => this.#child.kill('SIGKILL'), GOODBYE_MS);

@@ -1,5 +1,7 @@
-/** The stage of the tests: a collector with its own connection,
- * and the processes it collects for. */
+/**
+ * The scene for tests of the garbage collection: a collector with its own connection, and the
+ * processes that it collects for.
+ */
 import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
@@ -36,12 +38,15 @@ export class Scene {
     return this.database.client(name, options);
   }
 
-  /** Long enough for every live process to bring its bound up to date. */
+  /** Waits for as long as it takes until every live process has renewed its lease. */
   renewals(): Promise<void> {
     return this.database.clock.advance(LEASE_MS / 3);
   }
 
-  /** From now on the process cannot renew its lease; waits until the collector gives it up. */
+  /**
+   * From now on the process cannot renew its lease. Waits until the collector takes the lease for
+   * ended.
+   */
   async lapse(client: Client): Promise<void> {
     client.leaseStore.loseRequest(() => true);
     await this.services.watch.liveLeases();
@@ -52,7 +57,7 @@ export class Scene {
     return this.database.clock.runUntil(collectGarbage(this.services, options));
   }
 
-  /** Runs until the horizon is persisted and the wait begins. */
+  /** Runs a new collector until the horizon is persisted and the wait begins. */
   async beginCycle(): Promise<GarbageCollector> {
     const collector = this.newCollector();
     await collector.step();

@@ -4,7 +4,7 @@
  *
  *     client ──▶ FaultyBigtable ──▶ the store, shared with other clients
  *                      │
- *                      └─▶ trace: every call made, in order
+ *                      └─▶ trace: every read and mutation, in order
  *
  * A *mutation* here is the atomic unit: the mutations of one row. A `mutateRows` of three rows is
  * three mutations, delivered one after the other, so a crash may fall between them; the same goes
@@ -52,19 +52,21 @@ export type Call = ReadCall | MutationCall;
 
 type MutationPredicate = (call: MutationCall) => boolean;
 
-/** What every call of a crashed client throws.
- * Not a `PercolatorError`: the dead do not handle errors. */
+/**
+ * What every call of a crashed client throws. Not a `PercolatorError`: a dead process handles no
+ * errors.
+ */
 export class CrashedError extends Error {
   override readonly name = 'CrashedError';
 }
 
 export class FaultyBigtable implements Bigtable {
   readonly manifest: Manifest;
-  /** Every call that reached the store before the crash, oldest first. */
+  /** Every read and mutation before the crash, oldest first, also those that were lost. */
   readonly trace: Call[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
   beforeCall: ((call: Call) => Promise<void> | void) | undefined;
-  /** Awaited after a call was delivered and before its caller is answered. The same rule holds. */
+  /** Awaited after a call was delivered and before its caller is answered; with the same rule. */
   afterCall: ((call: Call) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;
@@ -82,14 +84,16 @@ export class FaultyBigtable implements Bigtable {
   /** Resolves when every mutation sent so far has been delivered or lost. */
   #sent: Promise<unknown> = Promise.resolve();
 
-  /** @param manifest replaces fields of the store's own: `{ ordered:
-   * false }` takes the slower path */
+  /**
+   * @param manifest replaces fields of the store's own: with `{ ordered: false }` the engine takes
+   *   the slower path
+   */
   constructor(store: Bigtable, manifest: Partial<Manifest> = {}) {
     this.#store = store;
     this.manifest = { ...store.manifest, ...manifest };
   }
 
-  /** How many mutations were sent: after a run without faults, the number of places to crash. */
+  /** Mutations delivered so far; after a run without faults, the number of places to crash. */
   get mutationCount(): number {
     return this.#mutationCount;
   }
@@ -108,29 +112,27 @@ export class FaultyBigtable implements Bigtable {
     this.#crashAfter = number;
   }
 
-  /** The process dies before its `number`-th mutation was applied. */
+  /** The process dies before its `number`-th mutation is applied. */
   crashBefore(number: number): void {
     this.#crashBefore = number;
   }
 
-  /** Every mutation that the predicate accepts is applied,
-   * and its caller receives STORE_IN_DOUBT. */
+  /** A mutation that the predicate accepts is applied, and its caller receives STORE_IN_DOUBT. */
   loseAnswer(predicate: MutationPredicate): void {
     this.#losesAnswer.push(predicate);
   }
 
-  /** Every mutation that the predicate accepts is lost, and its caller receives STORE_IN_DOUBT. */
+  /** A mutation that the predicate accepts is lost, and its caller receives STORE_IN_DOUBT. */
   loseRequest(predicate: MutationPredicate): void {
     this.#losesRequest.push(predicate);
   }
 
-  /** Every mutation that the predicate accepts arrives again when `deliverDuplicates` is called. */
+  /** A mutation that the predicate accepts arrives again when `deliverDuplicates` is called. */
   duplicate(predicate: MutationPredicate): void {
     this.#duplicates.push(predicate);
   }
 
-  /** Delivers the copies in flight, in the order sent.
-   * No caller waits for their answers any more. */
+  /** Delivers the copies in flight, in the order sent. No caller receives their answers. */
   async deliverDuplicates(): Promise<void> {
     const copies = this.#inFlight;
     this.#inFlight = [];

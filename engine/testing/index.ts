@@ -1,4 +1,7 @@
-/** The front door of the test tools: a simple store, a client with faults, a controlled clock. */
+/**
+ * The front door of the test tools: a simple store, a client with faults, a disk with faults, a
+ * controlled clock, a scripted oracle, a whole database, and programs in Java.
+ */
 export { createMemoryBigtable } from './memory-bigtable.ts';
 export {
   CrashedError,

@@ -31,7 +31,7 @@ import { compareUtf8, MemoryTable } from './memory-table.ts';
 
 /**
  * An empty store. Its clients share the object; `close` closes it for all of them.
- * @param promises what it does as in HBase, and says so
+ * @param promises parts of its manifest; with `tombstones` its erases behave as those of HBase
  */
 export function createMemoryBigtable(
   promises: Pick<Manifest, 'tombstones' | 'messageLifetimeMs'> = {},

@@ -23,8 +23,7 @@ type Erase = Extract<Mutation, { readonly kind: 'erase' }>;
 export class MemoryTable {
   readonly schema: TableSchema;
   readonly #rows = new Map<string, readonly Cell[]>();
-  /** The keys of `#rows`, in the order of their UTF-8 bytes.
-   * Invariant: the same keys, each once. */
+  /** In the order of their UTF-8 bytes. Invariant: the keys of `#rows`, each once. */
   readonly #keys: string[] = [];
   /** Each row's erases, if they also hide what is set later; otherwise undefined. */
   readonly #tombstones: Map<string, Erase[]> | undefined;

@@ -1,11 +1,14 @@
-/** A part of a store's rows as a store of its own: many tests share tables, and see nothing of each other. */
+/**
+ * A part of a store's rows as a store of its own: many tests share tables, and see nothing of each
+ * other's rows.
+ */
 import type { Bigtable, Row } from '../bigtable/index.ts';
 import { decorate } from '../bigtable/decorate.ts';
 
-/** @param name of the part; none begins with another one's */
+/** @param name of the part; no part's name begins with another part's name and a slash */
 export function ownRows(store: Bigtable, name: string): Bigtable {
   const before = `${name}/`;
-  /** The first key after all that begin with it: `0` follows `/`. */
+  /** The first key after all keys that begin with `before`: `0` follows `/`. */
   const after = `${name}0`;
   const named = <T extends { readonly row: string }>(one: T): T => ({
     ...one,

@@ -63,7 +63,7 @@ export function summaryOf({ severity, code, cell: found, timestamps }: Finding):
   return `${severity} ${code} ${place} @ ${timestamps.join(' ')}`.trimEnd();
 }
 
-/** What is a notification has a family of its own. */
+/** A kind of notification is the name of its family; the other kinds share a family. */
 function parse(
   name: string,
 ): CellAddress & { readonly place: { readonly family: string; readonly qualifier: string } } {

@@ -9,13 +9,11 @@ import type { TimestampOracle } from '../oracle/index.ts';
 export class ScriptedOracle implements TimestampOracle {
   /** Everything handed out, oldest first. */
   readonly given: Timestamp[] = [];
-  /** Awaited before a timestamp is chosen:
-   * a test may do something of its own meanwhile, or fail. */
+  /** Awaited before a timestamp is chosen: a test may act meanwhile, or make the call fail. */
   beforeNext: (() => Promise<void> | void) | undefined;
   /** Awaited after a timestamp was chosen, before the caller receives it: the answer is slow. */
   afterNext: (() => Promise<void> | void) | undefined;
-  /** Horizon of the garbage collection;
-   * here the persisted horizon and the known one are the same. */
+  /** Horizon of the garbage collection; here the persisted one and the known one are the same. */
   horizon: Timestamp = 0;
   /** How many drops were announced. */
   drops = 0;

@@ -4,10 +4,10 @@
  *     write ─▶ the system's memory: read by every program ─┬─ sync ─▶ on the disk
  *                                                          └─ power cut ─▶ lost, kept, or torn
  *
- * `afterPowerCut` is the disk that the next start finds. Of what was not synced, each sector of each
- * write is there or not, alone, in any order, or holds garbage; the same goes for names. A sync that
- * fails has done its work for some sectors, and no later one will for the others, though programs go
- * on reading them: so does Linux.
+ * `afterPowerCut` is the disk that the next start finds. Of what was not synced, each sector of a
+ * write is there, is missing or holds garbage, in any combination; each change of a name is there
+ * or missing. A sync that fails has made some sectors durable, and no later sync does so for the
+ * others, though programs go on reading them: Linux behaves in this way.
  *
  * All chance comes from the given `Random`.
  */
@@ -143,6 +143,7 @@ export class SimulatedDisk implements Disk {
       read: (target, position) => content.current.copy(target, 0, position),
       write: (bytes, position) => this.#write(name, content, { bytes, position }),
       sync: () => this.#sync(name, content),
+      // Never durable: a power cut may bring back what was cut off, even after a sync.
       truncate: (size) => {
         content.current = content.current.subarray(0, size);
       },

@@ -108,8 +108,10 @@ export class Scene {
     return gate;
   }
 
-  /** Stops the process at the next call that `holds` accepts:
-   * none of its calls is delivered until the release. */
+  /**
+   * Stops the process at the next call that `holds` accepts: none of its calls is delivered until
+   * the release.
+   */
   pauseAt({ store }: Process, holds: (call: Call) => boolean): Held {
     const gate = createGate();
     let met = false;
@@ -130,7 +132,7 @@ export class Scene {
     return gate;
   }
 
-  /** The process stops, and all others know it. */
+  /** The process dies, and all others know it. */
   kill({ name, store }: Process): void {
     store.crash();
     this.#dead.add(name);
@@ -208,8 +210,10 @@ export function isCommitOf(table: string): (call: Call) => boolean {
     call.mutations.some((mutation) => isOf(WRITE, mutation));
 }
 
-/** Whether the call is a read of definitions,
- * shared by commits and by transactions new to their table. */
+/**
+ * Whether the call is a read of table definitions, which commits share, and transactions that are
+ * new to their table.
+ */
 export function readsDefinitions(call: Call): boolean {
   return (
     call.kind === 'read' && call.operation === 'readRows' && call.table === 'percolator-tables'

@@ -2,7 +2,7 @@
  * A clock under the test's control: time stands still until it is told to move.
  *
  *     advance(ms)         moves on by `ms`, waking sleepers on the way, each at its own time
- *     runUntil(promise)   moves on to the next sleeper whenever all wait, until it settles
+ *     runUntil(promise)   moves on to the next sleeper whenever all wait, until the promise settles
  *
  * Before each step, whatever can run is run until it waits, so that what a sleeper does on waking
  * is done at the time it woke. Sleepers for the same time wake in the order they went to sleep.
@@ -35,8 +35,10 @@ export class VirtualClock implements Clock {
     return this.#nowMs + this.#wallAheadMs;
   }
 
-  /** Suspends the machine for `ms`: its monotonic clock and its sleepers stand still,
-   * its wall clock does not. */
+  /**
+   * Suspends the machine for `ms`: its monotonic clock and its sleepers stand still, its wall clock
+   * does not.
+   */
   suspend(ms: number): void {
     this.jumpWall(ms);
   }

@@ -1,7 +1,8 @@
 /**
  * An engine that runs a chain of jobs: our own, or an existing one that keeps Hadoop Streaming's
  * contract. All run the same functions of the same module; only what is between them differs.
- * With every engine the output appears whole or not at all (output-folder.ts).
+ * With every engine an output folder of this machine appears whole or not at all
+ * (output-folder.ts).
  */
 import { mkdtempDisposable, open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,8 +18,8 @@ export interface ChainRun {
   /** A path that is a URI, as of a cluster's file system, is for engines that know it. */
   readonly inputs: readonly Input[];
   /**
-   * Must not exist; has the parts of the last job when the run has succeeded. As a URI, it is
-   * written by the engine itself.
+   * Must not exist; has the parts of the last job when the run has succeeded. If it is a URI, the
+   * engine itself writes it.
    */
   readonly outputFolder: string;
   /** Ends the run, and all its processes. */
@@ -35,7 +36,11 @@ export interface EngineSize {
 
 export interface ChainEngine extends AsyncDisposable {
   readonly name: string;
-  /** Resolves when the output folder is there, on the disk. */
+  /**
+   * Resolves when the output folder is there, on the disk.
+   * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, TASK_FAILED; what the signal was aborted with, or
+   *   POOL_CLOSED, if the run was ended
+   */
   run(run: ChainRun): Promise<void>;
 }
 

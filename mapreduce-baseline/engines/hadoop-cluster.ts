@@ -12,7 +12,7 @@ import { moveParts } from './whole-files.ts';
 export const NAME = 'Hadoop';
 
 export interface HadoopAccess {
-  /** Starts a class of Hadoop's; its name and what it is given are appended. */
+  /** Starts a class of Hadoop's; the name of the class and its arguments are appended. */
   readonly program: readonly string[];
   /** Settings of Hadoop by their names. They take precedence over those of its configuration. */
   readonly settings: Readonly<Record<string, string>>;
@@ -101,7 +101,10 @@ export function removeFolder(access: HadoopAccess, folder: string): Promise<void
   return runShell(access, ['-rm', '-r', '-f', '-skipTrash', folder]);
 }
 
-/** Jobs run on without the program that has submitted them. @param said by that program */
+/**
+ * Kills the jobs of a program that was stopped, because they would run on without it.
+ * @param said by that program
+ */
 export async function killJobs({ program }: HadoopAccess, said: string): Promise<void> {
   const ids = new Set(said.match(/\bjob_\d+_\d+\b/g));
   for (const id of ids) await runProgram(NAME, [...program, JOB_CLIENT, '-kill', id], {});

@@ -1,4 +1,4 @@
-/** What the engine asks of a Hadoop that has a cluster, told by one that only writes it down. */
+/** What the engine asks of a Hadoop with a cluster: a script in its place writes it down. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,12 @@ import { hadoopEngine } from './hadoop.ts';
 
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
-/** What Hadoop's programs are given, one call a line; `streaming` and `shell` are what they do. */
+/**
+ * An engine on a script in Hadoop's place, and the file in which the script writes what it is
+ * given, one call a line.
+ * @param streaming what the script does as Hadoop Streaming, as text of a shell
+ * @param shell what it does as the shell of the file system
+ */
 async function writtenDown(streaming: string, shell = ':'): Promise<[ChainEngine, string]> {
   const folder = temporaryFolder();
   const [script, calls] = [join(folder, 'hadoop.sh'), join(folder, 'calls')];

@@ -1,6 +1,6 @@
 /**
- * Prints the files that Node loads for some modules, one path a line: they themselves, all that they
- * import, and what decides how Node reads those (package.json).
+ * Prints the files that Node loads for some modules, one path a line: the modules, all that they
+ * import, and each package.json that decides how Node reads them.
  *
  *     loaded-files <url of a module> ...
  */

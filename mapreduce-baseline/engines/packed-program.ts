@@ -15,13 +15,13 @@ import { encodedParameters, STREAMING_PROGRAM } from './engine.ts';
 const LOADED_FILES = fileURLToPath(new URL('loaded-files.ts', import.meta.url));
 
 export interface PackedProgram {
-  /** The command of one side of a job, in a folder in which the tar file was unpacked as `name`. */
+  /** The command of one side of a job, for a folder in which the tar was unpacked into `name`. */
   command(name: string, side: 'map' | 'reduce', parameters: unknown): string[];
 }
 
 /**
  * @param url of the job's module
- * @param file that is written
+ * @param file the tar file to write
  * @throws INVALID_ARGUMENT if the job cannot be loaded
  */
 export async function packProgram(url: string, file: string): Promise<PackedProgram> {

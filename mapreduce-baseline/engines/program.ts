@@ -4,16 +4,16 @@ import { MapReduceError } from '../errors.ts';
 interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The group that it finds in what a failed program said is the reason. */
+  /** Finds the reason, as its first group, in what a failed program said. */
   readonly reason?: RegExp | undefined;
-  /** Is told what a program had said that was stopped by the signal. */
+  /** If the signal has stopped the program, is told what the program had said. */
   readonly stopped?: ((said: string) => Promise<void>) | undefined;
 }
 
 /** The complaint of a streaming program, which reaches us through most engines. */
 const COMPLAINT = /^.*streaming-program: (.*)$/m;
 
-/** A failed program may have said a lot; the message has this much of the end. */
+/** A failed program may have said a lot; the message has this much of its end. */
 const TOLD_CHARACTERS = 2_000;
 
 /**

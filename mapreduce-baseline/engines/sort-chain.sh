@@ -14,9 +14,9 @@
 # Environment: NODE and PROGRAM (the streaming program), JOB (its module), PARAMETERS (of each job,
 # words), WORK (an empty folder), OUTPUT (a file), MEMORY_EACH (in KiB, for each parallel sort of
 # the first job), MEMORY_ALL (in KiB, for the later sorts), THREADS (for the later sorts).
-# Arguments: for each input its path, and how many bytes of it count, or "all". All pipes are made
-# before anything runs. A pipeline's exit code is that of its last program, so a program that fails
-# leaves a file.
+# Arguments: for each input its path, and how many bytes of it count, or "all". A pipeline's
+# exit code is that of its last program, so a program that fails leaves a file, and the script fails
+# if that file is there.
 set -eu
 export LC_ALL=C
 

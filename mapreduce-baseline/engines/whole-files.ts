@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import type { Split } from '../input-splits.ts';
 import { isUri, wholeFile } from './engine.ts';
 
-/** The paths of the inputs; one that ends before its file does is copied into the folder. */
+/** The paths of whole files; an input that ends before its file does is copied into the folder. */
 export async function wholeFiles(
   inputs: readonly Split[],
   folder: string,

@@ -66,7 +66,8 @@ function claimValues(open: Open): void {
     const good = set('data', 'good', 1);
     for (const bad of BAD_MUTATIONS) {
       await rejectWith('INVALID_ARGUMENT', [t.mutate('r', good, bad)]);
-      const conditional = { table: t.table, row: 'r', anyOf: [{ family: 'data' }] };
+      const anyOf = [{ family: 'data', qualifier: 'q' }]; // No store refuses this check itself.
+      const conditional = { table: t.table, row: 'r', anyOf };
       const refused = [
         t.store.checkAndMutateRow({ ...conditional, ifFound: [bad], ifNotFound: [good] }),
         t.store.checkAndMutateRow({ ...conditional, ifFound: [], ifNotFound: [good, bad] }),
@@ -88,7 +89,7 @@ function claimValues(open: Open): void {
           store.checkAndMutateRow({
             table,
             row: 'r',
-            anyOf: [filter],
+            anyOf: [{ qualifier: 'q', ...filter }], // No store refuses the columns of this check.
             ifNotFound: [set('data', 'q', 1)],
           }),
         ];
@@ -99,7 +100,7 @@ function claimValues(open: Open): void {
   );
 
   claim('a conditional mutation must mutate in some case', open, async ({ store, table }) => {
-    const conditional = { table, row: 'r', anyOf: [{ family: 'data' }] };
+    const conditional = { table, row: 'r', anyOf: [{ family: 'data', qualifier: 'q' }] };
     await rejectWith('INVALID_ARGUMENT', [store.checkAndMutateRow(conditional)]);
     const empty = { ...conditional, ifFound: [], ifNotFound: [] };
     await rejectWith('INVALID_ARGUMENT', [store.checkAndMutateRow(empty)]);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { CellFilter, ConditionalRowMutation } from '../bigtable.ts';
 import { claim, erase, set, TABLE, type Open, type TestTable } from './claim.ts';
 
-/** Some of these filters pass a cell at q@3 or q\\0@4, others pass nothing. */
+/** Some of these filters pass a cell at q@3 or q\0@4, others pass nothing. */
 const COLUMNS: readonly CellFilter[] = [
   { family: 'data', qualifier: 'q' },
   { family: 'data', qualifier: 'q', from: 3, to: 3 },

@@ -8,6 +8,7 @@ export function claimRanges(open: Open): void {
     assert.deepEqual(await keysOf(t, { start: 'r2', end: 'r4' }), ['r2', 'r3']);
     assert.deepEqual(await keysOf(t, { start: 'r2\0', end: 'r4\0' }), ['r3', 'r4']);
     assert.deepEqual(await keysOf(t, { start: 'r2', end: 'r2' }), []);
+    assert.deepEqual(await keysOf(t, { end: '' }), []);
     assert.deepEqual(await keysOf(t, { start: 'r', end: 'r1' }), ['r0']);
   });
 

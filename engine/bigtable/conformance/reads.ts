@@ -146,7 +146,7 @@ function claimColumns(open: Open): void {
     },
   );
 
-  claim('what stands next to a column does not pass with it', open, async (t) => {
+  claim('a column does not pass with its neighbours', open, async (t) => {
     // A storage may read these three by one range, which has all the others in it.
     const wanted = ['c:data', 'c:lock', 'c:write'];
     const others = ['c:data:lock', 'c:e:lock', 'c:rollback', 'c:lock:data', 'c:l', 'c'];

@@ -1,4 +1,7 @@
-/** When this program itself is wrong, and when a deadline has passed before anything is sent. */
+/**
+ * Calls that go wrong: by a mistake of this program, too late to be sent, or because regions and
+ * tables are not what this process, a server or the master believes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servicesOf } from '../../testing/hbase/services.ts';
@@ -6,12 +9,14 @@ import { SimulatedHBase } from '../../testing/hbase/simulated-hbase.ts';
 import { VirtualClock } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { HBaseFailure } from './failures.ts';
+import { messageOf } from './messages.ts';
 import { createHBase } from './open-hbase.ts';
 import { type Channel, Servers, type Service } from './servers.ts';
 
 const MASTER = 'master:16000';
-
 const TIMEOUT_MS = 10_000;
+/** The state of a procedure that the master does not know, or no longer. */
+const NOT_FOUND = 0;
 
 /**
  * A store whose connections make a mistake with some methods.
@@ -160,6 +165,27 @@ test('a table that a server which stood still does not know is not taken for dro
   for (const region of hbase.expire(first)) hbase.open(region, second);
   await clock.runUntil(store.createTable('created-since', { families: ['f'] }));
   assert.equal(await read('created-since'), undefined);
+});
+
+test('a table is in doubt if the master has forgotten the procedure that makes it', async () => {
+  const clock = new VirtualClock();
+  const services = servicesOf(newHBase());
+  const forgotten = messageOf('GetProcedureResultResponse').encode({ state: NOT_FOUND });
+  let asked = 0;
+  const connect = (address: string, service: Service): Channel => ({
+    call: async (method, { type, value, response }) => {
+      assert.ok(method !== 'getProcedureResult' || ++asked < 100, 'it is asked about forever');
+      if (method === 'getProcedureResult') return response.decode(forgotten);
+      const answer = services(address, service, method, type.append(value).finish());
+      assert.ok('message' in answer, JSON.stringify(answer));
+      return response.decode(answer.message);
+    },
+    close: () => {},
+  });
+  const options = { clock, servers: [MASTER] };
+  await using store = createHBase(new Servers({ clock, connect }), options).store;
+  const created = clock.runUntil(store.createTable('t', { families: ['f'] }));
+  await assert.rejects(created, { code: 'STORE_IN_DOUBT' });
 });
 
 test('a table that the master does not know either is missing at once', async () => {

@@ -7,8 +7,8 @@
  *          └──────────────────────────────────────────────┘
  *
  * Each operation is answered on its own: of one call some may succeed, and others find that their
- * region has moved. A conditional operation is sent again only if the server said that it touched
- * nothing (failures.ts).
+ * region has moved. A conditional operation is sent again only if it was never sent, or the server
+ * said that it touched nothing (failures.ts).
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
 import { asFailure, errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
@@ -39,11 +39,14 @@ export interface Operation {
   readonly row: Buffer;
   /** One that the table has. */
   readonly family: string;
-  /** Two are applied in one step: a Put and a Delete of the row. */
+  /** One; or two, a Put and a Delete of the row, which are applied in one step. */
   readonly actions: readonly Action[];
 }
 
-/** Of a `Get` its result; of a call of the endpoint whether it was applied; else nothing. */
+/**
+ * A `Get` is answered by `result`, which is empty for all others; `isApplied` says of a mutation, or
+ * of a call of the endpoint, whether it was applied.
+ */
 export interface Answer {
   readonly result: Result;
   readonly isApplied: boolean;
@@ -174,7 +177,7 @@ export class Calls {
         outcomes.set(index, asFailure(error));
       }
     }
-    // To look for regions may take longer than there is time.
+    // Looking for regions may have taken longer than the call may take.
     const leftMs = begun.monotonicMs + timeoutMs - clock.monotonicMs();
     if (!isWithin(clock, timeoutMs, begun)) {
       const failure = new HBaseFailure('unsent', 'no region was found in time');
@@ -349,7 +352,7 @@ function isApplied(outcome: Outcome): boolean {
   return !(outcome instanceof Error) && outcome.isApplied;
 }
 
-/** Whether the answer tells what was in a row: it is worth as much as its server knows. */
+/** Whether the answer tells what was in a row: it is worth something only from the region's owner. */
 function isSeen(outcome: Outcome | undefined): boolean {
   return outcome !== undefined && !(outcome instanceof Error) && !outcome.isApplied;
 }

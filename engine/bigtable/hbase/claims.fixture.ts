@@ -1,4 +1,4 @@
-/** What is special to the HBase store, as claims for a real HBase and for the simulated one. */
+/** What only the HBase store promises, as claims for a real HBase and for the simulated one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
@@ -97,7 +97,7 @@ function claimLimits(open: () => Promise<Bigtable>): void {
 }
 
 function claimSentences(servers: readonly string[]): void {
-  test('reports a namespace that is missing, and a server that is none', async () => {
+  test('reports a namespace that is missing, and an address without a server', async () => {
     const other = openHBase({ servers, namespace: 'nowhere' });
     await assert.rejects(other, { code: 'STORE_REFUSED', message: /nowhere/ });
     await assert.rejects(openHBase({ servers: ['127.0.0.1:1'] }), {

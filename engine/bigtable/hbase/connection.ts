@@ -79,12 +79,13 @@ export class Connection implements Channel {
   ): Promise<Response> {
     const socket = this.#socket ?? (await this.#connected());
     const callId = this.#nextCall();
-    const header = { callId, methodName, requestParam: true, timeout: Math.ceil(timeoutMs) };
+    const timeout = Math.ceil(timeoutMs);
+    const header = { callId, methodName, requestParam: true, timeout };
     const writer = message.type.append(message.value, this.#messages.request.append(header));
     return new Promise<Response>((resolve, reject) => {
       const stop = this.#options.deadlines.add(timeoutMs, () => {
         this.#pending.delete(callId);
-        reject(new HBaseFailure('late', `no answer from ${this.#address} in ${timeoutMs} ms`));
+        reject(new HBaseFailure('late', `no answer from ${this.#address} in ${timeout} ms`));
       });
       const response = message.response as unknown as Codec<object>;
       this.#pending.set(callId, { response, resolve, reject, stop });

@@ -3,8 +3,9 @@
  * up; and for a mutation, whether it can have been applied.
  *
  * HBase names the class of a Java exception. The classes in `BEFORE` are thrown before a server
- * touches a region, so nothing was applied and even a conditional mutation may be sent again. With
- * every other class, and without an answer, a mutation is in doubt.
+ * touches a region, so nothing was applied and even a conditional mutation may be sent again. Those
+ * in `REFUSALS` say that nothing was applied and that another try is useless. With every other
+ * class, and without an answer, a mutation is in doubt.
  */
 import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 

@@ -6,7 +6,7 @@ const FRAME_BYTES_MAX = 1 << 30;
 export class Frames {
   #chunks: Buffer[] = [];
   #bytes = 0;
-  /** How many bytes must be there before it is worth to look again. */
+  /** How many bytes must be there before another frame can be complete. */
   #needed = LENGTH_BYTES;
 
   /** The frames that are now complete. */

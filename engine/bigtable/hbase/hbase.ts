@@ -9,7 +9,7 @@
  * change that the paper's authors made to their Bigtable.
  *
  * What it does not do (`manifest.tombstones`, `manifest.checksColumns`): check whole families, erase
- * ranges that do not begin at 0, and show what is set below an erase.
+ * a range other than one timestamp or all up to one, and show what is set later within an erase.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type {
@@ -43,7 +43,7 @@ import type { Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
 import { Tables } from './tables.ts';
 
-/** HBase's own limit is a little higher; Bigtable's is this. */
+/** Bigtable's limit; HBase's own is higher. */
 const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
 /** How often a check that needs several calls starts over, if the row changes between them. */
@@ -93,7 +93,7 @@ export class HBaseBigtable implements Bigtable {
       filters.forEach(validateFilter);
       await this.#checkFamilies(table, filters);
       const selecting = selectionFor(filters);
-      if (selecting === undefined) return [];
+      if (selecting === undefined || range.end === '') return []; // HBase reads '' as no end.
       return this.#scan(table, range, selecting);
     }, [table]);
 
@@ -170,7 +170,10 @@ export class HBaseBigtable implements Bigtable {
     await this.close();
   }
 
-  /** Runs one operation. An error about a missing table or family may be due to a recreated one. */
+  /**
+   * Runs one operation. An error about a missing table or family may be due to a table that was
+   * recreated, so what is known of the operation's tables is forgotten.
+   */
   async #run<T>(operation: () => Promise<T>, tables: readonly string[] = []): Promise<T> {
     try {
       return await this.#inFlight.run(operation);
@@ -277,8 +280,8 @@ export class HBaseBigtable implements Bigtable {
 
   /**
    * The conditionals of the protocol have one branch, and need one call: with `ifNotFound` any
-   * number of filters, with `ifFound` one. What needs more calls is decided by the one that applies
-   * something; until then, nothing has happened.
+   * number of filters, with `ifFound` one. Other conditionals need several calls, one for each way
+   * to be answered. The first call whose conditions hold applies its mutations and is the answer.
    */
   async #mutateConditionally(
     conditionals: readonly ConditionalRowMutation[],

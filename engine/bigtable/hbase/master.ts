@@ -30,7 +30,7 @@ export class Master {
     this.#options = options;
   }
 
-  /** Undefined for a table that is not there. */
+  /** The table's families and attributes; undefined if there is no such table. */
   async describe(table: string): Promise<TableSchemaMessage | undefined> {
     const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
       'GetTableDescriptorsResponse',
@@ -40,7 +40,11 @@ export class Master {
     return tableSchema[0];
   }
 
-  /** Asks the active master, and looks for it again when it is another one. */
+  /**
+   * Asks the active master. If the call fails in passing, looks for the active master again and
+   * repeats the call, unless it may already have made or dropped a table.
+   * @throws HBaseFailure, PercolatorError
+   */
   async ask<Response>(method: string, value: object, response: Codec<Response>): Promise<Response> {
     const { servers, clock } = this.#options;
     const type = messageOf(`${method.replace(/^g/, 'G')}Request`);
@@ -52,7 +56,7 @@ export class Master {
         return await connection.call(method, { type, value, response }, TRY_MS);
       } catch (error) {
         this.#address = undefined;
-        // What makes or drops a table would meet its own effect.
+        // A call that makes or drops a table would meet its own effect if it were repeated.
         const purpose = isLook(method) ? 'read' : 'conditional';
         const isPassing = mayRepeat(error, purpose) && clock.monotonicMs() < endMs;
         if (!isPassing) throw error;

@@ -7,8 +7,8 @@
  *     a cell exists       a Condition on its column and time range: "not equal to what no value is"
  *     no cell exists      the same: "equal to nothing"
  *
- * HBase has no erase of any other range. And its deletes hide what is put later at or below their
- * timestamps, until a major compaction (`manifest.tombstones`).
+ * HBase has no erase of any other range. And a Delete also hides what is put later at a timestamp
+ * that it erases, until a major compaction (`manifest.tombstones`).
  */
 import { type CellFilter, type Mutation, TIMESTAMP_MAX } from '../bigtable.ts';
 import { invalid } from '../validate.ts';
@@ -99,7 +99,7 @@ function conditionOf(
   };
 }
 
-/** Of sets of one cell the last one counts; HBase would apply them in no order. */
+/** Only the last set of each cell: HBase would apply them in no particular order. */
 function newestSets(mutations: readonly Mutation[]): readonly Extract<Mutation, { kind: 'set' }>[] {
   const sets = mutations.flatMap((mutation) => (mutation.kind === 'set' ? [mutation] : []));
   if (sets.length < 2) return sets;

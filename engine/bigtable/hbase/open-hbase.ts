@@ -26,7 +26,7 @@ import { Seeds } from './seeds.ts';
 import { Servers, SESSION_MS_MIN } from './servers.ts';
 
 export interface HBaseOptions {
-  /** Masters or region servers, each `host:port`: any of them knows where everything else is. */
+  /** One or more masters or region servers, each `host:port`; each knows where all others are. */
   readonly servers: readonly string[];
   /** The namespace of the tables, which must exist. Default `default`. */
   readonly namespace?: string | undefined;
@@ -38,10 +38,10 @@ export interface HBaseOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * The cluster's own `zookeeper.session.timeout`, in milliseconds; at least 3,000, below which reads
-   * are not safe (servers.ts). Default 90,000, as HBase's. Too short: a region server that stood
-   * still may apply a call after collectors have deleted the evidence against it, and data is lost
-   * (P66). Too long: garbage stays that much longer.
+   * The cluster's own `zookeeper.session.timeout`, in milliseconds; at least 3,000, below which
+   * reads are not safe (servers.ts). Default 90,000, which is also HBase's. Too short: a region
+   * server that stood still may apply a call after collectors have deleted the evidence against it,
+   * and data is lost (P66). Too long: garbage stays that much longer.
    */
   readonly sessionTimeoutMs?: number | undefined;
   /**
@@ -53,7 +53,10 @@ export interface HBaseOptions {
 }
 
 const KINDS: Kinds<HBaseOptions> = {
-  servers: TEXTS,
+  servers: {
+    expected: 'a list of one or more texts',
+    accepts: (value) => TEXTS.accepts(value) && (value as readonly string[]).length > 0,
+  },
   namespace: NAME,
   tls: FLAG,
   timeoutMs: POSITIVE,
@@ -93,7 +96,7 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   return store;
 }
 
-/** The store, without a look at the servers. */
+/** The store; no server is asked whether it is there. */
 export function createHBase(
   servers: Servers,
   options: Omit<HBaseOptions, 'tls'> & { readonly clock: Clock },
@@ -118,7 +121,10 @@ export function createHBase(
   return { store, seeds };
 }
 
-/** Without patience: later, a server may be away for a moment, but not now. */
+/**
+ * Asks each server once. Later calls wait for a server that is away for a moment; opening a store
+ * does not.
+ */
 async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise<void> {
   try {
     await seeds.ask('GetActiveMaster', messageOf('GetActiveMasterResponse'));

@@ -66,7 +66,7 @@ export function rowOf(
   };
 }
 
-/** With equal ends of the ranges, the newest versions in all are the newest in each. */
+/** If all ranges have the same end, the newest versions overall are the newest in each range. */
 function versionsOf(filters: readonly CellFilter[]): number {
   const versions = filters.map((filter) => filter.versions ?? ALL_VERSIONS);
   const wanted = Math.min(ALL_VERSIONS, Math.max(...versions));

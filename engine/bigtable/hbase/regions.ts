@@ -4,9 +4,9 @@
  *     seed ──▶ which server has hbase:meta? ──▶ the rows of the table there ──▶ kept
  *
  * ZooKeeper is not asked: masters and region servers alike know the server of `hbase:meta`. What is
- * kept may be out of date; a server that no longer has a region says so, and the table's regions are
- * read again. So may be what `hbase:meta` says, if its server stood still: a table without regions
- * there is missing only if the master says so, too.
+ * kept may be out of date; a server that no longer has a region says so, and the table's regions
+ * are read again. What `hbase:meta` says may be out of date as well, if its server stood still: a table
+ * without regions there is missing only if the master says so, too.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
@@ -120,6 +120,7 @@ export class Regions {
     for (;;) {
       const scan = {
         startRow,
+        // As HBase writes it: `hbase:meta` compares the names of tables before all else.
         stopRow: Buffer.from(`${name} ,,`),
         column: [{ family: META_FAMILY, qualifier: [] }],
         maxVersions: 1,

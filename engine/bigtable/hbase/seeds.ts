@@ -9,13 +9,13 @@ export class Seeds {
   readonly #servers: Servers;
   readonly #addresses: readonly string[];
 
-  /** @param addresses `host:port` of masters or region servers */
+  /** @param addresses `host:port` of masters or region servers, at least one */
   constructor(servers: Servers, addresses: readonly string[]) {
     this.#servers = servers;
     this.#addresses = addresses;
   }
 
-  /** Asks one after the other, until one answers. */
+  /** Asks one after the other, until one answers. Throws the last one's failure if none does. */
   async ask<Response>(method: string, response: Codec<Response>): Promise<Response> {
     const message = { type: messageOf(`${method}Request`), value: {}, response };
     let failure: unknown;

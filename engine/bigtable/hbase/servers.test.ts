@@ -1,4 +1,7 @@
-/** Which answers of a region server count: those of a server that surely still owns its regions. */
+/**
+ * Which answers of a region server count: those of a server that surely still owns its regions. And
+ * which failed calls are sent again.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { momentOf } from '../../base/index.ts';
@@ -66,7 +69,7 @@ test('a proof that was sent before an answer came is none for it', async () => {
   assert.equal(proofs(), 2);
 });
 
-test('a conditional mutation is sent again only if the server says that it touched nothing', () => {
+test('a conditional mutation is sent again only if it was never sent, or the server touched nothing', () => {
   const moved = HBaseFailure.ofException('org.x.NotServingRegionException', 'not here\n at ...');
   const unknown = HBaseFailure.ofException('java.io.IOException', 'java.io.IOException: broken');
   assert.equal(mayRepeat(moved, 'conditional'), true);

@@ -5,7 +5,8 @@
  *     endpoint    HBase's own service for conditional mutations, switched on for the table
  *     splits      also written down in the table's attributes: regions split on their own later
  *
- * The master makes and drops tables as procedures, which are asked about until they have ended.
+ * The master makes and drops tables as procedures; this process asks about each one until it has
+ * ended.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
@@ -23,6 +24,8 @@ import { ENDPOINT } from './names.ts';
 import type { Regions } from './regions.ts';
 
 const POLL_MS = 20;
+/** States of a procedure, as HBase numbers them. */
+const PROCEDURE_NOT_FOUND = 0;
 const PROCEDURE_FINISHED = 2;
 /** "All versions" and "forever", as HBase writes them. */
 const WITHOUT_END = String(2 ** 31 - 1);
@@ -57,7 +60,10 @@ export class Tables {
     this.#options.regions.forget(table);
   }
 
-  /** @throws TABLE_NOT_FOUND, TABLE_MISMATCH if the engine would lose cells in it */
+  /**
+   * Asks the master for the table's families, and remembers them.
+   * @throws TABLE_NOT_FOUND; TABLE_MISMATCH if the engine would lose cells in it
+   */
   async load(table: string): Promise<ReadonlySet<string>> {
     const found = await this.#options.master.describe(table);
     if (found === undefined) {
@@ -160,6 +166,9 @@ export class Tables {
       const { className, message = '' } = exception?.genericException ?? {};
       if (className !== undefined) throw HBaseFailure.ofException(className, message);
       if (state === PROCEDURE_FINISHED) return;
+      if (state === PROCEDURE_NOT_FOUND) {
+        throw new HBaseFailure('lost', 'the master no longer knows how its procedure ended');
+      }
       await clock.sleep(POLL_MS);
     }
   }

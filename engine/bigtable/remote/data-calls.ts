@@ -8,9 +8,9 @@
  * deadline, which is far below the time for which a collector expects messages in flight
  * (garbage-collection/options.ts).
  *
- * The calls use the generated stub of the official client, below its promises, and protobuf's own
- * encoding without the conversions around it. Together, the two skipped layers are two thirds of
- * what a call costs the client.
+ * The calls use the generated stub of the official client and protobuf's own encoding. They skip
+ * the client's promises around the stub and its conversions around the encoding; these two layers
+ * are two thirds of what a call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { type Clock, isWithin, momentOf, PercolatorError } from '../../base/index.ts';
@@ -44,7 +44,7 @@ export interface DataCallsOptions {
 /** What all calls for a table have in common. */
 interface NamedTable {
   readonly tableName: string;
-  /** By which Bigtable routes a call. */
+  /** Headers by which Bigtable routes a call. */
   readonly metadata: Metadata;
 }
 

@@ -83,7 +83,7 @@ function claimAll(open: Open): void {
     assert.equal(sent(fake, 'MutateRow'), 3);
   });
 
-  test('a blind mutation that is never answered is in doubt, a read is not', async () => {
+  test('a blind mutation to a server that stays unavailable is in doubt, a read is not', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address, { timeoutMs: 200 });
     const no = { code: CODES.unavailable, details: 'no' };

@@ -22,6 +22,7 @@ export interface EmulatorOptions {
 
 const HOST = '127.0.0.1';
 const START_MS_MAX = 10_000;
+
 /** @throws STORE_UNAVAILABLE if it is not installed, with how to install it, or does not start */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
   const { environment, clock = systemClock } = options;

@@ -12,8 +12,8 @@
  * a cell, at half the price of three branches. Beyond a few branches, filters that differ only in
  * their column become one branch with an alternation, and so do those that differ only in their
  * family. A single column is named by a range, which is cheaper than a pattern. The reader of the
- * answer assigns the cells to the filters again (cells-of-filters.ts). A check has no reader, so
- * only exact columns are named there.
+ * answer assigns the cells to the filters again (cells-of-filters.ts). A check has no such reader,
+ * so the tree of a check passes no cell that no filter passes.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
@@ -78,7 +78,7 @@ interface Branch {
   readonly families: readonly string[];
   /** Empty: every column, or those that end with the suffix. */
   readonly qualifiers: readonly string[];
-  /** One column, or also the columns between the qualifiers. */
+  /** Named by a range: one column, or some columns and all between them. */
   readonly isRange: boolean;
   readonly like: Omit<CellFilter, 'family' | 'qualifier'>;
 }
@@ -224,8 +224,8 @@ function escapeFamily(family: string): string {
 }
 
 /**
- * A pattern of bytes: any character but a plain letter is written as bytes, so that none has a
- * special meaning.
+ * A pattern of bytes. Every byte that may have a special meaning is escaped; the letters, digits and
+ * `_` of ASCII have none.
  */
 function patternOf(qualifier: string): string {
   if (/^[-\w]*$/.test(qualifier)) return qualifier;

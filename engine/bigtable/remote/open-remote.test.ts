@@ -144,6 +144,14 @@ describe('using a table', () => {
     await assert.rejects(read(store), { code: 'TABLE_NOT_FOUND' });
     await read(store);
     assert.equal(asked(), 2);
+    const value = Buffer.from('');
+    const set = { kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value } as const;
+    const write = (): Promise<void> =>
+      store.mutateRows([{ table: 't', row: 'r', mutations: [set] }]);
+    fake.answer('MutateRow', { code: NOT_FOUND, details: 'table not found' }, { answers: [{}] });
+    await assert.rejects(write(), { code: 'TABLE_NOT_FOUND' });
+    await write();
+    assert.equal(asked(), 3);
   });
 
   test('through a profile without transactions is refused at the first commit', async () => {

@@ -57,7 +57,7 @@ export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
   const where = plainAddress ?? 'Cloud Bigtable';
   const clients = await createClients({ clock, plainAddress, plainGrpc }).catch(
     (error: unknown) => {
-      throw unreachableError(error, where); // It looks for credentials.
+      throw unreachableError(error, where); // Creating clients looks for credentials.
     },
   );
   try {
@@ -129,7 +129,7 @@ function unreachableError(error: unknown, where: string): PercolatorError {
 
 /** Recognizes the messages of google-auth-library when it finds no credentials. */
 function isAboutCredentials(details: string): boolean {
-  return /default credentials|credential/i.test(details);
+  return /credential/i.test(details);
 }
 
 /**

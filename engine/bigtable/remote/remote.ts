@@ -67,7 +67,7 @@ export class RemoteBigtable implements Bigtable {
   }
 
   readonly readRow: Bigtable['readRow'] = (table, row, filters) =>
-    this.#run(table, async () => {
+    this.#run([table], async () => {
       validateRow(row);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -81,7 +81,7 @@ export class RemoteBigtable implements Bigtable {
     });
 
   readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
-    this.#run(table, async () => {
+    this.#run([table], async () => {
       rows.forEach(validateRow);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -101,7 +101,7 @@ export class RemoteBigtable implements Bigtable {
     });
 
   readonly readRange: Bigtable['readRange'] = (table, range, filters) =>
-    this.#run(table, async () => {
+    this.#run([table], async () => {
       validateRange(range);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -113,7 +113,7 @@ export class RemoteBigtable implements Bigtable {
 
   readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
-    return this.#run(table, async () => {
+    return this.#run([table], async () => {
       this.#assertWritable();
       if (ifFound.length + ifNotFound.length === 0) {
         throw invalid('a conditional mutation must mutate in some case');
@@ -138,7 +138,7 @@ export class RemoteBigtable implements Bigtable {
     answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
 
   readonly mutateRows: Bigtable['mutateRows'] = (rows) =>
-    this.#run(undefined, async () => {
+    this.#run([...new Set(rows.map(({ table }) => table))], async () => {
       this.#assertWritable();
       for (const { row, mutations } of rows) {
         validateRow(row);
@@ -153,24 +153,23 @@ export class RemoteBigtable implements Bigtable {
     });
 
   readonly sampleRowKeys: Bigtable['sampleRowKeys'] = (table) =>
-    this.#run(table, async () => {
+    this.#run([table], async () => {
       const keys = await this.#calls.sampleRowKeys(table);
       // The last one is empty: the end of the table.
       return keys.flatMap((key) => (key.length === 0 ? [] : [Buffer.from(key).toString()]));
     });
 
   readonly createTable: Bigtable['createTable'] = (table, schema) =>
-    this.#run(undefined, async () => {
+    this.#run([], async () => {
       this.#assertWritable();
       validateSchema(table, schema);
       await this.#tables.create(table, schema);
     });
 
-  readonly listTables: Bigtable['listTables'] = () =>
-    this.#run(undefined, () => this.#tables.list());
+  readonly listTables: Bigtable['listTables'] = () => this.#run([], () => this.#tables.list());
 
   readonly dropTable: Bigtable['dropTable'] = (table) =>
-    this.#run(undefined, async () => {
+    this.#run([], async () => {
       this.#assertWritable();
       await this.#tables.drop(table);
     });
@@ -184,13 +183,14 @@ export class RemoteBigtable implements Bigtable {
   }
 
   /**
-   * Runs one operation. An error about a missing table or family may be due to a recreated table.
+   * Runs one operation. An error about a missing table or family may be due to a table that was
+   * recreated, so what is known of the operation's tables is forgotten.
    */
-  async #run<T>(table: string | undefined, operation: () => Promise<T>): Promise<T> {
+  async #run<T>(tables: readonly string[], operation: () => Promise<T>): Promise<T> {
     try {
       return await this.#inFlight.run(operation);
     } catch (error) {
-      if (table !== undefined && isAboutSchema(error)) this.#tables.forget(table);
+      if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
       throw error;
     }
   }

@@ -51,7 +51,7 @@ test('a check of nothing blocks every cell, and leaves out empty ranges', () => 
   });
 });
 
-test('the check of a prewrite is the tree of the design', () => {
+test('a check of three columns names each exactly, with its own range of time', () => {
   const c = Buffer.from('c');
   const range = { startQualifierClosed: c, endQualifierClosed: c };
   const column = { qualifier: 'c' };

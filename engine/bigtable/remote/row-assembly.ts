@@ -41,7 +41,7 @@ export class RowAssembly {
   #cells: Cell[] = [];
   #column: Column | undefined;
   #partial: PartialCell | undefined;
-  /** Key of the last row that was committed or skipped. Rows come in order. */
+  /** Key of the last row that was committed. Rows come in order. */
   #lastKey: Uint8Array | undefined;
 
   /** Takes the next chunks of the answer, in the order in which they come. */

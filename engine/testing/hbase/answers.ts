@@ -14,7 +14,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   NoSuchColumnFamilyException: 'org.apache.hadoop.hbase.regionserver',
 };
 
-/** Thrown inside of a service, and answered. */
+/** Thrown inside a service, which answers with it. */
 export class JavaException extends Error {
   readonly className: string;
 

@@ -4,7 +4,7 @@ import { MasterService, registryAnswer } from './master-service.ts';
 import { RegionService } from './region-service.ts';
 import type { SimulatedHBase } from './simulated-hbase.ts';
 
-/** Answers a call: of which server, service and method, with which parameter after its length. */
+/** Answers a call of a method. The parameter comes after its own length. */
 export type Services = (
   address: string,
   service: string,

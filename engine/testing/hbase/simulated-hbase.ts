@@ -67,9 +67,12 @@ export interface SimulatedHBaseOptions {
   /** `host:port` of the master. */
   readonly master: string;
   readonly servers: readonly string[];
-  /** Called for each action of a batch, before it: a region may move there. Default: nothing. */
+  /**
+   * Called before each action of a batch that is applied on its own: a region may move there.
+   * Default: nothing.
+   */
   readonly beforeAction?: ((region: SimulatedRegion) => void) | undefined;
-  /** Called for each mutation that was applied. */
+  /** Called for the mutations of a row that were applied in one step. */
   readonly onApplied?:
     | ((table: string, row: string, mutations: readonly MutationProto[]) => void)
     | undefined;

@@ -1,7 +1,7 @@
 /**
  * The configuration files of a local HBase: everything on the loopback address and on free ports,
- * without web pages, and with small memories.
- * What one process has for itself is an option of its command line.
+ * without web pages, and with small memories. A setting of one process alone is an option of its
+ * command line.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface Ports {
   readonly zooKeeper: number;
   readonly nameNode: number;
   readonly master: number;
-  /** One for each region server; one more is that of a process for all. */
+  /** One for each region server; if one process does everything, one for it. */
   readonly regionServers: readonly number[];
 }
 
@@ -74,7 +74,7 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
     // that a table takes.
     'hbase.assignment.dispatch.wait.msec': 5,
     'hbase.procedure.remote.dispatcher.delay.msec': 5,
-    // The master begins when all are there.
+    // The master begins when all region servers are there.
     'hbase.master.wait.on.regionservers.mintostart': servers,
     'hbase.master.wait.on.regionservers.maxtostart': servers,
     'hbase.master.wait.on.regionservers.interval': 100,

@@ -35,12 +35,12 @@ const HBASE: Artifacts = {
     'io.dropwizard.metrics:metrics-core:3.2.6',
     'org.xerial.snappy:snappy-java:1.1.10.5',
   ],
-  // They would log a second time.
+  // With these, everything would be logged twice.
   without: ['org.slf4j:slf4j-reload4j', 'ch.qos.reload4j:reload4j'],
   megabytes: 120,
 };
 
-/** HBase 2.6 is tested with these. */
+/** HBase 2.6 is tested with this version and with newer ones. */
 const JAVA_VERSION_MIN = 11;
 
 /**

@@ -30,7 +30,7 @@ export interface LocalProcess {
 }
 
 export interface JavaProcessesOptions {
-  /** What they are together, for messages and the folder: `HBase`. */
+  /** The name of the cluster, for messages and the folder: `HBase`. */
   readonly cluster: string;
   readonly java: Java;
   readonly clock: Clock;
@@ -85,7 +85,7 @@ export class JavaProcesses implements AsyncDisposable {
     return processes;
   }
 
-  /** Those that run. */
+  /** The processes that run now. */
   list(): readonly LocalProcess[] {
     return [...this.#running.values()].flatMap(({ program, process: { pid }, hasEnded }) => {
       const { name, heapMb } = program;
@@ -93,7 +93,7 @@ export class JavaProcesses implements AsyncDisposable {
     });
   }
 
-  /** Does nothing if it runs. */
+  /** Starts a program; does nothing if it runs already. */
   start(program: JavaProgram): void {
     if (this.#running.get(program.name)?.hasEnded === false) return;
     const process = this.#launch(program);
@@ -104,7 +104,10 @@ export class JavaProcesses implements AsyncDisposable {
     this.#running.set(program.name, running);
   }
 
-  /** Runs a program to its end. */
+  /**
+   * Runs a program to its end.
+   * @throws STORE_UNAVAILABLE if it fails
+   */
   async run(program: JavaProgram): Promise<void> {
     const { exitCode } = await this.#launch(program);
     if (exitCode !== 0) throw await this.#notStarted(`${program.name} failed`, program.name);
@@ -131,7 +134,9 @@ export class JavaProcesses implements AsyncDisposable {
   }
 
   /**
-   * @param name of the process that decides when it is reached; its log says why it is not
+   * Waits until `isReached`, for up to two minutes.
+   * @param what is waited for, for the message: `the master answers`
+   * @param name of the process whose log may say why it is not reached
    * @throws STORE_UNAVAILABLE if it is not reached in time, or a process has ended
    */
   async until(what: string, name: string, isReached: () => Promise<boolean>): Promise<void> {
@@ -143,7 +148,10 @@ export class JavaProcesses implements AsyncDisposable {
         throw await this.#notStarted(`its process ${ended} has ended`, ended);
       }
       if (clock.monotonicMs() > endMs) {
-        throw await this.#notStarted(`not so far that ${what}, in ${START_MS_MAX / 1000} s`, name);
+        throw await this.#notStarted(
+          `after ${START_MS_MAX / 1000} s still waiting until ${what}`,
+          name,
+        );
       }
       await clock.sleep(100);
     }
@@ -159,7 +167,7 @@ export class JavaProcesses implements AsyncDisposable {
     await this.stop();
   }
 
-  /** What it stored goes with it, so nothing is shut down in good order. */
+  /** The data is deleted as well, so no process need shut down cleanly. */
   async #stopAll(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((name) => this.kill(name)));
     await rm(this.folder, { recursive: true, force: true });
@@ -208,7 +216,7 @@ async function makeFolder(cluster: string): Promise<string> {
   return folder;
 }
 
-/** With its start, since numbers of processes are used again. */
+/** With the time of its start, since process ids are used again. */
 async function describeProcess(number: string): Promise<string> {
   const { execa } = await import('execa');
   const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], { reject: false });

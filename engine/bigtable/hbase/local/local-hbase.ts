@@ -20,7 +20,7 @@ import type { Environment } from './maven.ts';
 export interface LocalHBaseOptions {
   /** Where to look for the programs, as in `process.env`. */
   readonly environment: Environment;
-  /** Default 3. 0: one process for all. Each takes 768 MB. */
+  /** Default 3; each has 768 MB of heap. 0: one process does everything, with 512 MB. */
   readonly regionServers?: number | undefined;
   /**
    * How long a server that is silent keeps its regions, in milliseconds. Default 6000. Shorter: a
@@ -38,10 +38,10 @@ export interface LocalHBaseOptions {
 export interface LocalHBase extends AsyncDisposable {
   /** `host:port` of the master. */
   readonly servers: readonly string[];
-  /** A store that is opened on it must know it (open-hbase.ts). */
+  /** In milliseconds; `openHBase` must be given the same (open-hbase.ts). */
   readonly sessionTimeoutMs: number;
   readonly logs: string;
-  /** Those that run. */
+  /** The processes that run now. */
   processes(): readonly LocalProcess[];
   /** Kills one process, as `kill -9` does; resolves when it is gone. */
   kill(name: string): Promise<void>;

@@ -20,7 +20,7 @@ const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1000;
 const CONNECT_MS_MAX = 5000;
 const PING_MS_MAX = 2000;
-/** Out of 2^30 stream numbers of a connection: at 25,000 a second they last half a day. */
+/** Half of a connection's stream numbers; at 25,000 a second they last six hours. */
 const STREAMS_MAX = 2 ** 29;
 /** How much the server may send before we have read it: per answer, and for all together. */
 const STREAM_WINDOW_BYTES = 4 << 20;
@@ -30,10 +30,18 @@ const CONNECTION_WINDOW_BYTES = 64 << 20;
  */
 const MEMORY_MAX = 1024;
 
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  /** How many calls a session takes before another one replaces it. Default: 2^29. */
+  readonly streamsMax?: number | undefined;
+}
+
 export class Connection {
   readonly #address: string;
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
+  readonly #streamsMax: number;
   /** The session that takes new calls. */
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<ClientHttp2Session> | undefined;
@@ -45,13 +53,11 @@ export class Connection {
   #lastFailure: Error | undefined;
   #isClosed = false;
 
-  constructor(
-    address: string,
-    { clock, deadlines }: { readonly clock: Clock; readonly deadlines: Deadlines },
-  ) {
+  constructor(address: string, { clock, deadlines, streamsMax = STREAMS_MAX }: ConnectionOptions) {
     this.#address = address;
     this.#clock = clock;
     this.#deadlines = deadlines;
+    this.#streamsMax = streamsMax;
   }
 
   /**
@@ -61,8 +67,8 @@ export class Connection {
   session(): ClientHttp2Session | Promise<ClientHttp2Session> {
     const session = this.#session;
     if (session !== undefined) {
-      if (++this.#streams >= STREAMS_MAX) this.#retire(session);
-      return session;
+      if (++this.#streams < this.#streamsMax) return session;
+      this.#retire(session); // It would refuse this call already.
     }
     if (this.#connecting !== undefined) return this.#connecting;
     if (this.#isClosed) return Promise.reject(new Error('the connection was closed'));
@@ -91,9 +97,12 @@ export class Connection {
     this.#isClosed = true;
     this.#session = undefined;
     await Promise.all(
-      [...this.#open].map(
-        (session) => new Promise<void>((resolve) => session.close(() => resolve())),
-      ),
+      [...this.#open].map((session) => {
+        // Not as a callback of `close`, which never calls it if the session was already closing.
+        const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
+        session.close();
+        return closed;
+      }),
     );
   }
 

@@ -3,6 +3,7 @@
  * server would.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   createServer,
   type Http2Server,
@@ -15,6 +16,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { systemClock } from '../../../base/index.ts';
+import { Deadlines } from '../../deadlines.ts';
+import { Connection } from './connection.ts';
 import { createFastStub, type Stub } from './stub.ts';
 
 const OK = { 'grpc-status': '0' };
@@ -42,7 +45,7 @@ describe('an answer', () => {
     }
   });
 
-  test('that is short does not wait for a long one to be read', async () => {
+  test('that is short comes at once, also after a long one', async () => {
     await using server = await serve((stream) => {
       stream.respond(GRPC);
       stream.write(framed('long '.repeat(10)).subarray(0, 20));
@@ -161,6 +164,8 @@ describe('a call', () => {
     assert.equal(seen['grpc-timeout'], '1234m');
     await unary(server.stub, NONE, { metadata, timeoutMs: 99 });
     assert.equal(seen['grpc-timeout'], '99m');
+    await unary(server.stub, NONE, { metadata, timeoutMs: 98.4 }); // What is left for a second try.
+    assert.equal(seen['grpc-timeout'], '99m', 'gRPC has only whole numbers');
     await unary(server.stub, NONE, { metadata });
     assert.equal(seen['grpc-timeout'], undefined);
   });
@@ -253,6 +258,20 @@ describe('a connection', () => {
     assert.equal(String(await slow), 'slow');
   });
 
+  test('that has used its share of stream numbers is replaced, and refuses no call', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    const deadlines = new Deadlines(systemClock);
+    const options = { clock: systemClock, deadlines, streamsMax: 3 };
+    const connection = new Connection(server.address, options);
+    for (let i = 0; i < 7; i++) {
+      const session = await connection.session();
+      const stream = session.request({ ':method': 'POST', ':path': PATH }).resume().end();
+      await once(stream, 'close');
+    }
+    assert.ok(server.sessions.size >= 2, `${server.sessions.size} sessions`);
+    await connection.close();
+  });
+
   test('is reconnected as soon as the server is back', async () => {
     const server = await serve((stream) => reply(stream, [framed('')], OK));
     await unary(server.stub);
@@ -287,6 +306,21 @@ describe('a connection', () => {
     await server.stub.closed?.();
     assert.equal(String(await late), 'late');
     await assert.rejects(unary(server.stub), { code: 14, isUnsent: true });
+  });
+
+  test('that the server wants to end is also closed when its calls have ended', async () => {
+    await using server = await serve((stream, request) => {
+      if (String(request) !== 'slow') reply(stream, [framed('fast')], OK);
+      else setTimeout(() => reply(stream, [framed('slow')], OK), 200);
+    });
+    const slow = unary(server.stub, Buffer.from('slow'));
+    await unary(server.stub);
+    const [session] = server.sessions;
+    session?.goaway(0);
+    await sleep(50);
+    const closing = server.stub.closed?.().then(() => 'closed');
+    assert.equal(await Promise.race([closing, slow.then(String)]), 'slow');
+    assert.equal(await Promise.race([closing, sleep(2000).then(() => 'hangs')]), 'closed');
   });
 });
 

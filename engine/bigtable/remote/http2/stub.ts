@@ -3,8 +3,8 @@
  *
  * The official client takes the gRPC module as an option. It receives grpc-js itself, but with this
  * class for Bigtable's data service; the rest of the client stays unchanged: its requests, its
- * retries, its promises. grpc-js spends 60 µs and more on a call; node:http2 alone spends 40 (`npm
- * run bench:transport`). With TLS, and so for Cloud Bigtable, grpc-js stays: it also handles
+ * retries, its promises. grpc-js spends 60 µs and more on a call; node:http2 alone spends 40
+ * (`./run.sh bench:transport`). With TLS, and so for Cloud Bigtable, grpc-js stays: it also handles
  * credentials, service configurations and load balancing, which this class lacks.
  *
  * google-gax keeps the loaded services for all clients of a process, so the class is chosen again
@@ -179,7 +179,7 @@ class FastStub {
   }
 
   #timeoutMs({ timeoutMs, deadline }: FastOptions): number | undefined {
-    if (timeoutMs !== undefined) return timeoutMs;
+    if (timeoutMs !== undefined) return Math.ceil(timeoutMs); // `grpc-timeout` is a whole number.
     if (deadline === undefined || deadline === Infinity) return undefined;
     return Math.max(0, Math.ceil(Number(deadline) - this.#clock.wallMs()));
   }

@@ -27,7 +27,8 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
       `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}.${skipped}`,
     check: verdictOf({
       unit: 'rounds',
-      planned: planned.rounds - planned.skipped.length,
+      // If all were skipped, nothing was looked at.
+      planned: planned.rounds - (rounds.length > 0 ? planned.skipped.length : 0),
       done: rounds.length,
       fault: 'broke a rule or tested too little',
       found: rounds.flatMap(faultsOf),

@@ -1,7 +1,7 @@
 /**
  * Loads the engine with a mutant's mistake in it, next to the unchanged engine.
  *
- *     import('.../simulate.ts?mutant=no-rollback-marker')
+ *     import('.../simulation/index.ts?mutant=no-rollback-marker')
  *       └─▶ every import below it that leads to the mistake has the same suffix
  *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
  *

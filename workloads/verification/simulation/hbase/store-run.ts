@@ -38,7 +38,7 @@ const LIMIT_MS = 3_600_000;
 export interface StoreRunResult {
   readonly violations: readonly Violation[];
   readonly counts: Cluster['counts'];
-  /** Operations that were answered, refused, in doubt. */
+  /** How many operations were answered, refused, in doubt. */
   readonly answers: Readonly<Record<'answered' | 'refused' | 'inDoubt', number>>;
 }
 
@@ -220,7 +220,7 @@ class StoreRun {
         rows.map((row) => ({ table: TABLE, row, mutations: [value(timestamp)] })),
       );
     } catch (error) {
-      // Of several rows, one that succeeded is not told from the others.
+      // For several rows, the error does not say which of them it concerns.
       if (rows.length === 1) this.#failed(rows[0] ?? '', timestamp, error);
       throw error;
     }

@@ -23,7 +23,7 @@ export interface Job {
   readonly measures: boolean;
 }
 
-/** The ranges of code that ran, from the first character up to, but not including, the last. */
+/** By file: the ranges of code that ran, from the first character to the one after the last. */
 export type ReachedRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
 
 export type StepMessage =

@@ -152,7 +152,10 @@ function judgeLostUpdates(
   }
 }
 
-/** Lists of one length are equal if they fit the order; those that do not have been reported. */
+/**
+ * Whether the last element is where the key's order has it. Then lists of one length are equal,
+ * except for those that do not fit the order, and these have been reported.
+ */
 function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boolean {
   return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
 }

@@ -19,7 +19,7 @@ import type {
   SimulatedTable,
 } from '../../../../engine/testing/hbase/simulated-hbase.ts';
 import { type Services, servicesOf } from '../../../../engine/testing/hbase/services.ts';
-import { unreachable } from '../../../../engine/base/index.ts';
+import { type Random, unreachable } from '../../../../engine/base/index.ts';
 import { chance, chooseBetween } from '../chance.ts';
 import type { Timeline } from '../timeline.ts';
 
@@ -63,6 +63,18 @@ export interface HBaseKnobs {
   readonly noticeMsMax: number;
   /** How long a region is on its way, at most. */
   readonly openMsMax: number;
+}
+
+/** A random subset of the names, each with up to twice the usual rate. */
+export function randomRates<Name extends string>(
+  random: Random,
+  names: readonly Name[],
+  usual: number,
+): Partial<Record<Name, number>> {
+  const rates = names.flatMap((name) =>
+    random.fraction() < 0.6 ? [[name, usual * random.pick([0.3, 1, 2])]] : [],
+  );
+  return Object.fromEntries(rates) as Partial<Record<Name, number>>;
 }
 
 const MASTER = 'master:16000';

@@ -13,13 +13,7 @@ import type { Violation } from '../../judges/history.ts';
 import { SimulatedProcess } from '../process.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import { Timeline } from '../timeline.ts';
-import {
-  type CallFault,
-  CALL_FAULTS,
-  Cluster,
-  CLUSTER_EVENTS,
-  type HBaseKnobs,
-} from './cluster.ts';
+import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } from './cluster.ts';
 import { FILTERS, LOCK, plain, type Span, Truth } from './truth.ts';
 import { connectTo } from './wire.ts';
 
@@ -53,20 +47,10 @@ export async function simulateStore(
 
 /** A random subset of what can happen, at random rates. */
 function knobsOf(random: Random): HBaseKnobs {
-  const some = <Name extends string>(
-    names: readonly Name[],
-    most: number,
-  ): Partial<Record<Name, number>> =>
-    Object.fromEntries(
-      names.flatMap((name) =>
-        random.fraction() < 0.6 ? [[name, most * random.pick([0.3, 1, 2])]] : [],
-      ),
-    ) as Partial<Record<Name, number>>;
-  const calls: readonly CallFault[] = CALL_FAULTS;
   return {
     servers: random.integer(2, 4),
-    events: some(CLUSTER_EVENTS, 0.15),
-    calls: some(calls, 0.01),
+    events: randomRates(random, CLUSTER_EVENTS, 0.15),
+    calls: randomRates(random, CALL_FAULTS, 0.01),
     moveInBatch: random.pick([0, 0.02, 0.1]),
     delayMsMax: random.pick([1, 20, 200, 1500]),
     sessionMs: SESSION_MS,

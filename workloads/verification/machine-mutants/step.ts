@@ -42,6 +42,8 @@ export type StepMessage =
       readonly why: string;
       /** Whether it failed before any test ran. */
       readonly isLoading: boolean;
+      /** Whether it was ended because it waited for too long. */
+      readonly isLate: boolean;
     }
   /** The job is over; the process ends too, unless it is as good as new. */
   | { readonly kind: 'ended'; readonly isAsNew: boolean };

@@ -55,6 +55,7 @@ function runThread(
   signal: AbortSignal | undefined,
   onDone: (tally: Tally) => void,
 ): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
   const worker = new Worker(new URL('seeds-thread.ts', import.meta.url), {
     workerData: share,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },

@@ -92,6 +92,12 @@ describe('the simulator', () => {
     assert.deepEqual(Object.keys((await simulate(plan)).faults), ['expireLease']);
   });
 
+  test('simulates nothing if it was interrupted before', async () => {
+    const seeds = { from: 1, to: 2, jobs: 1 };
+    const { runs } = await simulateSeeds(seeds, () => {}, AbortSignal.abort());
+    assert.equal(runs, 0);
+  });
+
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
     assert.equal(await shrink(plan, 'no such claim', 3), plan);

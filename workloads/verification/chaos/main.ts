@@ -1,8 +1,8 @@
 /**
  * `./run.sh chaos`: real processes on one store are killed by `kill -9` at random, and judged.
  *
- * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round found
- * something or ended with an error.
+ * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round
+ * found something or ended with an error.
  */
 import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';

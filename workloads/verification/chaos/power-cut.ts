@@ -20,8 +20,8 @@ export interface PowerCut {
   /** Bytes that were written and not synced. */
   readonly bytesAtRisk: number;
   /**
-   * Bytes that are not there, or are not what was written. Includes synced bytes of files whose name
-   * is gone.
+   * Bytes that are not there, or are not what was written. Includes synced bytes of files whose
+   * name is gone.
    */
   readonly bytesLost: number;
   /** Names that were changed since the last sync of names. */

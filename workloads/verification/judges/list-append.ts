@@ -9,8 +9,8 @@
  *   3. G1b: a read of a transaction's appends before its last one.
  *   4. Lost update: two transactions that read the same list and both appended to it.
  *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which
- *      includes write skew, is allowed, and is listed separately: a history without any had too little
- *      concurrency to prove much.
+ *      includes write skew, is allowed, and is listed separately: a history without any had too
+ *      little concurrency to prove much.
  *
  * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
  * dependency: Percolator's transactions see everything that was committed before they began.

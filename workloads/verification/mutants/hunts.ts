@@ -29,8 +29,8 @@ export interface HuntOptions {
 }
 
 /**
- * In the order of `mutants`, without those that were left when `signal` aborted. If a hunt cannot be
- * made, rejects with its error, and no other hunt begins.
+ * In the order of `mutants`, without those that were left when `signal` aborted. If a hunt cannot
+ * be made, rejects with its error, and no other hunt begins.
  */
 export async function huntAll(
   mutants: readonly Mutant[],

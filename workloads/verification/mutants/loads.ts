@@ -32,9 +32,9 @@ export function pinsAtRenewals(random: Random): readonly ProcessPlan[] {
 }
 
 /**
- * Two processes write two cells at a time and often stop, sometimes between the commit point and the
- * second phase. A third one reads, and so rolls forward what was left; deletes; and collects what
- * was deleted.
+ * Two processes write two cells at a time and often stop, sometimes between the commit point and
+ * the second phase. A third one reads, and so rolls forward what was left; deletes; and collects
+ * what was deleted.
  */
 export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
   const cells = Array.from({ length: 12 }, (_, i) => `t/${i}:c`);

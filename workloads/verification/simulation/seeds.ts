@@ -14,8 +14,8 @@ export interface Seeds {
 }
 
 /**
- * The size of the part of a thread's memory in which objects begin. With Node's default, short-lived
- * messages outlive it too often, which costs a tenth of the time.
+ * The size of the part of a thread's memory in which objects begin. With Node's default,
+ * short-lived messages outlive it too often, which costs a tenth of the time.
  */
 const YOUNG_GENERATION_MB = 96;
 

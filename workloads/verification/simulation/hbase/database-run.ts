@@ -1,12 +1,13 @@
 /**
- * Whole simulated runs on a simulated cluster: the engine, the HBase client, and HBase's own messages
- * in virtual time.
+ * Whole simulated runs on a simulated cluster: the engine, the HBase client, and HBase's own
+ * messages in virtual time.
  *
  *     client ──▶ engine ──▶ HBase client ──▶ wire ──▶ cluster ──applied──▶ the tables of the world,
  *                                                                          where umpire and judges look
  *
- * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have clocks
- * that jump. What a server in its pause answers to a read is seen by no umpire, only by the history.
+ * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have
+ * clocks that jump. What a server in its pause answers to a read is seen by no umpire, only by the
+ * history.
  */
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';

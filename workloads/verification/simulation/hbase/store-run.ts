@@ -1,6 +1,7 @@
 /**
  * A simulated run of the HBase client alone: a few processes read and write a few rows of a
- * simulated cluster (cluster.ts), and every answer is compared with what really was there (truth.ts).
+ * simulated cluster (cluster.ts), and every answer is compared with what really was there
+ * (truth.ts).
  *
  * Locks are cells that a condition sets if there is none, and takes away if it is there, as in the
  * engine's protocol; values are set blindly, alone and in batches.

@@ -1,4 +1,7 @@
-/** The findings of `./run.sh chaos`: what the processes did, which faults hit them, what was found. */
+/**
+ * The findings of `./run.sh chaos`: what the processes did, which faults hit them, and what was
+ * found.
+ */
 import { counted, verdictOf } from '#harness';
 import { type FindingsParts, formatCount, type ResultTable } from '#results';
 import type { Workload } from '../invariants/index.ts';

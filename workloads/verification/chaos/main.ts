@@ -147,7 +147,7 @@ await runExperiment(
   },
 );
 
-/** Resolves with the rounds that ended before an interrupt, up to the first that found something. */
+/** Resolves with the rounds that ended before an interrupt, up to one that found something. */
 async function runRounds(
   plans: readonly Plan[],
   { progress, signal }: Measuring,

@@ -12,7 +12,8 @@
  * done and not yet recorded when the process is killed; so the next owner's first look at the
  * folder is recorded, too.
  *
- * A file is known by its inode number. Its second name keeps the system from using that again.
+ * A file is known by its inode number. Its second name keeps the system from using the number
+ * again.
  */
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,9 +1,9 @@
 /** The claims of the schedule of faults and of the table of settings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '#engine';
+import { createRandom, parseStoreName } from '#engine';
 import { drawFaults, type Fault } from './faults.ts';
-import { matrixOf, optionsOf, TABLE } from './matrix.ts';
+import { matrixOf, optionsOf, settingOf, TABLE } from './matrix.ts';
 import { LEASE_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
 
 function faultsOf(seed: number, seconds: number): readonly Fault[] {
@@ -22,17 +22,30 @@ test('a seed decides the schedule', () => {
   assert.notDeepEqual(faultsOf(1, 300), faultsOf(2, 300));
 });
 
-test('five minutes have faults at every pace, and pauses of both kinds', () => {
+test('five minutes have kills of the owner, and pauses of both kinds', () => {
   for (let seed = 0; seed < 20; seed++) {
     const faults = faultsOf(seed, 300);
-    assert.ok(faults.some(({ afterMs }) => afterMs <= 800));
-    assert.ok(faults.some(({ afterMs }) => afterMs >= 1_000 && afterMs <= 6_000));
     assert.ok(faults.some((fault) => fault.kind === 'kill' && fault.owner));
     const pauses = faults.filter((fault) => fault.kind === 'pause');
     assert.ok(pauses.some(({ long }) => long));
     assert.ok(pauses.some(({ long }) => !long));
     assert.ok(faults.length > 40);
   }
+});
+
+test('an hour has faults at every pace', () => {
+  const faults = faultsOf(1, 3_600);
+  const between = (min: number, max: number): readonly Fault[] =>
+    faults.filter(({ afterMs }) => afterMs >= min && afterMs <= max);
+  for (const [min, max] of [
+    [50, 499],
+    [500, 800],
+    [3_001, 6_000],
+    [8_000, 20_000],
+  ] as const) {
+    assert.ok(between(min, max).length > 10, `${min} to ${max} ms`);
+  }
+  assert.deepEqual(between(6_001, 7_999), []);
 });
 
 test('a round of seconds has faults, too', () => {
@@ -72,4 +85,18 @@ test('a round says which options repeat its setting', () => {
     matrixOf({ engine: {} }).map(optionsOf)[1],
     '--store embedded --batching on --scanners 3 --gc',
   );
+  const engine = { batching: 'on', batchDelay: 2.5, batchRows: 9, batchInFlight: 3 } as const;
+  assert.equal(
+    optionsOf(settingOf({ engine })),
+    '--store embedded --batching on --batch-delay 2.5 --batch-rows 9 --batch-in-flight 3',
+  );
+  for (const name of [
+    'bigtable://p/i',
+    'bigtable://p/i?appProfile=a',
+    'hbase://h:1,i:2',
+    'hbases://h:1?namespace=n&sessionTimeoutMs=90000',
+  ]) {
+    const store = parseStoreName(name);
+    assert.equal(optionsOf(settingOf({ store, engine: {} })), `--store ${name}`);
+  }
 });

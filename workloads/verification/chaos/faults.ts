@@ -10,7 +10,7 @@
  *     seldom      every 8 to 20 s       caches are warm, and a collector has finished a cycle
  *
  * The first stretch has the pace of start-up, so that short rounds have faults as well. The working
- * pace has most of the time: faster faults mostly hit processes that have done nothing yet.
+ * pace has half of the time: faster faults mostly hit processes that have done nothing yet.
  *
  * A pause (SIGSTOP, SIGCONT) is short or long. A short one outlasts the time to live of a lock, so
  * other processes take a live transaction for dead. A long one also outlasts the lease of the

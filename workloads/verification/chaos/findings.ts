@@ -1,4 +1,7 @@
-/** The findings of `./run.sh chaos`: what the processes did, which faults hit them, what was found. */
+/**
+ * The findings of `./run.sh chaos`: what the processes did, which faults hit them, and what was
+ * found.
+ */
 import { counted, verdictOf } from '#harness';
 import { type FindingsParts, formatCount, type ResultTable } from '#results';
 import type { Workload } from '../invariants/index.ts';
@@ -27,7 +30,8 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
       `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}.${skipped}`,
     check: verdictOf({
       unit: 'rounds',
-      planned: planned.rounds - planned.skipped.length,
+      // If all were skipped, nothing was looked at.
+      planned: planned.rounds - (rounds.length > 0 ? planned.skipped.length : 0),
       done: rounds.length,
       fault: 'broke a rule or tested too little',
       found: rounds.flatMap(faultsOf),

@@ -33,6 +33,7 @@ interface Life {
 export type CommonProcessOptions = Omit<ProcessOptions, 'name' | 'role'>;
 
 export interface FaultCounts {
+  /** Faults, and the kills of all remaining processes at the end. */
   readonly kills: number;
   /** Kills that hit an oracle or the lock service. */
   readonly serviceKills: number;

@@ -33,7 +33,7 @@ describe('the smoke profile', () => {
       const row = new RegExp(`^ +${name} +([\\d,]+) +([\\d,]+) `, 'm').exec(stdout);
       assert.ok(Number(row?.[2]?.replaceAll(',', '')) > 0, `${name} has committed`);
     }
-    for (const what of ['kills', 'restarts']) assert.ok(totalOf(out, what) > 0, what);
+    assert.ok(totalOf(out, 'restarts') > 0, 'processes were killed before the end');
     assert.equal(totalOf(out, 'kills of services'), 0);
     assert.match(stdout, /^Checked: none of 1 round broke a rule or tested too little\.$/m);
   });
@@ -102,6 +102,7 @@ test('settings come from a file written by tune: batching, reading ahead, severa
   const options = ['--config', file, '--workloads', 'bank,pipeline', '--pairs', '100'];
   const { exitCode, stdout, stderr } = await start(...options);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  assert.match(stdout, / --store embedded --batching on --prefetch learn --scanners 2$/m);
 });
 
 test('chaos also runs on the official emulator', async (t) => {
@@ -119,7 +120,7 @@ test('chaos also runs on HBase', async (t) => {
   const hbase = ['--store', 'hbase', '--region-servers', '0'];
   const { exitCode, stdout, stderr } = await start(...hbase, ...floors, '--out', out);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-  return assert.ok(totalOf(out, 'kills') > 0);
+  return assert.ok(totalOf(out, 'restarts') > 0);
 });
 
 for (const [signal, code] of [

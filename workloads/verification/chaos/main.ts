@@ -1,8 +1,8 @@
 /**
  * `./run.sh chaos`: real processes on one store are killed by `kill -9` at random, and judged.
  *
- * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round found
- * something or ended with an error.
+ * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round
+ * found something or ended with an error.
  */
 import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
@@ -147,7 +147,7 @@ await runExperiment(
   },
 );
 
-/** Resolves with the rounds that ended before an interrupt, or before the first that found something. */
+/** Resolves with the rounds that ended before an interrupt, up to one that found something. */
 async function runRounds(
   plans: readonly Plan[],
   { progress, signal }: Measuring,
@@ -169,7 +169,7 @@ async function runRounds(
   return { rounds, skipped };
 }
 
-/** Out of the folder of temporary files, which is removed. */
+/** Moves stores and histories out of the folder of temporary files, which is removed. */
 function keepEvidence({ work, run, progress }: Measuring): void {
   const evidence = path.join(run.folder, 'evidence');
   if (!existsSync(work)) return;

@@ -5,7 +5,7 @@
  * mistakes need one setting or two to show; all combinations would be 64 rounds.
  */
 import type { StoreName } from '#engine';
-import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
+import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 
 /** How the processes of a round open the database. */
 export interface Setting {
@@ -64,13 +64,13 @@ export function settingOf({ engine, ...given }: PartialSetting): Setting {
 /** The command-line options that repeat the setting. */
 export function optionsOf({ store, services, engine, gc }: Setting): string {
   const name = typeof store === 'string' ? store : nameOf(store);
-  const { batching, prefetch, scanners } = engine;
+  const plain = asConfig(defaultEngine());
   const options = [
     `--store ${name}`,
     services && '--services',
-    batching === 'on' && '--batching on',
-    prefetch === 'learn' && '--prefetch learn',
-    scanners > 1 && `--scanners ${scanners}`,
+    ...Object.entries(asConfig(engine)).map(
+      ([option, value]) => value !== plain[option] && `--${option} ${value}`,
+    ),
     gc && '--gc',
   ];
   return options.filter((option) => option !== false).join(' ');
@@ -82,6 +82,14 @@ function defaultEngine(): EngineValues {
 }
 
 function nameOf(store: Exclude<StoreName, string>): string {
-  if (store.kind === 'cloud') return `bigtable://${store.project}/${store.instance}`;
-  return `hbase${store.tls === true ? 's' : ''}://${store.servers.join(',')}`;
+  if (store.kind === 'cloud') {
+    const { project, instance, appProfile } = store;
+    return `bigtable://${project}/${instance}${appProfile ? `?appProfile=${appProfile}` : ''}`;
+  }
+  const { tls, servers, namespace, sessionTimeoutMs } = store;
+  const parameters = Object.entries({ namespace, sessionTimeoutMs })
+    .filter(([, value]) => value !== undefined)
+    .map(([parameter, value]) => `${parameter}=${value}`);
+  const query = parameters.length === 0 ? '' : `?${parameters.join('&')}`;
+  return `hbase${tls === true ? 's' : ''}://${servers.join(',')}${query}`;
 }

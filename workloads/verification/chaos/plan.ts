@@ -82,7 +82,7 @@ export interface Plan extends Setting {
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more only watches, and is not killed. */
   readonly processes: number;
-  /** Of an HBase that the round starts. */
+  /** How many region servers an HBase has that the round starts. */
   readonly regionServers: number;
   readonly floors: RoundMinimums;
   /** Whether a round that ends short of its floors proves nothing. */
@@ -118,7 +118,10 @@ export const LEASE_TIME_TO_LIVE_MS = 1_000;
  */
 export const MESSAGE_LIFETIME_MS = 1_000;
 
-/** Both together, plus time for a collector to delete what neither protects any more. */
+/**
+ * The shortest and the longest long pause, in milliseconds: the lease and the lifetime of messages
+ * together, plus time for a collector to delete what neither protects any more.
+ */
 export const LONG_PAUSE_MS: readonly [number, number] = [
   LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 1_000,
   LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 4_000,
@@ -186,7 +189,7 @@ function storeOf({ store, powerCuts }: ChaosOptions): Setting['store'] | undefin
   return name;
 }
 
-/** If only one floor is given, the other has none. */
+/** If only one floor is given, the other one is 0. */
 function floorsOf(
   { round, pairs, runs, seconds }: ChaosOptions,
   { store }: Setting,

@@ -19,7 +19,10 @@ import { type DiskLine, recordOf, secondName } from './disk-record.ts';
 export interface PowerCut {
   /** Bytes that were written and not synced. */
   readonly bytesAtRisk: number;
-  /** Bytes of those that are not there, or are not what was written; of whole files, too. */
+  /**
+   * Bytes that are not there, or are not what was written. Includes synced bytes of files whose
+   * name is gone.
+   */
   readonly bytesLost: number;
   /** Names that were changed since the last sync of names. */
   readonly namesAtRisk: number;

@@ -104,8 +104,8 @@ async function neverAsked(): Promise<never> {
 }
 
 /**
- * Opens it on an observed store: the cells that its collector erases are recorded in the history
- * first.
+ * Opens the database on an observed store: the cells that its collector erases are recorded in the
+ * history first.
  */
 async function openDatabaseOf(
   { store: address, database, engine }: ProcessOptions,

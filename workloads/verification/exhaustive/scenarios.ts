@@ -1,6 +1,7 @@
 /**
  * The scenarios: two transactions over up to three cells, and a reader that resolves the locks it
- * meets. `p` is the primary of A everywhere; cells of the same letter are in the same row.
+ * meets. The primary of A is in the row `p`, except in `touch`, where A locks the other cell first;
+ * cells of the same letter are in the same row.
  */
 import type { Operation } from '../simulation/plan.ts';
 import type { Scenario, ScriptedProcess } from './scenario.ts';

@@ -2,7 +2,7 @@
  * The whole world at a moment, and everything that can happen next.
  *
  *     a message of a working process    is delivered and answered
- *                                       or its sender gives up, and it becomes stray (`lost`)
+ *                                       or its sender gives up, and it becomes stray
  *     a stray message                   is delivered, and its answer is not heard
  *     any mutation ever sent            is delivered once more, and its answer is not heard
  *     a working process                 dies; its mutations in flight become stray

@@ -18,7 +18,7 @@ const COLUMN = 'list';
 
 export const listAppend: Workload = {
   name: 'list-append',
-  invariant: 'no number is in a list twice, and no two histories contradict each other',
+  invariant: 'no number is in a list twice, and no two reads contradict each other',
   tables: { [LISTS]: { columns: [COLUMN] } },
   observers: [],
 

@@ -32,7 +32,7 @@ export const overdraft: Workload = {
       const balance = mine ?? 0;
       const together = balance + (others ?? 0);
       if (together === 0) return work.set(written, signed(balance + DEPOSIT, work));
-      // Two withdrawals that overlap, one from either side, may take more than there is.
+      // Without the lock, two withdrawals that overlap, one from either side, could take too much.
       work.set(written, signed(balance - random.integer(1, together), work));
       return work.lock(read);
     });

@@ -128,7 +128,8 @@ export async function lookBack<T>(
     return found;
   } catch (error) {
     if (!isRetryable(error)) throw error;
-    return undefined; // A live transaction kept its lock for too long; nothing was seen.
+    // A live transaction kept its lock for too long, or the snapshot was given up.
+    return undefined;
   }
 }
 

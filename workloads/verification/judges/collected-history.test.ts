@@ -43,9 +43,10 @@ test('the listener hears of a record while it is still there; if it throws, the 
   assert.ok(record);
   const { commitTimestamp: from } = record;
   const erasure = { kind: 'erase', ...placeOf('write', 'c'), from, to: from } as const;
-  const set = { kind: 'set', ...placeOf('data', 'x'), timestamp: 1, value: Buffer.of(1) };
+  const place = placeOf('data', 'x');
+  const set = { kind: 'set', ...place, timestamp: 1, value: Buffer.of(1) } as const;
   const rows = [
-    { table: TABLE, row: 'other', mutations: [{ ...set, kind: 'set' } as const] },
+    { table: TABLE, row: 'other', mutations: [set] },
     { table: TABLE, row: 'r', mutations: [erasure] },
   ];
   await assert.rejects(observed.mutateRows(rows), /no space left/);

@@ -171,7 +171,7 @@ async function oneTransaction(client: Client, random: Random, process: string): 
   }
 }
 
-/** Up to three names, possibly one of them twice. */
+/** Up to three names; they may be equal. */
 function pickSome(random: Random): readonly string[] {
   return Array.from({ length: random.integer(0, 3) }, () => random.pick(CELLS));
 }

@@ -14,10 +14,10 @@ import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
 
 /**
- * The name of a cell in histories: `table/row:column`, so that no two cells share a name. The table
- * ends at the first slash, and the row at the first colon; in tables and rows, `%` and the
- * character that would end them are escaped. Columns stay as they are, those of acknowledgments as
- * the engine names them.
+ * The name of a cell in histories: `table/row:column`. No two cells share a name. The table ends at
+ * the first slash of the name, and the row at its first colon; so `%`, `/` and `:` are escaped in
+ * tables, and `%` and `:` in rows. Columns stay as they are, those of acknowledgments as the engine
+ * names them.
  */
 export type HistoricCell = string;
 

@@ -31,9 +31,12 @@ export interface Draft {
 }
 
 export interface IdealOptions {
-  /** Without observers: their runs are added. */
+  /**
+   * How many transactions begin in the first part, runs of observers included. The runs that are
+   * still due after it are added.
+   */
   readonly transactions: number;
-  /** Rows of table t, each with a column c and an observed column o. */
+  /** The number of rows of table t, each with a column c and an observed column o. */
   readonly rows: number;
   /** How many transactions are open at a time. */
   readonly clients: number;
@@ -77,8 +80,8 @@ class IdealDatabase implements History {
   readonly #values = new Map<HistoricCell, string | undefined>();
   readonly #committedAt = new Map<HistoricCell, number>();
   /**
-   * Runs that are due, by what makes them different. A run is removed when a run with a later
-   * snapshot has committed.
+   * Runs that are due, by cell, observer and kind, and the commit that they are due for. A run is
+   * removed when one whose snapshot has seen that commit has committed.
    */
   readonly #due = new Map<string, { readonly run: ObserverRun; readonly since: number }>();
   /** The last timestamp or moment. */
@@ -111,7 +114,7 @@ class IdealDatabase implements History {
     const { run } = first;
     const open = this.begin();
     const reads = [{ cell: run.cell, value: this.#values.get(run.cell) }];
-    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c')); // Else endless.
+    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c')); // Or runs never end.
     return { ...open, reads, writes, locks: [], weak: [], run };
   }
 

@@ -14,10 +14,7 @@ import {
   type ListTransaction,
 } from './index.ts';
 
-/**
- * `a 1` appends, `a 1 2` appends two elements in a row, `a =` and `a = 1 2` read; one after the
- * other in time.
- */
+/** `a 1` appends, `a 1 2` appends two elements in a row, `a =` and `a = 1 2` read. */
 function transaction(
   text: string,
   { outcome = 'ok', at = 0 }: { outcome?: ListTransaction['outcome']; at?: number } = {},
@@ -36,6 +33,7 @@ function claimsOf(transactions: readonly ListTransaction[], strict = false): rea
   return [...new Set(violations.map(({ claim }) => claim.replace('list append: ', '')))];
 }
 
+/** Transactions that committed one after the other. */
 function inOrder(...texts: readonly string[]): readonly ListTransaction[] {
   return texts.map((text, at) => transaction(text, { at }));
 }

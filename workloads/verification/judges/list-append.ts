@@ -9,8 +9,8 @@
  *   3. G1b: a read of a transaction's appends before its last one.
  *   4. Lost update: two transactions that read the same list and both appended to it.
  *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which
- *      includes write skew, is allowed, and is listed separately: a history without any had too little
- *      concurrency to prove much.
+ *      includes write skew, is allowed, and is listed separately: a history without any had too
+ *      little concurrency to prove much.
  *
  * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
  * dependency: Percolator's transactions see everything that was committed before they began.
@@ -152,7 +152,10 @@ function judgeLostUpdates(
   }
 }
 
-/** Lists of one length are equal if they fit the order; those that do not have been reported. */
+/**
+ * Whether the last element is where the key's order has it. Then lists of one length are equal,
+ * except for those that do not fit the order, and these have been reported.
+ */
 function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boolean {
   return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
 }

@@ -46,7 +46,8 @@ function transaction(
 }
 
 /**
- * Two changes of one cell: o sees each, and p sees both at once; a row without observers; a touch.
+ * Two changes of one cell: o sees each, and p sees both at once; a touch; a column without
+ * observers.
  */
 const GOOD: readonly HistoricRecord[] = [
   record('t/r:c', [1, 2]),

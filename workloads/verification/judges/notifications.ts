@@ -103,7 +103,8 @@ function withoutRow(cell: HistoricCell): string {
 }
 
 /**
- * @param changes and runs: the records of the cell and of its acknowledgments, by commit timestamp
+ * @param changes of the cell, in the order of their commit timestamps
+ * @param runs the records of the observer's acknowledgments of the cell, in the same order
  */
 function judgeRuns(
   { observer, cell }: WatchedCell,

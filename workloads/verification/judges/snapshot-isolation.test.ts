@@ -75,7 +75,8 @@ test('a scan may leave out deleted cells, cells after its range or in other colu
     { table: 't', columns: ['d'], returned: [] },
     { table: 'u', columns, returned: [] },
   ];
-  of(draft.transactions, 4).scans = [{ table: 't', columns, returned: ['t/y:c', 't/z:c'] }];
+  // It had deleted x before, and its snapshot has a value there.
+  of(draft.transactions, 1).scans = [{ table: 't', columns, returned: ['t/x:c', 't/y:c'] }];
   assert.deepEqual(claimsOf(draft), []);
 });
 
@@ -295,6 +296,17 @@ describe('the judge of snapshot isolation', () => {
         message: 't/x:c at 3 was read as nothing; it was "x1", committed by [1, 2]',
       },
     ]);
+  });
+
+  test('says of a lost commit at which timestamp it was reported, if it was', () => {
+    const draft = goodHistory();
+    const failed = of(draft.transactions, 2);
+    failed.outcome = 'committed';
+    const messageOf = (): string => of(judgeSnapshotIsolation(draft), 0).message;
+    const told = 'the transaction of 7 was reported committed';
+    assert.equal(messageOf(), `${told}; nothing of it is there`);
+    failed.commitTimestamp = 8;
+    assert.equal(messageOf(), `${told} at 8; nothing of it is there`);
   });
 
   test('stops after twenty findings', () => {

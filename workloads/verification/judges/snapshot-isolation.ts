@@ -99,7 +99,8 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
     const when = `at ${reported}; it is there, committed at ${commitTimestamp}`;
     findings.add('wrong commit timestamp', `${told} ${when}`);
   } else {
-    findings.add('lost commit', `${told} at ${reported}; nothing of it is there`);
+    const when = reported === undefined ? '' : ` at ${reported}`;
+    findings.add('lost commit', `${told}${when}; nothing of it is there`);
   }
 }
 

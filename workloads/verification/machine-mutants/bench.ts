@@ -23,6 +23,8 @@ interface Failure {
   readonly step: string;
   readonly why: string;
   readonly isLoading: boolean;
+  /** Whether the step was ended because it computed or waited for too long. */
+  readonly isLate?: boolean;
 }
 
 const LOOK_MS = 200;
@@ -65,7 +67,7 @@ export class Bench implements Disposable {
     const watching = setInterval(() => {
       look();
       if (cpuMs - beganMs < cpuMsMax(step)) return;
-      failure ??= { step, why: 'computes for too long', isLoading: false };
+      failure ??= { step, why: 'computes for too long', isLoading: false, isLate: true };
       child.kill('SIGKILL');
     }, LOOK_MS);
     child.on('message', onMessage).on('exit', onExit);

@@ -57,7 +57,8 @@ async function takeSteps(job: Job): Promise<void> {
       const reached = job.measures ? { reached: await reachedBy(ROOT) } : {};
       tell({ kind: 'passed', step, cpuMs, count, ...reached });
     } catch (error) {
-      tellFailure(messageOf(error), next.kind === 'tests' && !(error instanceof TestFailure));
+      const isLoading = next.kind === 'tests' && !(error instanceof TestFailure);
+      tellFailure(messageOf(error), { isLoading });
       return;
     }
   }
@@ -96,20 +97,22 @@ function watchForEnds(): void {
     failAndEnd(`outside of tests: ${messageOf(error)}`),
   );
   process.on('unhandledRejection', (error) => failAndEnd(`unhandled: ${messageOf(error)}`));
-  process.on('beforeExit', () => failAndEnd('waits for an event that never comes', true));
+  process.on('beforeExit', () =>
+    failAndEnd('waits for an event that never comes', { isAtRest: true }),
+  );
   let before = process.cpuUsage();
   setInterval(() => {
     const { user, system } = process.cpuUsage(before);
     before = process.cpuUsage();
     if ((user + system) / 1000 < BUSY_MS) waitingTicks++;
-    if (waitingTicks > WAITING_TICKS_MAX) failAndEnd('waits for too long');
+    if (waitingTicks > WAITING_TICKS_MAX) failAndEnd('waits for too long', { isLate: true });
   }, TICK_MS).unref();
 }
 
-/** @param isAtRest whether the job can do nothing any more */
-function failAndEnd(why: string, isAtRest = false): void {
+/** `isAtRest`: the job can do nothing any more. `isLate`: it did nothing for too long. */
+function failAndEnd(why: string, { isAtRest = false, isLate = false } = {}): void {
   if (!isAtWork) return;
-  tellFailure(why);
+  tellFailure(why, { isLate });
   endJob(isAtRest);
 }
 
@@ -124,8 +127,8 @@ function endJob(isAtRest: boolean): void {
   });
 }
 
-function tellFailure(why: string, isLoading = false): void {
-  tell({ kind: 'failed', step, why: why.slice(0, 300), isLoading });
+function tellFailure(why: string, { isLoading = false, isLate = false } = {}): void {
+  tell({ kind: 'failed', step, why: why.slice(0, 300), isLoading, isLate });
 }
 
 function tell(message: StepMessage): void {

@@ -4,8 +4,8 @@
  *
  * Before mutants are judged, each judge runs on the unchanged engine. That shows which judges
  * qualify (they pass, and take little time), what they cost, and which code they reach: a mutant is
- * only shown to judges that reach its place. The measurements are kept in a file until the engine,
- * or that test, changes.
+ * only shown to judges that reach its place. A measurement is kept in a file until the engine, the
+ * verification or its test changes.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -156,8 +156,8 @@ function testFiles(): readonly string[] {
 }
 
 /**
- * The digest of the engine without its tests: together with the test itself, it decides how much of
- * the engine a test reaches.
+ * The digest of the engine and the verification without their tests: together with a judge's own
+ * file, they decide how much of the engine the judge reaches.
  */
 function engineDigest(): string {
   const files = globSync(['engine/**/*.ts', 'workloads/verification/**/*.ts'], { cwd: ROOT });

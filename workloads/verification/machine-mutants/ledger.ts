@@ -13,7 +13,8 @@ export class Ledger {
 
   /**
    * Reads the existing verdicts; the newest verdict on a mutant counts. `anew` removes them.
-   * @throws UsageError if the file cannot be written, or is of another program, which it stays
+   * @throws UsageError if the file cannot be read or made, or is of another program; it then stays
+   * as it is
    */
   constructor(file: string, { anew = false }: { readonly anew?: boolean } = {}) {
     this.#file = file;

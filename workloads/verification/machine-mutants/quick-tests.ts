@@ -11,7 +11,7 @@ type Hook = () => unknown;
 interface Context {
   readonly name: string;
   after(hook: Hook): void;
-  /** Only records that the test has nothing to test here; the test itself returns. */
+  /** Does nothing: a test that has nothing to test here returns after it. */
   skip(): void;
 }
 

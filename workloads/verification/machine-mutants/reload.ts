@@ -31,7 +31,7 @@ export function change(root: string, next: Job['change']): void {
   changed = next && { url: pathToFileURL(path.join(root, next.file)).href, text: next.text };
 }
 
-/** @param file a file of the engine */
+/** @param file of the engine or the verification, from `root` */
 export async function importAnew(root: string, file: string): Promise<unknown> {
   const { href } = pathToFileURL(path.join(root, file));
   return await import(`${href}${SUFFIX}${number}`);

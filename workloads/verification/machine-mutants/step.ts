@@ -23,7 +23,7 @@ export interface Job {
   readonly measures: boolean;
 }
 
-/** The ranges of code that ran, from the first character up to, but not including, the last. */
+/** By file: the ranges of code that ran, from the first character to the one after the last. */
 export type ReachedRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
 
 export type StepMessage =
@@ -42,6 +42,8 @@ export type StepMessage =
       readonly why: string;
       /** Whether it failed before any test ran. */
       readonly isLoading: boolean;
+      /** Whether it was ended because it waited for too long. */
+      readonly isLate: boolean;
     }
   /** The job is over; the process ends too, unless it is as good as new. */
   | { readonly kind: 'ended'; readonly isAsNew: boolean };

@@ -7,7 +7,7 @@ import type { KilledBy, Verdict } from './verdict.ts';
 export interface JudgedMutant {
   readonly mutant: MachineMutant;
   readonly verdict: Verdict;
-  /** Why its survival is not the fault of the judges. */
+  /** Why its survival is not the fault of the judges; undefined if it is not listed. */
   readonly reason: string | undefined;
 }
 

@@ -55,6 +55,11 @@ describe('a mutant', () => {
     assert.match(verdict.why ?? '', /: no$/);
   });
 
+  test('that fails a test whose words are about time is killed by the test, too', async () => {
+    const mutant = withText('throw new Error("locked for too long");', 'const ceiling');
+    assert.equal((await verdictOn(mutant)).killedBy, 'tests');
+  });
+
   test('that cannot be loaded is killed by loading', async () => {
     assert.equal((await verdictOn(withText('throw new Error("no");'))).killedBy, 'load');
   });

@@ -96,5 +96,5 @@ async function isAgain(
 
 function meansOf(failure: NonNullable<JobResult['failure']>, accuser: Judge | undefined): KilledBy {
   if (failure.isLoading || accuser === undefined) return 'load';
-  return failure.why.includes('for too long') ? 'time' : accuser.step.kind;
+  return failure.isLate === true ? 'time' : accuser.step.kind;
 }

@@ -89,7 +89,7 @@ await runExperiment(
     plan: (settings) => ({
       ...workOf(settings),
       store: { name: 'modelled', durability: 'a mutation that was applied stays' },
-      limitations: ['The worlds are of one process and a few timestamps.'],
+      limitations: ['The worlds have one or two processes and a few timestamps.'],
     }),
   },
   async (settings, measuring) => {

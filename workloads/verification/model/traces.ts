@@ -12,6 +12,7 @@ import {
   type WatchedEvent,
   type WatchedLease,
 } from '../simulation/index.ts';
+import { MESSAGE_LIFETIME_MS } from '../simulation/world.ts';
 
 /** A run, ready to be checked. */
 export interface Trace {
@@ -38,7 +39,6 @@ interface Timed {
 
 /** A collector's clock is fast by at most one percent; another percent is for rounding. */
 const SHORTEST = 0.98;
-const MESSAGE_LIFETIME_MS = 400;
 
 /** The first `count` runs with a collector, from `seed` on. */
 export async function* recordTraces(seed: number, count: number): AsyncGenerator<Trace> {

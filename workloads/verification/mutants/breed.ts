@@ -1,12 +1,12 @@
 /**
  * Loads the engine with a mutant's mistake in it, next to the unchanged engine.
  *
- *     import('.../simulate.ts?mutant=no-rollback-marker')
+ *     import('.../simulation/index.ts?mutant=no-rollback-marker')
  *       └─▶ every import below it that leads to the mistake has the same suffix
  *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
  *
- * Files that do not lead to the mistake are shared with the unchanged engine, which saves half of the
- * time: what is loaded again is also compiled again.
+ * Files that do not lead to the mistake are shared with the unchanged engine, which saves half of
+ * the time: what is loaded again is also compiled again.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';

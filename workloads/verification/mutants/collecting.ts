@@ -1,4 +1,4 @@
-/** Mistakes in collecting garbage: P4, P30 and P31. */
+/** Mistakes in collecting garbage and in leases: P4, P30, P31 and P59. */
 import { pinsAtRenewals } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 

@@ -1,4 +1,4 @@
-/** Mistakes in committing: P9 to P18. */
+/** Mistakes in committing: P9 to P18, P26, P60 and P61. */
 import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 

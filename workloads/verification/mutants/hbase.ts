@@ -10,8 +10,8 @@ const FAILURES = 'bigtable/hbase/failures.ts';
 const SERVERS = 'bigtable/hbase/servers.ts';
 
 /**
- * A server stands still when an answer has left it, which takes longer than the session: what that
- * answer proves is of long ago when it arrives, and another answer may arrive with it.
+ * A server stands still when an answer has left it, and the answer takes longer than the session:
+ * what the answer proves is of long ago when it arrives, and another answer may arrive with it.
  */
 const SLOW_ANSWERS: Partial<HBaseKnobs> = {
   events: {},

@@ -28,7 +28,10 @@ export interface HuntOptions {
   readonly onHunted?: ((done: number, result: HuntResult) => void) | undefined;
 }
 
-/** In the order of `mutants`, without those that were left when `signal` aborted. */
+/**
+ * In the order of `mutants`, without those that were left when `signal` aborted. If a hunt cannot
+ * be made, rejects with its error, and no other hunt begins.
+ */
 export async function huntAll(
   mutants: readonly Mutant[],
   options: HuntOptions,
@@ -37,15 +40,21 @@ export async function huntAll(
   const hunted = new Map<string, HuntResult>();
   async function work(): Promise<void> {
     const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const hunt = { name: mutant.name, seeds: options.seedsOf(mutant) };
-      const answer = await ask(thread, hunt, options.signal);
-      if (answer === 'interrupted') break;
-      const result = { mutant, ...answer };
-      hunted.set(mutant.name, result);
-      options.onHunted?.(hunted.size, result);
+    try {
+      for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+        const hunt = { name: mutant.name, seeds: options.seedsOf(mutant) };
+        const answer = await ask(thread, hunt, options.signal);
+        if (answer === 'interrupted') break;
+        const result = { mutant, ...answer };
+        hunted.set(mutant.name, result);
+        options.onHunted?.(hunted.size, result);
+      }
+    } catch (error) {
+      waiting.length = 0;
+      throw error;
+    } finally {
+      await thread.terminate();
     }
-    await thread.terminate();
   }
   await Promise.all(Array.from({ length: Math.min(options.jobs, mutants.length) }, work));
   return mutants.flatMap(({ name }) => hunted.get(name) ?? []);

@@ -32,8 +32,8 @@ export function pinsAtRenewals(random: Random): readonly ProcessPlan[] {
 }
 
 /**
- * Processes write two cells at a time and often stop, some between the commit point and the second
- * phase. Other processes read, and so roll forward what was left, and delete. A collector removes
+ * Two processes write two cells at a time and often stop, sometimes between the commit point and
+ * the second phase. A third one reads, and so rolls forward what was left; deletes; and collects
  * what was deleted.
  */
 export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
@@ -59,8 +59,8 @@ export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
 }
 
 /**
- * In one transaction, processes write two tables, one of which is dropped all the time. Other
- * processes read both.
+ * Transactions write cells of three tables. The first process drops one of these tables and creates
+ * it again all the time. Some snapshots read another one.
  */
 export function dropsInUse(random: Random): readonly ProcessPlan[] {
   const cells = ['s/d:seen', 's/a:c', 's/b:d', 't/a:c', 't/b:c', 't/c:c', 'u/a:c'];

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
+import { systemClock } from '../../../engine/base/index.ts';
 import { huntAll, type Hunted, type Mutant, MUTANTS, QUICKEST, WITHOUT_MUTANT } from './index.ts';
 import { mutate } from './mutant.ts';
 
@@ -32,6 +33,19 @@ describe('every mutant is caught', () => {
       assert.ok(hunted?.caught !== undefined, `${name} got away`);
     });
   }
+});
+
+test('after a hunt that cannot be made, no other hunt begins', async () => {
+  const [mutant] = MUTANTS;
+  assert.ok(mutant !== undefined);
+  const unknown = { ...mutant, name: 'unknown' };
+  const hunted: string[] = [];
+  const onHunted = (_: number, one: Hunted): void => void hunted.push(one.mutant.name);
+  const all = huntAll([unknown, ...MUTANTS], { seedsOf: () => [], jobs: 2, onHunted });
+  await assert.rejects(all, /there is no mutant unknown/);
+  const { length } = hunted;
+  await systemClock.sleep(3_000);
+  assert.ok(hunted.length <= length + 1, hunted.join());
 });
 
 describe('the mutants', () => {

@@ -1,4 +1,4 @@
-/** Mistakes in prewriting and rolling back: P1 to P8. */
+/** Mistakes in prewriting and rolling back: P1 to P8, without P4, which is in collecting.ts. */
 import { change, type Mutant } from './mutant.ts';
 
 /** Harmless on its own; it makes locks without a primary common. */

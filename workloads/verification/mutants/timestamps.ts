@@ -1,4 +1,7 @@
-/** Mistakes in handing out timestamps: P35 to P38, and P23. */
+/**
+ * Mistakes in handing out timestamps: P35 to P38, and the part of the oracle in P10, P23, P31, P54
+ * and P59.
+ */
 import { dropsInUse } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Plans of simulated runs that have failed once, shrunk. Each is replayed before anything else is
- * simulated, and must pass. `./run.sh simulate` writes them; the file says which claim was broken.
+ * Plans of simulated runs that have failed once, shrunk. Each is replayed in every test run, and
+ * must pass. `./run.sh simulate` writes the files; each says which claim was broken.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -36,8 +36,8 @@ import { Transactions } from './transactions.ts';
 import { MESSAGE_LIFETIME_MS } from './world.ts';
 
 /**
- * How often `transact` tries: a few times during the run, so that its failures are seen too; often
- * at its end.
+ * How often `transact` tries: a few times during trouble, so that its failures are seen too; often
+ * in the peace at the end.
  */
 const ATTEMPTS_MAX = 4;
 const ATTEMPTS_MAX_AT_LAST = 200;

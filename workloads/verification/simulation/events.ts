@@ -61,6 +61,7 @@ function happen(
 ): void {
   const { world, liveness, oracles } = run;
   const { process } = client;
+  if (!canHappen(run, fault)) return;
   world.count(fault);
   const target = MACHINE_FAULTS.has(fault) ? machine.process : process;
   world.tell?.('(the run)', `${fault} ${target.name}`);
@@ -108,6 +109,12 @@ function happen(
     default:
       unreachable(fault);
   }
+}
+
+/** Whether the run has what the fault hits. */
+function canHappen({ oracles, collector }: Run, fault: EventFault): boolean {
+  if (fault === 'oracleFailOver' || fault === 'oracleRestart') return oracles !== undefined;
+  return fault !== 'collectorCrash' || collector !== undefined;
 }
 
 /**

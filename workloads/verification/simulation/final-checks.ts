@@ -25,11 +25,11 @@ export class FinalChecks {
   }
 
   /**
-   * Writes every cell without reading any: the lock of a dead owner must not block a writer for
-   * ever (P21).
+   * Writes every cell that is not observed, without reading any: the lock of a dead owner must not
+   * block a writer for ever (P21).
    */
   async writeBlindly(): Promise<void> {
-    // Observed cells are left out: a new change would hide that an old one's notification was lost.
+    // A new change of an observed cell would hide that the notification of an old one was lost.
     const observed = TABLES.flatMap((table) => OBSERVED[table].map((column) => `:${column}`));
     for (const cell of CELLS) {
       if (observed.some((ending) => cell.endsWith(ending))) continue;

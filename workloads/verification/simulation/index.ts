@@ -7,7 +7,7 @@
  *   client.ts, observers.ts, oracle-service.ts                    the participants
  *   umpire.ts, judgement.ts                                       what must hold
  *   hbase/              the HBase client alone, or below the engine, on a simulated cluster
- *   shrink.ts, story.ts                                           what to do if it does not
+ *   shrink.ts, story.ts                                           what to do if a rule is broken
  */
 export type { HBaseKnobs } from './hbase/cluster.ts';
 export { planOnHBase } from './hbase/database-run.ts';

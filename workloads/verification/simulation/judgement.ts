@@ -52,7 +52,8 @@ function judgeAnswers({ answers }: Run, { records }: History): readonly Violatio
 }
 
 /**
- * A run does not know what caused it; a run that acknowledged nothing must have been a weak one.
+ * A run does not know what caused it. One that acknowledged nothing was for a weak notification, or
+ * did not commit.
  */
 function markWeakRuns({ transactions }: Run, { records }: History): void {
   const acknowledged = new Set(

@@ -8,15 +8,17 @@
 import type { Random } from '../../../engine/base/index.ts';
 import type { HBaseKnobs } from './hbase/cluster.ts';
 
-/** What can happen to one message; at most one of these. The order is the order of the draws. */
+/**
+ * What can happen to one message; at most one of these. One number is drawn for all of them, and
+ * their order decides which fault it means.
+ */
 export const MESSAGE_FAULTS = [
   /** Never arrives. The sender learns after the deadline that the outcome is unknown. */
   'loseRequest',
   /** Arrives and is applied; the sender learns after the deadline that the outcome is unknown. */
   'loseAnswer',
   /**
-   * Arrives long after its sender learned that the outcome is unknown: DEADLINE_EXCEEDED, then
-   * applied.
+   * Arrives after its sender learned that the outcome is unknown: DEADLINE_EXCEEDED, then applied.
    */
   'late',
   /** Arrives twice within moments. */
@@ -210,8 +212,8 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
 };
 
 /**
- * A random subset of the faults, at random rates. Some runs have none, or only slowness; more is
- * forbidden there.
+ * A random subset of the faults, at random rates. Some runs have none, or only slow answers and
+ * repeated messages; the umpire (umpire.ts) forbids more there.
  */
 export function swarm(random: Random): Knobs {
   const kind = random.fraction();
@@ -247,7 +249,7 @@ export function swarm(random: Random): Knobs {
   };
 }
 
-/** Not drawn with the others, so that the seeds from before it was known keep their plans. */
+/** `ownerDeath` is drawn separately, so that the seeds from before it existed keep their plans. */
 const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => fault !== 'ownerDeath');
 
 /** In some of the runs that have events: the owner of the storage dies. */

@@ -90,7 +90,7 @@ test('mutations of one turn are one group, even if the sender stops in the middl
     const { world, store, isThere } = scene('refuseGroup', { [fault]: 1 });
     const work = [store.mutateRows(set('a')), store.mutateRows(set('b'))];
     world.timeline.at(0, () => {
-      world.troubled = false; // Neither leaves later, when nothing is refused any more.
+      world.troubled = false; // A mutation that leaves later is applied.
     });
     const codes = await codesOf(world, work);
     const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done'; // Both stalled.

@@ -8,7 +8,7 @@ import { ModelTable } from './model-table.ts';
 
 const FAMILIES = ['lock', 'write'];
 const ROWS = ['a', 'b', '\u{ffff}', '\u{10000}'];
-const QUALIFIERS = ['c', 'd'];
+const QUALIFIERS = ['a:c', 'b:c', 'd'];
 
 for (let seed = 1; seed <= 20; seed++) {
   test(`both tables give equal answers in run ${seed}`, () => {
@@ -43,9 +43,11 @@ function some<T>(random: Random, make: () => T): readonly T[] {
 
 function randomFilter(random: Random): CellFilter {
   const from = random.integer(0, 8);
+  const qualifier = random.pick([...QUALIFIERS, undefined, undefined]);
   return {
     family: random.pick(FAMILIES),
-    qualifier: random.pick([...QUALIFIERS, undefined]),
+    qualifier,
+    suffix: qualifier === undefined ? random.pick([undefined, '', ':c', 'b:c']) : undefined,
     from: random.pick([undefined, from]),
     to: random.pick([undefined, from + random.integer(0, 4)]),
     versions: random.pick([undefined, 1, 2]),

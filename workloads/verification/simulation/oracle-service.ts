@@ -28,7 +28,7 @@ interface Oracle extends Machine {
   opened: TimestampSource | LeasedAllocator | undefined;
 }
 
-/** The percentage of requests that go to the former oracle. */
+/** The percentage of requests that go to the wrong oracle, also before the first fail-over. */
 const STALE_PERCENT = 20;
 const RESTART_MS = 10;
 /**

@@ -23,7 +23,10 @@ export class Owner {
     return Math.max(this.#backMs, this.#timeline.nowMs);
   }
 
-  /** @returns what says that the message has been answered */
+  /**
+   * @param onDeath called if the owner dies before the message is answered
+   * @returns a function to call when the message has been answered
+   */
   carry(onDeath: () => void): () => void {
     this.#inFlight.add(onDeath);
     return () => this.#inFlight.delete(onDeath);

@@ -123,8 +123,8 @@ export function planOf(seed: number): Plan {
 }
 
 /**
- * Some transactions use the scratch table, too, first or last or alone; some drop it and create it
- * again.
+ * Some transactions use the scratch table, too, first or last; others are replaced by one that
+ * drops it and creates it again.
  */
 function withDrops(plan: Plan, random: Random): Plan {
   const one = (transaction: TransactionPlan): TransactionPlan => {

@@ -142,7 +142,7 @@ export async function readOnly(
   }
 }
 
-/** A part of the table is between the rows of two cells, in either order. */
+/** A part of a table lies between two rows, given in either order. */
 function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): ScanRange {
   const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
   if (part === undefined) return range;

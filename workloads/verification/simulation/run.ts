@@ -48,8 +48,8 @@ export interface Answer {
 }
 
 /**
- * The lock service's list of live processes: right about the dead that it knows of, and sometimes
- * wrong about the living.
+ * The lock service's list of dead processes: it does not know all that have died, and sometimes
+ * names one that lives.
  */
 export class SimulatedLiveness {
   readonly #dead = new Set<string>();

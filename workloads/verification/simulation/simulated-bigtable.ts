@@ -16,7 +16,7 @@ import type { SimulatedProcess } from './process.ts';
 import { leasesOf } from './watched.ts';
 import type { World } from './world.ts';
 
-/** A copy of a read changes nothing; a read of one row has no parts. */
+/** A copy of a read changes nothing, and a read is one message without parts. */
 const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
 /** On a connection that keeps order, a message is lost only with its group. */
 const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);

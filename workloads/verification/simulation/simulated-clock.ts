@@ -1,8 +1,8 @@
 /**
  * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than
- * others by up to one percent, and pauses while its machine is suspended. Its wall clock is off by
- * an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and only
- * while the process is alive.
+ * virtual time by up to one percent, and pauses while its machine is suspended. Its wall clock is
+ * off by an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and
+ * only while the process is alive.
  *
  * The one assumption about clocks: a wall clock does not jump back by exactly the time for which
  * its machine is suspended at that moment. No clock of the process could tell the two from a moment
@@ -22,8 +22,9 @@ export class SimulatedClock implements Clock {
   readonly #process: SimulatedProcess;
   /** Milliseconds of its monotonic clock per millisecond of virtual time. */
   readonly #rate: number;
-  /** Virtual time for which it has been suspended, without a present suspend. */
+  /** Virtual time for which it was suspended, without the last suspend. */
   #stoodMs = 0;
+  /** The last suspend, which may not be over. */
   #suspend = { fromMs: 0, untilMs: 0 };
 
   constructor(

@@ -82,6 +82,22 @@ describe('the simulator', () => {
     assert.deepEqual(violations, []);
   });
 
+  test('counts only faults that hit something', async () => {
+    const { knobs, processes } = planOf(13);
+    const events = { oracleFailOver: 50, oracleRestart: 50, collectorCrash: 50, expireLease: 50 };
+    const quiet = { ...knobs, messages: {}, groups: {}, events, drops: false };
+    const none = { ...quiet, oracleProcesses: false, collector: false };
+    const clients = processes.slice(0, 1); // Not the collector.
+    const plan = { seed: 13, knobs: none, processes: clients, observerFailures: 0 };
+    assert.deepEqual(Object.keys((await simulate(plan)).faults), ['expireLease']);
+  });
+
+  test('simulates nothing if it was interrupted before', async () => {
+    const seeds = { from: 1, to: 2, jobs: 1 };
+    const { runs } = await simulateSeeds(seeds, () => {}, AbortSignal.abort());
+    assert.equal(runs, 0);
+  });
+
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
     assert.equal(await shrink(plan, 'no such claim', 3), plan);

@@ -205,7 +205,7 @@ export class Transactions {
     else void percolator.settled().then(look);
   }
 
-  /** A start timestamp that this client received at least `agoMs` ago. */
+  /** The newest timestamp that this client received at least `agoMs` ago. */
   #timestampOf(agoMs: number | undefined): Timestamp | undefined {
     if (agoMs === undefined) return undefined;
     const { nowMs } = this.#run.world.timeline;

@@ -2,7 +2,7 @@
  * The umpire watches a run in progress, for rules that no history shows afterwards:
  *
  *   - a prewrite is refused only for a reason that the rules name (P6)
- *   - a client that was told that a transaction failed, in a run without faults, finds none of its
+ *   - a client that was told how a transaction ended, in a run without faults, finds none of its
  *     locks (P7, P16)
  *   - a live transaction whose process keeps up its heartbeat is not rolled back by others (P24,
  *     P25)
@@ -48,7 +48,7 @@ export class Umpire {
 
   /** Collectors delete below it, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
-  /** Snapshots of processes for which a read was served too late, and when the last one was. */
+  /** By process and snapshot: when the last read was served that came too late for its snapshot. */
   readonly #servedLate = new Map<string, number>();
 
   constructor(knobs: Knobs) {

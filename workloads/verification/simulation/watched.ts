@@ -48,7 +48,8 @@ export type WatchedEvent =
 /** Called for each event, in order. */
 export type EventListener = (event: WatchedEvent) => void;
 
-const PROGRESS_TABLE = 'percolator-collector';
+/** The table in which collectors record their progress. */
+export const PROGRESS_TABLE = 'percolator-collector';
 
 export function watchMutations(
   watch: EventListener,

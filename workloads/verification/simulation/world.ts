@@ -36,7 +36,7 @@ import { Owner } from './owner.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
-import { snapshotsOf, type EventListener, watchMutations } from './watched.ts';
+import { type EventListener, PROGRESS_TABLE, snapshotsOf, watchMutations } from './watched.ts';
 
 /**
  * The longest time for which a copy of a message can be in flight; the collector waits for it (P4).
@@ -46,9 +46,6 @@ export const MESSAGE_LIFETIME_MS = 400;
 type Fault = MessageFault | GroupFault | EventFault;
 
 export type FaultCounts = Partial<Record<Fault, number>>;
-
-/** The table in which collectors record their progress. */
-const PROGRESS_TABLE = 'percolator-collector';
 
 export class World {
   readonly seed: number;

@@ -19,7 +19,7 @@ import type {
   SimulatedTable,
 } from '../../../../engine/testing/hbase/simulated-hbase.ts';
 import { type Services, servicesOf } from '../../../../engine/testing/hbase/services.ts';
-import { unreachable } from '../../../../engine/base/index.ts';
+import { type Random, unreachable } from '../../../../engine/base/index.ts';
 import { chance, chooseBetween } from '../chance.ts';
 import type { Timeline } from '../timeline.ts';
 
@@ -45,6 +45,7 @@ export const CALL_FAULTS = [
 export type CallFault = (typeof CALL_FAULTS)[number];
 
 export interface HBaseKnobs {
+  /** How many region servers there are. */
   readonly servers: number;
   /** Events per second. Absent: never. */
   readonly events: Readonly<Partial<Record<ClusterEvent, number>>>;
@@ -52,6 +53,7 @@ export interface HBaseKnobs {
   readonly calls: Readonly<Partial<Record<CallFault, number>>>;
   /** The share of actions of batches before which their region leaves. */
   readonly moveInBatch: number;
+  /** Longest way of a request or an answer, in milliseconds. */
   readonly delayMsMax: number;
   /** A server without a sign of life for this long has lost its regions. */
   readonly sessionMs: number;
@@ -61,6 +63,18 @@ export interface HBaseKnobs {
   readonly noticeMsMax: number;
   /** How long a region is on its way, at most. */
   readonly openMsMax: number;
+}
+
+/** A random subset of the names, each with up to twice the usual rate. */
+export function randomRates<Name extends string>(
+  random: Random,
+  names: readonly Name[],
+  usual: number,
+): Partial<Record<Name, number>> {
+  const rates = names.flatMap((name) =>
+    random.fraction() < 0.6 ? [[name, usual * random.pick([0.3, 1, 2])]] : [],
+  );
+  return Object.fromEntries(rates) as Partial<Record<Name, number>>;
 }
 
 const MASTER = 'master:16000';
@@ -85,7 +99,7 @@ export class Cluster {
   /** How often each event has happened. */
   readonly counts: Partial<Record<ClusterEvent | CallFault | 'moveInBatch' | 'expired', number>> =
     {};
-  /** False at the beginning and at the end: nothing happens. */
+  /** False at the beginning and at the end of a run: then nothing happens to the cluster. */
   troubled = false;
   /** Told that the process at an address has ended. */
   readonly onEnd: Set<(address: string) => void> = new Set();
@@ -131,7 +145,7 @@ export class Cluster {
     this.counts[what] = (this.counts[what] ?? 0) + 1;
   }
 
-  /** Undefined if none listens there. */
+  /** The number of the process at the address; undefined if none listens there. */
   processAt(address: string): number | undefined {
     if (this.hbase.server(address)?.state === 'down') return undefined;
     return this.#processes.get(address)?.number;
@@ -144,18 +158,20 @@ export class Cluster {
     else action();
   }
 
-  pause(address: string, drawn: number): void {
+  /** @returns whether the server was working until now */
+  pause(address: string, drawn: number): boolean {
     const server = this.hbase.server(address);
     const process = this.#processes.get(address) as Process;
-    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return;
+    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
     const { sessionMs, pauseMsMax } = this.#knobs;
     // Most of them are longer than a session.
     const ms = chooseBetween(drawn < 0.2 ? 1 : sessionMs, pauseMsMax, drawn);
     process.pausedUntilMs = this.#timeline.nowMs + ms;
-    // It may have told ZooKeeper that it lives up to a third of its session ago.
+    // Its last sign of life to ZooKeeper may be as old as a third of its session.
     const expiresMs = Math.ceil(sessionMs * (2 / 3 + this.#draw(REGION_ID) / 3));
     if (expiresMs < ms) this.#timeline.after(expiresMs, () => this.#expire(server));
     this.#timeline.after(ms, () => this.#goOn(server, process));
+    return true;
   }
 
   #goOn(server: SimulatedServer, process: Process): void {
@@ -173,10 +189,11 @@ export class Cluster {
     });
   }
 
-  crash(address: string): void {
+  /** @returns whether the server was working until now */
+  crash(address: string): boolean {
     const server = this.hbase.server(address);
     const process = this.#processes.get(address) as Process;
-    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return;
+    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
     const { sessionMs } = this.#knobs;
     const { number } = process;
     this.#end(server);
@@ -184,6 +201,7 @@ export class Cluster {
       if (process.number === number) this.#expire(server);
     });
     this.#timeline.after(this.#choose(REGION_ID, 2 * sessionMs), () => this.#start(server));
+    return true;
   }
 
   #expire(server: SimulatedServer): void {
@@ -223,12 +241,13 @@ export class Cluster {
     });
   }
 
-  /** Regions that are open: only those are moved, split and merged. */
+  /** An open region leaves its server, and is opened again soon. */
   #leave(region: SimulatedRegion): void {
     this.hbase.close(region);
     this.#openSoon(region);
   }
 
+  /** Only open regions are moved, split and merged. */
   #isOpen({ server }: SimulatedRegion): boolean {
     if (server?.state !== 'serving') return false;
     return this.#timeline.nowMs >= (this.#processes.get(server.address) as Process).pausedUntilMs;
@@ -258,17 +277,36 @@ export class Cluster {
     const region = regions[chooseBetween(0, regions.length - 1, which)];
     const server = hbase.servers[chooseBetween(0, hbase.servers.length - 1, which)];
     if (region === undefined || server === undefined) return;
-    this.count(event);
+    if (this.#change(event, { region, server, regions, drawn })) this.count(event);
+  }
+
+  /** @returns whether the cluster could change so */
+  #change(
+    event: ClusterEvent,
+    {
+      region,
+      server,
+      regions,
+      drawn,
+    }: {
+      readonly region: SimulatedRegion;
+      readonly server: SimulatedServer;
+      readonly regions: readonly SimulatedRegion[];
+      readonly drawn: number;
+    },
+  ): boolean {
+    const { hbase } = this;
     switch (event) {
       case 'move':
         this.#leave(region);
-        return;
+        return true;
       case 'split': {
         // Never at its first row.
         const [, ...rows] = [...(hbase.tables.get(region.table)?.rows.keys() ?? [])].toSorted();
         const at = rows[chooseBetween(0, rows.length - 1, drawn)] ?? '';
-        for (const daughter of hbase.split(region, at)) this.#openSoon(daughter);
-        return;
+        const daughters = hbase.split(region, at);
+        for (const daughter of daughters) this.#openSoon(daughter);
+        return daughters.length > 0;
       }
       case 'merge': {
         const next = regions.find(
@@ -276,16 +314,14 @@ export class Cluster {
         );
         const merged = next && hbase.merge(region, next);
         if (merged) this.#openSoon(merged);
-        return;
+        return merged !== undefined;
       }
       case 'pause':
-        this.pause(server.address, drawn);
-        return;
+        return this.pause(server.address, drawn);
       case 'crash':
-        this.crash(server.address);
-        return;
+        return this.crash(server.address);
       default:
-        unreachable(event);
+        return unreachable(event);
     }
   }
 

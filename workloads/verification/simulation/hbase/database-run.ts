@@ -1,12 +1,13 @@
 /**
- * Whole simulated runs on a simulated cluster: the engine, the HBase client, and HBase's own messages
- * in virtual time.
+ * Whole simulated runs on a simulated cluster: the engine, the HBase client, and HBase's own
+ * messages in virtual time.
  *
  *     client ──▶ engine ──▶ HBase client ──▶ wire ──▶ cluster ──applied──▶ the tables of the world,
  *                                                                          where umpire and judges look
  *
- * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have clocks
- * that jump. What a server in its pause answers to a read is seen by no umpire, only by the history.
+ * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have
+ * clocks that jump. What a server in its pause answers to a read is seen by no umpire, only by the
+ * history.
  */
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';
@@ -19,7 +20,7 @@ import { text } from '../../../../engine/testing/hbase/stored-row.ts';
 import { type Plan, planOf } from '../plan.ts';
 import type { SimulatedProcess } from '../process.ts';
 import type { World } from '../world.ts';
-import { Cluster, CLUSTER_EVENTS, CALL_FAULTS, type HBaseKnobs } from './cluster.ts';
+import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } from './cluster.ts';
 import { mutationsOf } from './mirror.ts';
 import { connectTo } from './wire.ts';
 
@@ -39,20 +40,11 @@ export function planOnHBase(seed: number, favoured: Partial<HBaseKnobs> = {}): P
 }
 
 function hbaseKnobs(random: Random): HBaseKnobs {
-  const some = <Name extends string>(
-    names: readonly Name[],
-    most: number,
-  ): Partial<Record<Name, number>> =>
-    Object.fromEntries(
-      names.flatMap((name) =>
-        random.fraction() < 0.6 ? [[name, most * random.pick([0.3, 1, 2])]] : [],
-      ),
-    ) as Partial<Record<Name, number>>;
   const sessionMs = random.pick(SESSIONS_MS);
   return {
     servers: random.integer(2, 4),
-    events: some(CLUSTER_EVENTS, 1),
-    calls: some(CALL_FAULTS, 0.002),
+    events: randomRates(random, CLUSTER_EVENTS, 1),
+    calls: randomRates(random, CALL_FAULTS, 0.002),
     moveInBatch: random.pick([0, 0.001, 0.004]),
     delayMsMax: random.pick([1, 2, 10]),
     sessionMs,

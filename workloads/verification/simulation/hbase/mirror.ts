@@ -2,6 +2,7 @@
 import type { Mutation } from '../../../../engine/bigtable/index.ts';
 import { type MutationProto, numberOf } from '../../../../engine/bigtable/hbase/messages.ts';
 import { DELETE, MUTATION } from '../../../../engine/bigtable/hbase/names.ts';
+import { text } from '../../../../engine/testing/hbase/stored-row.ts';
 
 /** Before a value comes one byte of the client (reads.ts). */
 const MARK_BYTES = 1;
@@ -20,8 +21,4 @@ export function mutationsOf(protos: readonly MutationProto[]): readonly Mutation
       }),
     ),
   );
-}
-
-function text(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString();
 }

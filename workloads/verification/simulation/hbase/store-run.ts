@@ -1,6 +1,7 @@
 /**
  * A simulated run of the HBase client alone: a few processes read and write a few rows of a
- * simulated cluster (cluster.ts), and every answer is compared with what really was there (truth.ts).
+ * simulated cluster (cluster.ts), and every answer is compared with what really was there
+ * (truth.ts).
  *
  * Locks are cells that a condition sets if there is none, and takes away if it is there, as in the
  * engine's protocol; values are set blindly, alone and in batches.
@@ -13,13 +14,7 @@ import type { Violation } from '../../judges/history.ts';
 import { SimulatedProcess } from '../process.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import { Timeline } from '../timeline.ts';
-import {
-  type CallFault,
-  CALL_FAULTS,
-  Cluster,
-  CLUSTER_EVENTS,
-  type HBaseKnobs,
-} from './cluster.ts';
+import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } from './cluster.ts';
 import { FILTERS, LOCK, plain, type Span, Truth } from './truth.ts';
 import { connectTo } from './wire.ts';
 
@@ -38,7 +33,7 @@ const LIMIT_MS = 3_600_000;
 export interface StoreRunResult {
   readonly violations: readonly Violation[];
   readonly counts: Cluster['counts'];
-  /** Operations that were answered, refused, in doubt. */
+  /** How many operations were answered, refused, in doubt. */
   readonly answers: Readonly<Record<'answered' | 'refused' | 'inDoubt', number>>;
 }
 
@@ -53,20 +48,10 @@ export async function simulateStore(
 
 /** A random subset of what can happen, at random rates. */
 function knobsOf(random: Random): HBaseKnobs {
-  const some = <Name extends string>(
-    names: readonly Name[],
-    most: number,
-  ): Partial<Record<Name, number>> =>
-    Object.fromEntries(
-      names.flatMap((name) =>
-        random.fraction() < 0.6 ? [[name, most * random.pick([0.3, 1, 2])]] : [],
-      ),
-    ) as Partial<Record<Name, number>>;
-  const calls: readonly CallFault[] = CALL_FAULTS;
   return {
     servers: random.integer(2, 4),
-    events: some(CLUSTER_EVENTS, 0.15),
-    calls: some(calls, 0.01),
+    events: randomRates(random, CLUSTER_EVENTS, 0.15),
+    calls: randomRates(random, CALL_FAULTS, 0.01),
     moveInBatch: random.pick([0, 0.02, 0.1]),
     delayMsMax: random.pick([1, 20, 200, 1500]),
     sessionMs: SESSION_MS,
@@ -220,7 +205,7 @@ class StoreRun {
         rows.map((row) => ({ table: TABLE, row, mutations: [value(timestamp)] })),
       );
     } catch (error) {
-      // Of several rows, one that succeeded is not told from the others.
+      // For several rows, the error does not say which of them it concerns.
       if (rows.length === 1) this.#failed(rows[0] ?? '', timestamp, error);
       throw error;
     }

@@ -98,13 +98,13 @@ class SimulatedChannel implements Channel {
     const { timeline, cluster, process, seed } = this.#options;
     const number = process.messages++;
     const draw = (purpose: number): number => chance(seed, process.id, number, purpose);
-    const fault = this.#faultOf(draw(0));
     const link = this.#connected();
     if (link === undefined) {
       const failure = new HBaseFailure('unsent', `no connection to ${this.#address}`);
       timeline.after(1, () => process.deliver(() => reject(failure)));
       return;
     }
+    const fault = this.#faultOf(draw(0));
     const pending: Pending = { reject, isAnswered: false };
     link.pending.add(pending);
     timeline.after(call.timeoutMs, () => {

@@ -25,6 +25,14 @@ test('a fork depends on the seed and its name, not on what was drawn before', ()
       .fork('worker-2')
       .integer(0, 1 << 30),
   );
+  assert.notEqual(
+    createRandom(7)
+      .fork('worker-1')
+      .integer(0, 1 << 30),
+    createRandom(8)
+      .fork('worker-1')
+      .integer(0, 1 << 30),
+  );
 });
 
 test('an unknown commit is never retried', () => {

@@ -172,17 +172,23 @@ test('P59: a suspend is noticed also if the wall clock is set back by a part of 
   assert.ok(!hold.isCovered());
 });
 
-test('P59: a wall clock that is corrected a little, or runs a hundredth slower, ends no lease', async () => {
-  const { process, clock } = open();
-  const hold = await process.leases.enter();
-  hold.setTimestamp(11);
-  process.store.loseRequest(() => true);
-  for (let second = 1; second < 25; second++) {
-    await clock.advance(1_000);
-    clock.jumpWall(second % 3 === 0 ? -20 : 10);
-    assert.ok(hold.isCovered(), `after ${second} seconds`);
-  }
-});
+const HARMLESS: Readonly<Record<string, (second: number) => number>> = {
+  'is corrected a little': (second) => (second % 3 === 0 ? -20 : 10),
+  'runs a hundredth slower': () => -10,
+};
+for (const [what, jumpMs] of Object.entries(HARMLESS)) {
+  test(`P59: a wall clock that ${what} ends no lease`, async () => {
+    const { process, clock } = open();
+    const hold = await process.leases.enter();
+    hold.setTimestamp(11);
+    process.store.loseRequest(() => true);
+    for (let second = 1; second < 25; second++) {
+      await clock.advance(1_000);
+      clock.jumpWall(jumpMs(second));
+      assert.ok(hold.isCovered(), `after ${second} seconds`);
+    }
+  });
+}
 
 test('P31: a process stops relying on its lease before any collector stops respecting it', async () => {
   const { process, watch, clock } = open();

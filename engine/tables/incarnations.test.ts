@@ -154,6 +154,24 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
+  test('P60: a process whose token contains # knows its own failed attempt, and does not wait for it', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a#1');
+    let steps = 0;
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind !== 'mutation' || table !== 'percolator-tables') return;
+      steps++;
+      if (steps === 2) throw new PercolatorError('STORE_UNAVAILABLE', 'for a moment');
+    };
+    await assert.rejects(scene.create(a, 't'), { code: 'STORE_UNAVAILABLE' });
+    assert.equal(await scene.state('t'), 'creating');
+    const beforeMs = scene.clock.monotonicMs();
+    await scene.create(a, 't');
+    assert.equal(await scene.state('t'), 'there');
+    const waitedMs = scene.clock.monotonicMs() - beforeMs;
+    assert.ok(waitedMs < 1_000, `waited ${waitedMs} ms`);
+  });
+
   test('a creator that dies late leaves tables that fsck finds and removes', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');

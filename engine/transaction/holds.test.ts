@@ -78,6 +78,7 @@ test('columns of acknowledgments are refused wherever a column is named', async 
   );
   assert.throws(() => transaction.set(reserved, '1'), refusal);
   assert.throws(() => transaction.delete(reserved), refusal);
+  assert.throws(() => transaction.notifyWeakly(reserved), refusal);
 });
 
 test('counters begin at zero', async () => {

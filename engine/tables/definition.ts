@@ -4,7 +4,7 @@
  *     percolator-tables: <table>   table:definition @ version = {state, incarnation, ...}
  *
  *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ ...
- *                    └──────── given up, or taking too long ───▶┘
+ *                    └── given up, dropped, or taking too long ▶┘
  *
  * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
  * "unless there is a newer version". So of two processes that see the same definition, one makes
@@ -69,6 +69,7 @@ export async function readDefinitions(
   return rows.map((row) => row && decodeIfLegible(row));
 }
 
+/** The table's definition; undefined if there never was one. Throws if it cannot be decoded. */
 export async function readDefinition(
   store: Bigtable,
   table: string,

@@ -8,7 +8,7 @@
 import { backoffMs, type Context } from '../transaction/index.ts';
 import type { StoredDefinition } from './definition.ts';
 
-/** A definition in state `creating`, since this process saw it first. */
+/** A definition in state `creating`, and when this process saw it first. */
 interface Seen {
   readonly version: number;
   readonly sinceMs: number;

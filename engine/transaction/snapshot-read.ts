@@ -54,7 +54,7 @@ export interface RowToRead {
 
 /** What a snapshot sees of a row. */
 export interface SeenRow {
-  /** For each column asked for, or undefined if the snapshot sees none. */
+  /** One for each column asked for; undefined if the snapshot sees none. */
   readonly versions: readonly (Version | undefined)[];
   /** The read that the versions are from, with the columns read ahead. */
   readonly row: Row | undefined;
@@ -99,8 +99,10 @@ interface ReadSoFar {
   readonly startTimestamp: Timestamp;
 }
 
-/** Turns a row that was read into what the snapshot sees; a promise only if a lock or a far touch
- * is in the way, which is rare. */
+/**
+ * Turns a row that was read into what the snapshot sees. Returns a promise only if a lock is in the
+ * way, or a touch points far back, which is rare.
+ */
 function seenRow(context: Context, target: RowToRead, read: ReadSoFar): SeenRow | Promise<SeenRow> {
   if (locksInTheWay(target, read.row).length > 0) return seenOnceUnlocked(context, target, read);
   return pickVersions(context, target, read);

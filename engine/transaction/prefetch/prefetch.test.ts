@@ -107,6 +107,19 @@ describe('what is guessed', () => {
     assert.equal(b.context.counters.prefetched, 0);
   });
 
+  test('was learned once from a column that was asked for twice at the same time', async () => {
+    const database = await openTestDatabase();
+    const b = database.client('B', LEARNING);
+    const reader = await begunAs(b, 'reader');
+    await get(reader, 'x:1');
+    await Promise.all([get(reader, 'x:2'), get(reader, 'x:2')]);
+    reader.discard();
+    for (let i = 0; i < 5; i++) await readInTurn(b, ['x:1']);
+    const before = b.context.counters.prefetched;
+    await readInTurn(b, ['x:1']); // x:2 has followed in one of six rows, which is too few.
+    assert.equal(b.context.counters.prefetched, before);
+  });
+
   test('is forgotten when it is not read any more', async () => {
     const database = await openTestDatabase();
     const b = database.client('B', LEARNING);

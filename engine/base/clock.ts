@@ -1,8 +1,8 @@
 /**
  * The only door through which time enters the engine.
  *
- * All code that waits or reads the time takes a `Clock`. The simulator passes a virtual one, so that
- * a run can be replayed bit for bit. That is why no other file may touch timers.
+ * All code that waits or reads the time takes a `Clock`. The simulator passes a virtual one, so
+ * that a run can be replayed bit for bit. That is why no other file may touch timers.
  */
 export interface Clock {
   /**

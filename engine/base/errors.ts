@@ -12,8 +12,8 @@ export type ErrorCode =
   /** Another process took this transaction's process for dead, and rolled the transaction back. */
   | 'ROLLED_BACK'
   /**
-   * A read, or the drop of a table, waited longer than `lockWaitMsMax` for a live transaction's lock;
-   * or `outcomeOf` was asked about a transaction that is still committing.
+   * A read, or the drop of a table, waited longer than `lockWaitMsMax` for a live transaction's
+   * lock; or `outcomeOf` was asked about a transaction that is still committing.
    */
   | 'LOCKED'
   /**
@@ -40,7 +40,7 @@ export type ErrorCode =
   | 'STORE_CLOSED'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
-  /** The table exists with other families, splits or observed columns, or deletes versions itself. */
+  /** The table exists in another form than asked for, or deletes versions on its own. */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */
   | 'FAMILY_NOT_FOUND'

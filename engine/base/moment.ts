@@ -32,8 +32,8 @@ export function momentOf(clock: Clock): Moment {
 }
 
 /**
- * Whether less than `ms` milliseconds have passed since `moment` on the monotonic clock, and about as
- * many on the wall clock. In doubt false.
+ * Whether less than `ms` milliseconds have passed since `moment` on the monotonic clock, and about
+ * as many on the wall clock. In doubt false.
  */
 export function isWithin(clock: Clock, ms: number, moment: Moment): boolean {
   const passedMs = clock.monotonicMs() - moment.monotonicMs;

@@ -1,7 +1,7 @@
 /**
- * Checks the options that a caller gives. The error is one sentence: the name of the option, what it
- * must be, and what it is. The types demand the same, but they do not stop a program in JavaScript,
- * or one that reads its options from a file.
+ * Checks the options that a caller gives. The error is one sentence: the name of the option, what
+ * it must be, and what it is. The types demand the same, but they do not stop a program in
+ * JavaScript, or one that reads its options from a file.
  */
 import { inspect } from 'node:util';
 import { PercolatorError } from './errors.ts';

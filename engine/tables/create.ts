@@ -43,8 +43,8 @@ export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
   readonly observedColumns?: readonly string[] | undefined;
   /**
-   * Rows at which tablets begin, for a storage with tablets, and for scanners to spread over. Default
-   * none.
+   * Rows at which tablets begin, for a storage with tablets, and for scanners to spread over.
+   * Default none.
    */
   readonly splits?: readonly string[] | undefined;
 }

@@ -122,8 +122,8 @@ export class BoundTables {
   }
 
   /**
-   * The incarnation that the table is bound to. If it is not bound yet, binds it to the one that this
-   * process knows; undefined if it knows none.
+   * The incarnation that the table is bound to. If it is not bound yet, binds it to the one that
+   * this process knows; undefined if it knows none.
    */
   #known(catalog: TableCatalog, table: string): Incarnation | undefined {
     const bound = this.#bound.get(table);

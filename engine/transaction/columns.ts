@@ -15,16 +15,16 @@
  *     parked-weak:c  the same, of a weak notification; each is replayed on its own
  *
  * A read wants the data, the lock and the write record of a column. They are neighbours, so that a
- * storage finds them by one range of columns, at the price of a read of one cell. Three filters over
- * three families would cost Bigtable half as much again.
+ * storage finds them by one range of columns, at the price of a read of one cell. Three filters
+ * over three families would cost Bigtable half as much again.
  *
  * Rollback markers have a column of their own: in `write` they would share timestamps with commits
  * and be taken for conflicts by unrelated transactions (P5, P6).
  *
- * An observer O acknowledges its runs for c in the cell `ack_O:c` (in O, : and % are written %3A and
- * %25, so that the first colon ends O). It is a cell like any other: locked, committed and found in
- * conflict like one. But it consists of its write record alone: the record stores the start
- * timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
+ * An observer O acknowledges its runs for c in the cell `ack_O:c` (in O, : and % are written %3A
+ * and %25, so that the first colon ends O). It is a cell like any other: locked, committed and
+ * found in conflict like one. But it consists of its write record alone: the record stores the
+ * start timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
  */
 import { PercolatorError } from '../base/index.ts';
 import { check, isObject, type Kind as Valid } from '../base/options.ts';
@@ -148,7 +148,7 @@ function isCell(value: unknown): value is CellAddress {
   return typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
 }
 
-/** @throws INVALID_ARGUMENT for what is no cell, or a cell in a column that belongs to the engine */
+/** @throws INVALID_ARGUMENT for what is no cell, or for a cell in a column of the engine */
 export function checkUserCell(cell: CellAddress): void {
   check('a cell', cell, CELL);
   checkUserColumn(cell.column);

@@ -21,16 +21,16 @@ export interface Options {
    */
   readonly attemptsMax: number;
   /**
-   * Milliseconds of backoff between attempts and between looks at a lock. The n-th is drawn from 0 to
-   * `backoffMsMin` × 2^n, at most `backoffMsMax`. Defaults 1 and 256. Too small: losers meet again,
-   * and the store serves more calls. Too large: they wait although the cell is free.
+   * Milliseconds of backoff between attempts and between looks at a lock. The n-th is drawn from 0
+   * to `backoffMsMin` × 2^n, at most `backoffMsMax`. Defaults 1 and 256. Too small: losers meet
+   * again, and the store serves more calls. Too large: they wait although the cell is free.
    */
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
   /**
    * How often a mutation without a clear answer is looked up and sent again before its outcome is
-   * called unknown. Default 5. Too small: short outages of the store surface as STORE_UNAVAILABLE, or
-   * as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for their error.
+   * called unknown. Default 5. Too small: short outages of the store surface as STORE_UNAVAILABLE,
+   * or as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for their error.
    */
   readonly inDoubtAttemptsMax: number;
   /**

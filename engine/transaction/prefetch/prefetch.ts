@@ -14,8 +14,8 @@
  *
  * A wrong guess costs bytes and nothing else. So a lock at a guessed column is neither resolved nor
  * waited for: the column is not kept, and if it is asked for after all, it is read then, as if it
- * had not been guessed. The same goes for a value that the read did not bring (a touch that points
- * far back).
+ * had not been guessed. The same goes for a value that the read did not bring, because it has been
+ * collected.
  *
  * The transaction's own writes are consulted before any of this.
  */
@@ -60,8 +60,8 @@ export class Prefetch {
 
   /**
    * Asks for columns of a row that the transaction does not have yet. Passes those that were read
-   * ahead to `found` and returns the others. A column may be asked for again while its first read is
-   * in flight; that teaches nothing new.
+   * ahead to `found` and returns the others. A column may be asked for again while its first read
+   * is in flight; that teaches nothing new.
    */
   ask(
     target: RowToRead,

@@ -12,7 +12,7 @@ import {
   VirtualClock,
 } from '../testing/index.ts';
 import { createLeases, LeaseWatch, type Leases } from './index.ts';
-import { createLeaseTable, readLeases, writeLease } from './lease-table.ts';
+import { createLeaseTable, LEASES_TABLE, readLeases, writeLease } from './lease-table.ts';
 
 const TTL_MS = 30_000;
 const LIFETIME_MS = 600_000;
@@ -375,6 +375,25 @@ test('a watch erases a lapsed lease that it sees, and if that fails the lease st
   await clock.advance(TTL_MS);
   assert.deepEqual(await bounds(other), []);
   assert.deepEqual(await readLeases(store), []);
+});
+
+test('a lease that is renewed just before a watch erases it stays', async () => {
+  const { process, clock, store } = open();
+  const client = new FaultyBigtable(store);
+  const watch = new LeaseWatch(client, clock);
+  await process.leases.enter();
+  await bounds(watch);
+  let lost = true;
+  process.store.loseRequest(() => lost);
+  await clock.advance(TTL_MS);
+  client.beforeCall = async ({ kind, table }) => {
+    if (kind !== 'mutation' || table !== LEASES_TABLE) return;
+    lost = false;
+    await process.leases.renew();
+  };
+  assert.deepEqual(await bounds(watch), []);
+  assert.equal(lost, false, 'the watch erases the lapsed lease');
+  assert.equal((await readLeases(store)).length, 1);
 });
 
 test('all leases are read, however many there are', async () => {

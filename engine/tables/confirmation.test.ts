@@ -122,7 +122,8 @@ describe('P54: a definition counts as read when the read was sent, not when it w
     b.store.afterCall = async (call) => {
       if (readsDefinitions(call)) await slow.promise;
     };
-    const writing = scene.write(b, 'new', U, X); // Has read that table t is there.
+    // It has read that table t is there. It writes no other table, which would be read again.
+    const writing = scene.write(b, 'new', X);
     await scene.clock.advance(1);
     const atTheLastStep = scene.holdNext(a, 'dropTable');
     const dropping = a.percolator.dropTable('t');

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { PercolatorError } from '../base/index.ts';
-import type { Bigtable } from '../bigtable/index.ts';
+import { PercolatorError, systemClock } from '../base/index.ts';
+import { type Bigtable, decorate } from '../bigtable/index.ts';
 import {
   createMemoryBigtable,
   FaultyBigtable,
@@ -68,7 +68,28 @@ test('entering costs nothing once there is a lease', async () => {
   await process.leases.enter();
   const calls = process.store.trace.length;
   for (let i = 0; i < 100; i++) (await process.leases.enter()).release();
+  const pin = await process.leases.pin(10);
+  assert.ok(pin.isCovered(), 'the bound is 10');
   assert.equal(process.store.trace.length, calls);
+});
+
+test('renewing does nothing without a lease', async () => {
+  const { process, store } = open();
+  await process.leases.renew();
+  assert.deepEqual(process.store.trace, []);
+  assert.deepEqual(await store.listTables(), []);
+});
+
+test('the renewing ends when the storage was closed', async () => {
+  const { process, clock } = open();
+  await process.leases.enter();
+  let renewals = 0;
+  process.store.beforeCall = () => {
+    renewals++;
+    throw new PercolatorError('STORE_CLOSED', 'the store was closed');
+  };
+  await clock.advance(10 * TTL_MS);
+  assert.equal(renewals, 1);
 });
 
 test('P31: the bound follows the oldest start timestamp in use, and a fresh timestamp if there is none', async () => {
@@ -89,11 +110,13 @@ test('P31: the bound follows the oldest start timestamp in use, and a fresh time
 
 test('P31: a start timestamp not yet answered holds the bound at the largest timestamp known before', async () => {
   const { process, watch, clock } = open();
-  (await process.leases.enter()).release();
+  const answered = await process.leases.enter();
+  answered.setTimestamp(12);
+  answered.release();
   const pending = await process.leases.enter(); // Will receive 15, after a delay.
   process.fresh = 99;
   await clock.advance(TTL_MS / 3);
-  assert.deepEqual(await bounds(watch), [10]);
+  assert.deepEqual(await bounds(watch), [12]);
   pending.setTimestamp(15);
   assert.ok(pending.isCovered());
 });
@@ -325,7 +348,7 @@ test('closing gives the lease up at once', async () => {
   assert.ok(!(await process.leases.enter()).isCovered());
 });
 
-test('closing during a renewal gives up the renewed lease, and closing twice sends nothing more', async () => {
+test('closing during a renewal gives up the renewed lease, and nothing is sent afterwards', async () => {
   const { process, watch, clock, store } = open();
   (await process.leases.enter()).release();
   const renewed = Promise.withResolvers<void>();
@@ -339,7 +362,9 @@ test('closing during a renewal gives up the renewed lease, and closing twice sen
   assert.deepEqual(await readLeases(store), []);
   const calls = process.store.trace.length;
   await process.leases.close();
+  (await process.leases.enter()).release();
   assert.equal(process.store.trace.length, calls);
+  assert.deepEqual(await readLeases(store), []);
 });
 
 test('a renewal that the storage refuses once is followed by the next', async () => {
@@ -425,7 +450,9 @@ test('renewing does not keep a process alive', async () => {
   const folder = temporaryFolder();
   const program = `
     import { openPercolator } from '${new URL('../index.ts', import.meta.url).href}';
-    const percolator = await openPercolator({ folder: ${JSON.stringify(folder)} });
+    const folder = ${JSON.stringify(folder)};
+    // Its next renewal is due long after the time limit of this test.
+    const percolator = await openPercolator({ folder, leaseTimeToLiveMs: 600_000 });
     await percolator.snapshot();
     await percolator.store.close(); // The process forgets to close the database.
   `;
@@ -436,21 +463,66 @@ test('renewing does not keep a process alive', async () => {
 
 for (const during of ['the first registration', 'a renewal'] as const) {
   test(`a lease that is given up during ${during} does not come back`, async () => {
-    const { process, store } = open();
-    if (during === 'a renewal') (await process.leases.enter()).release();
     const held = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
-    process.store.beforeCall = async (call) => {
-      if (call.kind !== 'mutation' || !call.mutations.some(({ kind }) => kind === 'set')) return;
+    const { leases, store, hold } = unordered(async () => {
       reached.resolve();
       await held.promise;
-    };
-    const working: Promise<unknown> =
-      during === 'a renewal' ? process.leases.renew() : process.leases.enter();
+    });
+    if (during === 'a renewal') (await leases.enter()).release();
+    hold();
+    const working: Promise<unknown> = during === 'a renewal' ? leases.renew() : leases.enter();
     await reached.promise;
-    const closing = process.leases.close();
+    const closing = leases.close();
+    await systemClock.yield();
     held.resolve();
     await Promise.allSettled([working, closing]);
     assert.deepEqual(await readLeases(store), []);
   });
+}
+
+test('renewals are sent one after the other', async () => {
+  let sent = 0;
+  const held = Promise.withResolvers<void>();
+  const { leases, hold } = unordered(async () => {
+    sent++;
+    await held.promise;
+  });
+  (await leases.enter()).release();
+  hold();
+  const renewals = [leases.renew(), leases.renew()];
+  await systemClock.yield();
+  assert.equal(sent, 1);
+  held.resolve();
+  await Promise.all(renewals);
+  assert.equal(sent, 2);
+});
+
+/**
+ * Leases over a storage that, once told to `hold`, awaits `beforeRenewal` before it applies a
+ * renewal; a mutation that was sent later may be applied before it.
+ */
+function unordered(beforeRenewal: () => Promise<void>): {
+  readonly leases: Leases;
+  readonly store: Bigtable;
+  readonly hold: () => void;
+} {
+  const store = createMemoryBigtable();
+  let holds = false;
+  const client = decorate(store, {
+    mutateRows: async (rows) => {
+      const isRenewal = rows.some((row) => row.mutations.some(({ kind }) => kind === 'set'));
+      if (holds && isRenewal) await beforeRenewal();
+      await store.mutateRows(rows);
+    },
+  });
+  const leases = createLeases({
+    store: client,
+    clock: new VirtualClock(),
+    token: 'A',
+    freshTimestamp: async () => 10,
+    ttlMs: TTL_MS,
+    lifetimeMsMax: LIFETIME_MS,
+  });
+  return { leases, store, hold: () => void (holds = true) };
 }

@@ -1,7 +1,15 @@
-/** Claims of the base layer: seeds repeat, forks are independent, codes decide retries. */
+/** Claims of the base layer: seeds, forks, retries, sleeping, troubles, messages about options. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom, isRetryable, PercolatorError, systemClock } from './index.ts';
+import {
+  createRandom,
+  isFinal,
+  isRetryable,
+  PercolatorError,
+  systemClock,
+  Troubles,
+} from './index.ts';
+import { check, TEXT } from './options.ts';
 
 test('the same seed gives the same stream', () => {
   const draw = (): number[] => {
@@ -25,6 +33,14 @@ test('a fork depends on the seed and its name, not on what was drawn before', ()
       .fork('worker-2')
       .integer(0, 1 << 30),
   );
+  assert.notEqual(
+    createRandom(7)
+      .fork('worker-1')
+      .integer(0, 1 << 30),
+    createRandom(8)
+      .fork('worker-1')
+      .integer(0, 1 << 30),
+  );
 });
 
 test('an unknown commit is never retried', () => {
@@ -40,5 +56,35 @@ test('an aborted sleep ends at once and does not reject', async () => {
   const slept = systemClock.sleep(60_000, controller.signal);
   controller.abort();
   await slept;
+  await systemClock.sleep(60_000, controller.signal);
   assert.ok(systemClock.monotonicMs() - started < 10_000);
+});
+
+test('background work ends with a closed store, an invalid argument or a bug, and with nothing else', () => {
+  assert.equal(isFinal(new PercolatorError('STORE_CLOSED', 'x')), true);
+  assert.equal(isFinal(new PercolatorError('INVALID_ARGUMENT', 'x')), true);
+  assert.equal(isFinal(new TypeError('x')), true);
+  assert.equal(isFinal(new PercolatorError('STORE_UNAVAILABLE', 'x')), false);
+  assert.equal(isFinal(new PercolatorError('TABLE_NOT_FOUND', 'x')), false);
+});
+
+test('a callback for troubles that throws or rejects harms nothing', async () => {
+  const failing = [
+    () => {
+      throw new Error('x');
+    },
+    () => Promise.reject(new Error('x')), // Left alone, it would fail this file.
+  ];
+  for (const onTrouble of failing) {
+    const troubles = new Troubles(onTrouble);
+    troubles.begin('one', { kind: 'step', sentence: 'It fails.' });
+    await systemClock.yield();
+    assert.deepEqual(troubles.current, [{ kind: 'step', sentence: 'It fails.', isOver: false }]);
+  }
+});
+
+test('the message about a wrong option shows a long value in short', () => {
+  const long = Array.from({ length: 90 }, (_, i) => `value ${i}`);
+  const isShort = ({ message }: Error): boolean => message.length < 260;
+  assert.throws(() => check('name', long, TEXT), isShort);
 });

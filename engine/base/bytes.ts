@@ -1,7 +1,7 @@
 /** A view of existing bytes as a Buffer. */
 
 /**
- * Shares the memory; `Buffer.from` would copy it. For decoding: a caller must not change the bytes.
+ * Shares the memory; `Buffer.from(bytes)` would copy it. For decoding: do not change the bytes.
  */
 export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes)

@@ -1,8 +1,8 @@
 /**
  * The only door through which time enters the engine.
  *
- * Everything that waits or looks at a watch takes a `Clock`. The simulator passes a virtual one,
- * which is why a run can be replayed bit for bit, and why nothing else may touch timers.
+ * All code that waits or reads the time takes a `Clock`. The simulator passes a virtual one, so
+ * that a run can be replayed bit for bit. That is why no other file may touch timers.
  */
 export interface Clock {
   /**

@@ -9,11 +9,17 @@
 export type ErrorCode =
   /** A newer write record or another transaction's lock conflicts: first committer wins. */
   | 'WRITE_CONFLICT'
-  /** Another transaction rolled this one back, because it believed its writer dead. */
+  /** Another process took this transaction's process for dead, and rolled the transaction back. */
   | 'ROLLED_BACK'
-  /** A read waited longer than `lockWaitMsMax` for a live transaction's lock. */
+  /**
+   * A read, or the drop of a table, waited longer than `lockWaitMsMax` for a live transaction's
+   * lock; or `outcomeOf` was asked about a transaction that is still committing.
+   */
   | 'LOCKED'
-  /** Versions in the snapshot may have been collected; the error names snapshot and horizon. */
+  /**
+   * The snapshot is too old: versions that it sees may have been collected, or a table that it uses
+   * was created after it. The error says which.
+   */
   | 'STALE_SNAPSHOT'
   /** The commit was sent and its answer lost; the error says how to ask again. Never retried. */
   | 'COMMIT_UNKNOWN'
@@ -34,7 +40,7 @@ export type ErrorCode =
   | 'STORE_CLOSED'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
-  /** The table exists with other families or splits, or deletes versions on its own. */
+  /** The table exists in another form than asked for, or deletes versions on its own. */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */
   | 'FAMILY_NOT_FOUND'
@@ -74,8 +80,8 @@ export class PercolatorError extends Error {
 }
 
 /**
- * Whether the whole transaction may run again. After `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` it may
- * not: it may have been applied, and to run it again would, for example, increment a counter twice.
+ * Whether the whole transaction may run again. After `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` it must
+ * not: its writes may have been applied, and a second run could increment a counter twice.
  */
 export function isRetryable(error: unknown): boolean {
   return error instanceof PercolatorError && RETRYABLE.has(error.code);

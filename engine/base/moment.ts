@@ -5,8 +5,8 @@
  * respecting it. The monotonic clock alone cannot tell: on most systems it stops while the machine
  * is suspended. The wall clock goes on, but may be set to another time. So both must agree:
  *
- *     less than `ms` on the monotonic clock    the usual case
- *     as much on the wall clock                the machine was not suspended, nor the clock set
+ *     less than `ms` on the monotonic clock    the time is not over
+ *     about as much on the wall clock          the machine was not suspended, nor the clock set
  *
  * One case remains: the wall clock is set back by as much time as the machine was suspended, within
  * the tolerance. No clock of the process can detect that. In doubt the answer is no, which costs
@@ -32,7 +32,8 @@ export function momentOf(clock: Clock): Moment {
 }
 
 /**
- * Whether less than `ms` milliseconds have passed since `moment` on both clocks. In doubt false.
+ * Whether less than `ms` milliseconds have passed since `moment` on the monotonic clock, and about
+ * as many on the wall clock. In doubt false.
  */
 export function isWithin(clock: Clock, ms: number, moment: Moment): boolean {
   const passedMs = clock.monotonicMs() - moment.monotonicMs;

@@ -1,7 +1,7 @@
 /**
- * Checks of the options that a caller gives: one sentence that names the option, what it must be,
- * and what it is. The types say the same, but a program in JavaScript, or one that reads its
- * options from a file, reaches the engine without them.
+ * Checks the options that a caller gives. The error is one sentence: the name of the option, what
+ * it must be, and what it is. The types demand the same, but they do not stop a program in
+ * JavaScript, or one that reads its options from a file.
  */
 import { inspect } from 'node:util';
 import { PercolatorError } from './errors.ts';
@@ -12,7 +12,7 @@ export interface Kind {
   readonly accepts: (value: unknown) => boolean;
 }
 
-/** A kind for each option of `T`; it has no others. */
+/** A kind for each option of `T`; `checkOptions` refuses all other options. */
 export type Kinds<T> = { readonly [K in keyof T]-?: Kind };
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -60,13 +60,13 @@ export function objectWith(expected: string, properties: Readonly<Record<string,
   return { expected, accepts };
 }
 
-/** @throws INVALID_ARGUMENT */
+/** @throws INVALID_ARGUMENT, which calls the value `name`, unless it is of the kind */
 export function check(name: string, value: unknown, { expected, accepts }: Kind): void {
   if (!accepts(value)) throw invalid(`${name} must be ${expected}, not ${shown(value)}`);
 }
 
 /**
- * @param of the function that has the options, for the message
+ * @param of name of the function that has the options, for the message
  * @throws INVALID_ARGUMENT unless all options given are known and right, and the required ones are
  *   given
  */

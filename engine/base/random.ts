@@ -40,7 +40,7 @@ export function entropySeed(): number {
   return randomInt(0, 2 ** 31);
 }
 
-/** FNV-1a over the name, started from the seed: cheap, and different for every name. */
+/** FNV-1a over the name, started from the seed: cheap, and hardly ever equal for two names. */
 function mixSeed(seed: number, name: string): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let i = 0; i < name.length; i++) {

@@ -16,9 +16,7 @@ export interface Lease {
   readonly bound: Timestamp;
   /** Grows by one with every renewal. */
   readonly counter: number;
-  /**
-   * How long the lease is valid, from when it was sent (for its owner) or seen (for all others).
-   */
+  /** Milliseconds that the lease is valid, from when its owner sent it, or when others saw it. */
   readonly ttlMs: number;
 }
 

@@ -12,7 +12,8 @@
  *   2. Renew three times per time to live. The bound is then the smallest start timestamp in use;
  *      if there is none, a fresh timestamp, asked for before looking for one in use.
  *   3. Between the request for a start timestamp and its answer, the largest timestamp known before
- *      represents it. So at every moment every bound ever sent is at or below every hold.
+ *      represents it. So at every moment every bound ever sent is at or below every hold, except
+ *      pins: these may come too late, and are checked against the horizon.
  *   4. Rely on the lease for its time to live, counted on our own clocks from before the renewal
  *      was sent, less a margin for clocks that run at different speeds. Other processes count it
  *      from when they saw it, which is later. Both of our clocks must agree: a suspended machine's
@@ -40,8 +41,8 @@ export interface Hold {
   /** Its start timestamp, now that it is known. */
   setTimestamp(startTimestamp: Timestamp): void;
   /**
-   * True only if no collector had given up the start timestamp until now. Ask after a read has been
-   * answered: if it is true now, it was true when the read was served.
+   * True only if no collector has given up the start timestamp so far. Ask after a read has been
+   * answered: what is true now was true when the read was served.
    */
   isCovered(): boolean;
   /** Ends the hold: nothing more will be read or written for it. Twice is harmless. */
@@ -69,7 +70,9 @@ export interface LeaseServices {
   readonly token: string;
   /** A timestamp below every one handed out from now on, and as large as possible. */
   freshTimestamp(): Promise<Timestamp>;
+  /** Milliseconds for which a collector respects the lease without a renewal. */
   readonly ttlMs: number;
+  /** Milliseconds after which a hold no longer counts. */
   readonly lifetimeMsMax: number;
 }
 
@@ -266,7 +269,7 @@ class ProcessLeases implements Leases {
   }
 }
 
-/** The same call may succeed later. */
+/** Whether the same call may succeed later. */
 function isPassing(error: unknown): boolean {
   return error instanceof PercolatorError && error.code !== 'STORE_CLOSED';
 }

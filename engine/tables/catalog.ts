@@ -79,8 +79,9 @@ export class StoredCatalog implements TableCatalog {
   }
 
   /**
-   * Notes the definition of the table, as it was read when `drops` drops had been heard of. Default
-   * none, which is never wrong: the definition is read again before a commit relies on it.
+   * Notes the definition of the table. `drops` is how many drops this process had heard of before
+   * it sent the read. Default 0, which is never wrong: if there has been a drop, the definition is
+   * read again before a commit relies on it. Returns the incarnation that this process now knows.
    */
   note(
     table: string,

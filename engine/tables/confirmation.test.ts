@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { cell } from '../testing/index.ts';
-import { type Held, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+import {
+  type Held,
+  isCommitOf,
+  type Process,
+  readsDefinitions,
+  Scene,
+} from '../testing/table-scene.ts';
 import type { CellAddress } from '../transaction/index.ts';
 
 const X = cell('t/x');
@@ -33,12 +39,16 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X, U);
-    const committing = scene.hold(b, (call) => call.kind === 'mutation' && call.table === 'u');
+    const held = scene.hold(b, isCommitOf('t'));
     const writing = scene.write(b, 'new', X, U);
-    await scene.run(committing.reached); // X is locked, and U is not.
-    committing.release();
+    await scene.run(held.reached); // The commit has its timestamp, and its tables are confirmed.
+    const dropping = a.percolator.dropTable('t');
+    await scene.untilState('t', 'dropping');
+    await scene.clock.advance(1_000);
+    assert.equal(await scene.state('t'), 'dropping', 'it waits for the locks');
+    held.release();
     await scene.run(writing);
-    await scene.drop(a, 't');
+    await scene.run(dropping);
     assert.equal(await scene.get(a, U), 'new');
     assert.deepEqual(await scene.findings(), []);
   });
@@ -112,7 +122,8 @@ describe('P54: a definition counts as read when the read was sent, not when it w
     b.store.afterCall = async (call) => {
       if (readsDefinitions(call)) await slow.promise;
     };
-    const writing = scene.write(b, 'new', U, X); // Has read that table t is there.
+    // It has read that table t is there. It writes no other table, which would be read again.
+    const writing = scene.write(b, 'new', X);
     await scene.clock.advance(1);
     const atTheLastStep = scene.holdNext(a, 'dropTable');
     const dropping = a.percolator.dropTable('t');

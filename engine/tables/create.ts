@@ -20,8 +20,8 @@
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
  * are refused this one (P53).
  *
- * What if the process dies? After 1 to 3, the next creator or dropper continues; fsck finds the
- * leftovers.
+ * What if the process dies? After any of 1 to 3, the next process that creates or drops the table
+ * continues; fsck finds the leftovers.
  */
 import { PercolatorError } from '../base/index.ts';
 import { checkOptions, type Kinds, TEXTS } from '../base/options.ts';
@@ -42,7 +42,10 @@ import { checkFits, checkName, checkNewName, storedName } from './names.ts';
 export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** Rows at which tablets begin, for storage with tablets, and for scanners to spread over. */
+  /**
+   * Rows at which tablets begin, for a storage with tablets, and for scanners to spread over.
+   * Default none.
+   */
   readonly splits?: readonly string[] | undefined;
 }
 
@@ -54,7 +57,11 @@ interface Wanted {
   readonly splits: readonly string[];
 }
 
-/** @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name */
+/**
+ * Creates the table; harmless if it exists as defined.
+ * @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name or a
+ *   wrong option
+ */
 export async function createTable(
   administration: Administration,
   table: string,

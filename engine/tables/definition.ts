@@ -4,13 +4,13 @@
  *     percolator-tables: <table>   table:definition @ version = {state, incarnation, ...}
  *
  *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ ...
- *                    └──────── given up, or taking too long ───▶┘
+ *                    └── given up, dropped, or taking too long ▶┘
  *
  * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
  * "unless there is a newer version". So of two processes that see the same definition, one makes
  * the next step, and a step that a process decided on an hour ago is refused, however late it
- * arrives. The row is never deleted: it remembers which incarnations there were, so none is mistaken
- * for another.
+ * arrives. The row is never deleted: it remembers which incarnations there were, so none is
+ * mistaken for another.
  *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
@@ -39,8 +39,8 @@ export interface Definition {
   /** Absent: unknown, because the definition was made before splits were remembered. */
   readonly splits?: readonly string[] | undefined;
   /**
-   * Handed out after the previous incarnation was gone. 0 until the state is `there`, and for tables
-   * from before there were incarnations.
+   * Handed out after the previous incarnation was gone. 0 until the state is `there`, and for
+   * tables from before there were incarnations.
    */
   readonly createdAt: Timestamp;
   /** While creating: the attempt that creates it; no other attempt has the same name. */
@@ -69,6 +69,7 @@ export async function readDefinitions(
   return rows.map((row) => row && decodeIfLegible(row));
 }
 
+/** The table's definition; undefined if there never was one. Throws if it cannot be decoded. */
 export async function readDefinition(
   store: Bigtable,
   table: string,
@@ -88,9 +89,9 @@ export async function allDefinitions(
 }
 
 /**
- * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is the step of
- * another process. If it throws, the step may have been made or not; reading again and continuing
- * from there is harmless.
+ * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is the step
+ * of another process. If it throws, the step may have been made or not; reading again and
+ * continuing from there is harmless.
  */
 export async function step(
   store: Bigtable,

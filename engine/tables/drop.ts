@@ -25,8 +25,9 @@
  * `dropping`.
  *
  * What if the process dies? Every step may be repeated, and two processes may do the same step at
- * the same time. A process that finds 1 done does 2 itself: the one that did 1 may have died. Names belong to one incarnation, so a process that is an hour late finds nothing
- * to drop. The next `dropTable` or `createTable` of the name continues.
+ * the same time. A process that finds 1 done does 2 itself: the one that did 1 may have died. Names
+ * belong to one incarnation, so a process that is an hour late finds nothing to drop. The next
+ * `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
 import { type Bigtable, rowBatches } from '../bigtable/index.ts';
@@ -55,6 +56,7 @@ import { checkCanBeStored, checkName, storedName } from './names.ts';
 /**
  * Drops the table with all that is in it; harmless if there is none.
  * @throws LOCKED if a live transaction keeps its lock for too long: call it again
+ * @throws INVALID_ARGUMENT for a name that no table can have
  */
 export async function dropTable(administration: Administration, table: string): Promise<void> {
   checkCanBeStored(table);
@@ -100,7 +102,7 @@ async function isLeftBehind(store: Bigtable, table: string): Promise<boolean> {
   return existing.includes(table) || existing.includes(notifyTable(table));
 }
 
-/** Continues a drop that was begun by this process, or by one that died. */
+/** Makes the next step of a drop, whichever process began it. */
 export async function finishDrop(
   administration: Administration,
   table: string,

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openBulkLoader } from '../bulk-load.ts';
-import { cell } from '../testing/index.ts';
+import { cell, createMemoryBigtable } from '../testing/index.ts';
 import { Scene } from '../testing/table-scene.ts';
+import { StoredCatalog } from './catalog.ts';
 
 const X = cell('t/x');
 
@@ -154,6 +155,24 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
+  test('P60: a process whose token contains # knows its own failed attempt, and does not wait for it', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a#1');
+    let steps = 0;
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind !== 'mutation' || table !== 'percolator-tables') return;
+      steps++;
+      if (steps === 2) throw new PercolatorError('STORE_UNAVAILABLE', 'for a moment');
+    };
+    await assert.rejects(scene.create(a, 't'), { code: 'STORE_UNAVAILABLE' });
+    assert.equal(await scene.state('t'), 'creating');
+    const beforeMs = scene.clock.monotonicMs();
+    await scene.create(a, 't');
+    assert.equal(await scene.state('t'), 'there');
+    const waitedMs = scene.clock.monotonicMs() - beforeMs;
+    assert.ok(waitedMs < 1_000, `waited ${waitedMs} ms`);
+  });
+
   test('a creator that dies late leaves tables that fsck finds and removes', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
@@ -240,13 +259,45 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a table of the name that is not of Percolator’s form is left alone', async () => {
-    const scene = new Scene();
-    await scene.store.createTable('t', { families: ['foreign'] });
-    const [a] = await scene.processes('a');
-    for (let i = 0; i < 2; i++) {
-      await assert.rejects(scene.create(a, 't'), { code: 'TABLE_MISMATCH' });
+    for (const foreign of ['t', 't.notify']) {
+      const scene = new Scene();
+      await scene.store.createTable(foreign, { families: ['foreign'] });
+      const [a] = await scene.processes('a');
+      for (let i = 0; i < 2; i++) {
+        await assert.rejects(scene.create(a, 't'), { code: 'TABLE_MISMATCH' });
+      }
+      assert.deepEqual(await scene.tables(), [foreign]);
     }
-    assert.deepEqual(await scene.tables(), ['t']);
+  });
+
+  test('a table with impossible splits takes no number', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    const impossible = a.percolator.createTable('t', { splits: [''] });
+    await assert.rejects(scene.run(impossible), { code: 'INVALID_ARGUMENT' });
+    assert.equal(await scene.state('t'), undefined);
+    await scene.create(a, 't');
+    assert.equal(await a.percolator.storedName('t'), 't');
+  });
+
+  test('a table whose next incarnation would have too long a name is refused, and takes no number', async () => {
+    const scene = new Scene();
+    const table = 't'.repeat(37);
+    const last = { state: 'gone', incarnation: 9_999, observedColumns: [], createdAt: 1 };
+    await scene.plantTable(table, last);
+    const [a] = await scene.processes('a');
+    const refusal = { code: 'INVALID_ARGUMENT', message: /cannot be created again/ };
+    await assert.rejects(scene.create(a, table), refusal);
+    assert.equal(await scene.state(table), 'gone');
+  });
+
+  test('an old definition that is read late does not replace a newer one', () => {
+    const catalog = new StoredCatalog(createMemoryBigtable(), { drops: 0 });
+    const definition = { state: 'there', observedColumns: [], createdAt: 1 } as const;
+    catalog.note('t', { ...definition, incarnation: 2, version: 7 });
+    catalog.note('t', { ...definition, incarnation: 1, version: 2 });
+    catalog.note('t', undefined);
+    assert.equal(catalog.known('t')?.stored, 't.i2');
   });
 });
 

@@ -37,12 +37,17 @@ export function namedBigtable(store: Bigtable, catalog: TableCatalog): Bigtable 
   });
 }
 
-/** Calls with the stored name of the table that a user, or a notification table, is named after. */
+/**
+ * Runs `call` with the storage's name of the table that users call `name`, or, if `name` is that of
+ * a companion, with the storage's name of the companion.
+ */
 type At = <T>(name: string, call: (stored: string) => Promise<T>) => Promise<T>;
 
 function createLookup(catalog: TableCatalog): At {
-  /** A call that the storage refuses because the table is missing was not applied,
-   * and may be repeated. */
+  /**
+   * A call that the storage refuses because the table is missing was not applied, and may be
+   * repeated.
+   */
   const withTable: At = async (table, call) => {
     const known = catalog.known(table) ?? (await catalog.look([table]))[0];
     try {

@@ -8,19 +8,21 @@
 import { backoffMs, type Context } from '../transaction/index.ts';
 import type { StoredDefinition } from './definition.ts';
 
-/** A definition in state `creating`, since this process saw it first. */
+/** A definition in state `creating`, and when this process saw it first. */
 interface Seen {
   readonly version: number;
   readonly sinceMs: number;
   attempts: number;
 }
 
-/** Milliseconds without a change after which a creator counts as dead:
- * longer than making two tables takes. */
+/**
+ * Milliseconds without a change after which a creator counts as dead: longer than making two tables
+ * takes.
+ */
 const CREATING_MS_MAX = 120_000;
 
 export class Waiting {
-  /** Attempts of this process to create a table that have not ended. */
+  /** Names of this process's attempts to create a table that have not ended. */
   readonly creating: Set<string> = new Set();
   readonly #context: Context;
   readonly #seen = new Map<string, Seen>();
@@ -29,12 +31,14 @@ export class Waiting {
     this.#context = context;
   }
 
-  /** Whether the creator is known to be dead or has taken too long;
-   * if not, waits a moment first. */
+  /**
+   * Whether waiting is in vain: the creator is known to be dead, its attempt has ended, or it has
+   * taken too long. If not, waits a moment before it resolves.
+   */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
     const { clock, liveness } = this.#context;
     const seen = this.#see(table, version);
-    const [owner = ''] = creator.split('#');
+    const owner = creator.slice(0, creator.lastIndexOf('#')); // The number follows the last #.
     const isOver =
       owner === liveness.self
         ? !this.creating.has(creator)

@@ -90,8 +90,7 @@ export class BoundTables {
     return isCertain ? undefined : this.#confirm(catalog, cells);
   }
 
-  /** The error to report: if the storage has no such table,
-   * tells whether there is a new one by now. */
+  /** The error to report. If the storage has no such table, it says whether there is a new one. */
   async explain(error: unknown): Promise<unknown> {
     if (!isTableNotFound(error) || this.#catalog === undefined) return error;
     try {
@@ -122,7 +121,10 @@ export class BoundTables {
     }
   }
 
-  /** The incarnation that the table is bound to, if this process knows one. */
+  /**
+   * The incarnation that the table is bound to. If it is not bound yet, binds it to the one that
+   * this process knows; undefined if it knows none.
+   */
   #known(catalog: TableCatalog, table: string): Incarnation | undefined {
     const bound = this.#bound.get(table);
     if (bound !== undefined) return bound;

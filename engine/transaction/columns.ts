@@ -15,16 +15,16 @@
  *     parked-weak:c  the same, of a weak notification; each is replayed on its own
  *
  * A read wants the data, the lock and the write record of a column. They are neighbours, so that a
- * storage finds them by one range of columns, at the price of one cell: three filters over three
- * families cost Bigtable half as much again.
+ * storage finds them by one range of columns, at the price of a read of one cell. Three filters
+ * over three families would cost Bigtable half as much again.
  *
  * Rollback markers have a column of their own: in `write` they would share timestamps with commits
  * and be taken for conflicts by unrelated transactions (P5, P6).
  *
- * An observer O acknowledges its runs for c in the cell `ack_O:c` (in O, : and % are written %3A and
- * %25, so that the first colon ends O). It is a cell like any other: locked, committed and found in
- * conflict like one. But it consists of its write record alone: the record stores the start
- * timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
+ * An observer O acknowledges its runs for c in the cell `ack_O:c` (in O, : and % are written %3A
+ * and %25, so that the first colon ends O). It is a cell like any other: locked, committed and
+ * found in conflict like one. But it consists of its write record alone: the record stores the
+ * start timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
  */
 import { PercolatorError } from '../base/index.ts';
 import { check, isObject, type Kind as Valid } from '../base/options.ts';
@@ -94,7 +94,7 @@ export function placeOf(kind: Kind, column: string): Place {
 
 /** A transaction asks for the places of one column ten times and more. */
 const places = new Map<string, Readonly<Record<Kind, Place>>>();
-/** Tables have few columns; where each row has columns of its own, old ones are forgotten. */
+/** Columns remembered: tables have few. Where each row has its own, all are forgotten at times. */
 const PLACES_MAX = 1_000;
 
 function makePlaces(column: string): Readonly<Record<Kind, Place>> {
@@ -110,7 +110,7 @@ function makePlaces(column: string): Readonly<Record<Kind, Place>> {
   return made;
 }
 
-/** Where it keeps the cells of this kind of every column: for filters. */
+/** Where the storage keeps the cells of this kind of every column: for filters. */
 export function everywhere(kind: Kind): { readonly family: string; readonly suffix: string } {
   return { family: CELLS, suffix: `:${kind}` };
 }
@@ -148,7 +148,7 @@ function isCell(value: unknown): value is CellAddress {
   return typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
 }
 
-/** @throws INVALID_ARGUMENT for what is no cell, or a cell in a column that belongs to the engine */
+/** @throws INVALID_ARGUMENT for what is no cell, or for a cell in a column of the engine */
 export function checkUserCell(cell: CellAddress): void {
   check('a cell', cell, CELL);
   checkUserColumn(cell.column);
@@ -164,8 +164,7 @@ export function checkUserColumn(column: string): void {
   }
 }
 
-/** A string for one cell and no other, to be a key of maps:
- * names may contain any character (P60). */
+/** A string for one cell and no other, as a key of maps: names may contain any character (P60). */
 export function cellName({ table, row, column }: CellAddress): string {
   return `${row.length}:${row}${table}\0${column}`;
 }

@@ -26,7 +26,7 @@ export interface Counters extends CallCounters {
   /** Locks of other transactions rolled forward, or back, by this process. */
   rolledForward: number;
   rolledBack: number;
-  /** Times a reader waited for a live transaction's lock. */
+  /** Times a reader, or the drop of a table, waited for a live transaction's lock. */
   lockWaits: number;
   /** Reads not sent to the storage, because all their cells had been read ahead. */
   readsSaved: number;

@@ -20,13 +20,17 @@ export interface Options {
    * Too small: callers see the conflicts of hot cells as errors. Too large: only time is lost.
    */
   readonly attemptsMax: number;
-  /** First and largest backoff, in milliseconds, between attempts and lock checks.
-   * Defaults 1, 256. */
+  /**
+   * Milliseconds of backoff between attempts and between looks at a lock. The n-th is drawn from 0
+   * to `backoffMsMin` × 2^n, at most `backoffMsMax`. Defaults 1 and 256. Too small: losers meet
+   * again, and the store serves more calls. Too large: they wait although the cell is free.
+   */
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
   /**
    * How often a mutation without a clear answer is looked up and sent again before its outcome is
-   * called unknown. Default 5. Too small: short outages of the store surface as COMMIT_UNKNOWN.
+   * called unknown. Default 5. Too small: short outages of the store surface as STORE_UNAVAILABLE,
+   * or as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for their error.
    */
   readonly inDoubtAttemptsMax: number;
   /**
@@ -64,7 +68,7 @@ export const OPTION_KINDS: Kinds<OptionsGiven> = {
   prefetch: oneOf('off', 'learn'),
 };
 
-/** The options have been checked (percolator.ts). */
+/** Fills in the defaults. The options have been checked before (percolator.ts). */
 export function withDefaults(given: OptionsGiven): Options {
   return {
     lockTimeToLiveMs: given.lockTimeToLiveMs ?? 5_000,

@@ -328,11 +328,14 @@ describe('section 2.3, timestamps', () => {
   });
 
   test('"maintaining only one pending RPC to the oracle"', async () => {
+    const database = await openTestDatabase();
     const sizes: number[] = [];
+    const answered = Promise.withResolvers<void>();
     let last = 0;
     const oracle = batchTimestamps({
       allocate: async (count) => {
         sizes.push(count);
+        await answered.promise;
         last += count;
         return { first: last - count + 1, horizon: 0, drops: 0 };
       },
@@ -340,8 +343,14 @@ describe('section 2.3, timestamps', () => {
       raiseHorizon: async () => 0,
       announceDrop: async () => 0,
     });
-    await Promise.all(Array.from({ length: 1_000 }, () => oracle.next()));
-    assert.deepEqual(sizes, [1_000]);
+    const first = oracle.next();
+    await database.clock.yield();
+    const others = Array.from({ length: 1_000 }, () => oracle.next());
+    await database.clock.yield();
+    assert.deepEqual(sizes, [1], 'the others wait while one request is pending');
+    answered.resolve();
+    await Promise.all([first, ...others]);
+    assert.deepEqual(sizes, [1, 1_000]);
   });
 
   test('"Get() returns all committed writes before the transaction’s start timestamp"', async () => {

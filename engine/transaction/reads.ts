@@ -25,7 +25,7 @@ import { type HeldSnapshot, validateRead } from './stale.ts';
 export class Reads {
   readonly #context: Context;
   readonly #held: HeldSnapshot;
-  /** By row and column. The snapshot does not change, so no cell is read twice. */
+  /** By row and column. The snapshot does not change, so a cell that is here is not read again. */
   readonly #versions = new RowMap<Map<string, Version | undefined>>();
   /** The cells read ahead; undefined without prefetching. */
   readonly #prefetch: Prefetch | undefined;

@@ -2,7 +2,7 @@
  * each test fails without its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError } from '../base/index.ts';
+import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import {
   cell,
   type Client,
@@ -356,13 +356,35 @@ test('P3: no condition on a lock, and no erasure of one, covers more than one st
 });
 
 const ATTEMPTS_MAX = 5;
-/** What is sent, and how often: a prewrite once, and then as often as is allowed. */
-const repeated: readonly (readonly [string, number, (call: MutationCall) => boolean])[] = [
-  ['a prewrite', ATTEMPTS_MAX + 1, ({ mutations }) => mutations.some((one) => isOf('data', one))],
-  ['marks', ATTEMPTS_MAX, ({ mutations }) => mutations.some(({ family }) => family === 'notify')],
-  ['the commit of the primary', ATTEMPTS_MAX, isCommitPoint],
+interface Repeated {
+  readonly name: string;
+  /** How often it is sent: a prewrite once, and then as often as is allowed. */
+  readonly times: number;
+  /** The error if all of them are lost. */
+  readonly code: ErrorCode;
+  readonly isIt: (call: MutationCall) => boolean;
+}
+const repeated: readonly Repeated[] = [
+  {
+    name: 'a prewrite',
+    times: ATTEMPTS_MAX + 1,
+    code: 'STORE_UNAVAILABLE',
+    isIt: ({ mutations }) => mutations.some((one) => one.kind === 'set' && isOf('data', one)),
+  },
+  {
+    name: 'marks',
+    times: ATTEMPTS_MAX,
+    code: 'STORE_UNAVAILABLE',
+    isIt: ({ mutations }) => mutations.some(({ family }) => family === 'notify'),
+  },
+  {
+    name: 'the commit of the primary',
+    times: ATTEMPTS_MAX,
+    code: 'COMMIT_UNKNOWN',
+    isIt: isCommitPoint,
+  },
 ];
-for (const [name, times, isIt] of repeated) {
+for (const { name, times, code, isIt } of repeated) {
   test(`P11: all requests for ${name} but the last allowed one may be lost`, async () => {
     for (const losses of [times - 1, times]) {
       const database = await openTestDatabase({ observed: ['c'] });
@@ -372,7 +394,8 @@ for (const [name, times, isIt] of repeated) {
       a.store.loseRequest((call) => isIt(call) && sent++ < losses);
       const written = database.clock.runUntil(a.write({ p: '1' }));
       if (losses < times) await written;
-      else await assert.rejects(written);
+      else await assert.rejects(written, { code });
+      assert.equal(sent, times);
     }
   });
 }

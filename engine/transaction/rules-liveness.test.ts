@@ -99,22 +99,35 @@ test('P25: answers that take five times the time to live do not stop the heartbe
   heartbeats.stop();
 });
 
-test('P25: a heartbeat that arrives after the commit, or after the rollback, does not bring the lock back', async () => {
-  const database = await openTestDatabase();
-  const [a, b] = [database.client('A'), database.client('B')];
-  // Only the heartbeats: a copy of the commit would take away what they bring back.
-  a.store.duplicate(({ operation, mutations }) => {
-    return operation === 'checkAndMutateRow' && mutations.every(({ kind }) => kind === 'set');
+for (const end of ['commit', 'rollback'] as const) {
+  test(`P25: a heartbeat that arrives after the ${end} does not bring the lock back`, async () => {
+    const database = await openTestDatabase();
+    const [a, b] = [database.client('A'), database.client('B')];
+    // Only the heartbeats: a copy of the commit would take away what they bring back.
+    let beats = 0;
+    a.store.duplicate(({ operation, mutations }) => {
+      if (operation !== 'checkAndMutateRow') return false;
+      const isBeat = mutations.every(({ kind }) => kind === 'set');
+      if (isBeat) beats++;
+      return isBeat;
+    });
+    const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+    await database.clock.advance(2 * TIME_TO_LIVE_MS);
+    assert.ok(beats > 0);
+    if (end === 'rollback') {
+      database.bury('A'); // Wrongly.
+      assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
+    }
+    commit();
+    if (end === 'rollback') await assert.rejects(committing, { code: 'ROLLED_BACK' });
+    else await committing;
+    await a.settled();
+    await a.store.deliverDuplicates();
+    assert.deepEqual(await database.locks(), []);
+    const value = end === 'commit' ? '1' : undefined;
+    assert.deepEqual(await b.read(['p', 'x']), { p: value, x: value });
   });
-  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
-  await database.clock.advance(2 * TIME_TO_LIVE_MS);
-  commit();
-  await committing;
-  await a.settled();
-  await a.store.deliverDuplicates();
-  assert.deepEqual(await database.locks(), []);
-  assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
-});
+}
 
 test('P26: a paused writer that comes back after it was rolled back fails with ROLLED_BACK', async () => {
   // Liveness is a hint: what decides is the conditional mutation of the primary.

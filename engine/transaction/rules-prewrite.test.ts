@@ -177,7 +177,8 @@ test('P8: our own rollback of the primary is found by a reader that meets a seco
 });
 
 test('P33: rolled back data is gone, so that it does not hide the version of a reader', async () => {
-  // If it stayed, two rolled back versions would fill the two versions that a read asks for.
+  // If it stayed, two rolled back versions would fill the two versions that a read asks for, and the
+  // reader would have to read again.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'old' });
@@ -187,7 +188,10 @@ test('P33: rolled back data is gone, so that it does not hide the version of a r
     await b.write({ y: String(i) });
     await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
   }
+  assert.equal((await database.stored('x'))['data'], '1: old');
+  const callsBefore = b.store.trace.length;
   assert.deepEqual(await b.read(['x']), { x: 'old' });
+  assert.equal(b.store.trace.length, callsBefore + 1);
 });
 
 /** Locks one cell for a transaction whose primary is `p`. */

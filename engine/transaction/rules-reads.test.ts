@@ -65,7 +65,7 @@ test('P20: data of a transaction that began before the snapshot and committed af
   assert.equal(b.store.trace.length, 1, 'and one read is enough');
 });
 
-test('P20: the same through a touch that points further back', async () => {
+test('P20: the same for a cell that was touched since it was written', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'visible' });
@@ -77,6 +77,7 @@ test('P20: the same through a touch that points further back', async () => {
   put(later, { x: 'invisible' });
   await later.commit();
   assert.equal((await reader.get(cell('x')))?.toString(), 'visible');
+  assert.equal(b.store.trace.length, 1, 'and one read is enough');
 });
 
 test('P20: a row that changes between two reads of one transaction is seen as it was', async () => {

@@ -12,7 +12,9 @@
  * at or before the snapshot. At most one of them can be newer than the one wanted: two newer
  * versions would mean that two transactions wrote the cell between the same two commits, and one of
  * them lost. (Data of rolled-back transactions does not count: it is erased together with the
- * lock.)
+ * lock.) The same holds if the write record is a touch, however old the data is that it points to.
+ * So data that is not among the two versions has been collected, and the snapshot is stale
+ * (stale.ts).
  *
  * Locks above our start timestamp are ignored: their commit timestamps are above it, too (P19).
  */
@@ -54,7 +56,7 @@ export interface RowToRead {
 
 /** What a snapshot sees of a row. */
 export interface SeenRow {
-  /** For each column asked for, or undefined if the snapshot sees none. */
+  /** One for each column asked for; undefined if the snapshot sees none. */
   readonly versions: readonly (Version | undefined)[];
   /** The read that the versions are from, with the columns read ahead. */
   readonly row: Row | undefined;
@@ -99,8 +101,10 @@ interface ReadSoFar {
   readonly startTimestamp: Timestamp;
 }
 
-/** Turns a row that was read into what the snapshot sees; a promise only if a lock or a far touch
- * is in the way, which is rare. */
+/**
+ * Turns a row that was read into what the snapshot sees. Returns a promise only if a lock is in the
+ * way, or data is missing, which is rare.
+ */
 function seenRow(context: Context, target: RowToRead, read: ReadSoFar): SeenRow | Promise<SeenRow> {
   if (locksInTheWay(target, read.row).length > 0) return seenOnceUnlocked(context, target, read);
   return pickVersions(context, target, read);
@@ -215,7 +219,11 @@ async function withValues(
   return { versions: complete, row };
 }
 
-/** A touch can point further back than the two versions asked for. */
+/**
+ * Data that is missing among the cells read is looked up once more. If it is not there, the
+ * snapshot must be below the horizon.
+ * @throws STALE_SNAPSHOT
+ */
 async function withValue(
   context: Context,
   wanted: CellAddress & { readonly startTimestamp: Timestamp },
@@ -243,12 +251,12 @@ export function committedVersion(column: string, cells: readonly Cell[]): Versio
   return { record, value: data && Buffer.from(data.value) };
 }
 
-/** Whether the current data is not among the versions read: a touch can point further back. */
+/** The same as `isValueElsewhere`, for the newest version of a column in a row that was read. */
 export function isElsewhere(row: Row | undefined, column: string): boolean {
   return isValueElsewhere(committedVersion(column, row?.cells ?? []), column);
 }
 
-/** Whether a version's value was not among the cells that were read. */
+/** Whether the version has a value that was not among the cells that were read. */
 export function isValueElsewhere(
   version: Version | undefined,
   column: string | undefined,

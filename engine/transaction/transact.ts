@@ -63,7 +63,7 @@ export async function snapshotAt(
   return new Transaction(context, held, { readOnly: true, kind });
 }
 
-/** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, steps 1 and 3). */
+/** A fresh start timestamp; the hold comes first (see leases/leases.ts, steps 1 and 3). */
 async function holdNow(context: Context): Promise<HeldSnapshot> {
   const { leases, oracle } = context;
   const hold = await leases.enter();
@@ -94,8 +94,8 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 
 /**
  * Runs `body` in a transaction and commits it; resolves with what `body` returned.
- * @throws what `body` threw (nothing is committed), the last conflict after `attemptsMax`, or
- *   COMMIT_UNKNOWN, which is never retried
+ * @throws what `body` threw (nothing is committed), the last retryable error after `attemptsMax`
+ *   attempts, or COMMIT_UNKNOWN, which is never retried
  */
 export async function transact<T>(
   context: Context,
@@ -122,9 +122,12 @@ export async function transact<T>(
 }
 
 /**
- * How a transaction that ended with COMMIT_UNKNOWN ended after all. If it has not ended, it is
- * rolled back if its owner is dead, or is this process, which has given it up: the answer is final.
- * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected
+ * How a transaction that ended with COMMIT_UNKNOWN ended after all; the answer is final. If the
+ * transaction has not ended, it is rolled back once its owner is dead. Its own process has given it
+ * up, and rolls it back at once.
+ * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected, or if the table
+ *   of its primary was dropped
+ * @throws LOCKED if its owner is alive after `attemptsMax` looks
  */
 export async function outcomeOf(
   context: Context,

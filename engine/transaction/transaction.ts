@@ -114,6 +114,7 @@ export class Transaction implements Snapshot {
     });
   }
 
+  /** Sees the transaction's own writes that were made before this call, not later ones. */
   scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
     checkOptions('scan', range, RANGE_KINDS, ['table', 'columns']);

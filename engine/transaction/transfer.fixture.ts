@@ -26,9 +26,9 @@ let count = 0;
 
 /** Resolves when it is committed or has lost; after a loss, the next transfer will do as well. */
 async function transfer(): Promise<void> {
-  const transaction = await percolator.begin();
   const [from, to] = [random.integer(0, ACCOUNTS - 1), random.integer(0, ACCOUNTS - 1)];
   if (from === to) return;
+  const transaction = await percolator.begin();
   try {
     const balances = await transaction.getMany([account(from), account(to)]);
     const sum = random.integer(1, 10);
@@ -41,6 +41,7 @@ async function transfer(): Promise<void> {
     const { startTimestamp } = transaction;
     process.send?.({ line, startTimestamp, commitTimestamp } satisfies Acknowledged);
   } catch (error) {
+    transaction.discard(); // A read may have failed before the commit.
     const code = (error as { code?: string }).code ?? '';
     if (!['WRITE_CONFLICT', 'ROLLED_BACK', 'LOCKED'].includes(code)) throw error;
   }

@@ -19,7 +19,7 @@ export interface WriteRecord {
   readonly commitTimestamp: Timestamp;
   readonly startTimestamp: Timestamp;
   readonly operation: Operation;
-  /** Where the value is; 0 if there is none. */
+  /** Timestamp of the data; 0 without a value. Means nothing for an acknowledgment: it has no data. */
   readonly dataTimestamp: Timestamp;
   /** When the value last changed: the commit timestamp, unless this is a touch. */
   readonly changedTimestamp: Timestamp;

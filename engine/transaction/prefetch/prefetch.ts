@@ -14,8 +14,8 @@
  *
  * A wrong guess costs bytes and nothing else. So a lock at a guessed column is neither resolved nor
  * waited for: the column is not kept, and if it is asked for after all, it is read then, as if it
- * had not been guessed. The same goes for a value that the read did not bring (a touch that points
- * far back).
+ * had not been guessed. The same goes for a value that the read did not bring, because it has been
+ * collected.
  *
  * The transaction's own writes are consulted before any of this.
  */
@@ -38,9 +38,9 @@ const LEARNED_MAX = 32;
 /** What one transaction has read ahead of one row. */
 interface RowAhead {
   readonly table: string;
-  /** Columns asked for, each with those answered before it; learned from at the end. */
+  /** Columns asked for, each once, with those answered before it; learned from at the end. */
   readonly asked: ColumnRead[];
-  /** Columns whose answers the transaction has, in that order. */
+  /** Columns whose answers the transaction has, each once, in the order of the answers. */
   readonly answered: string[];
   /** Columns read ahead and not yet asked for. */
   readonly kept: Map<string, Version | undefined>;
@@ -59,8 +59,9 @@ export class Prefetch {
   }
 
   /**
-   * Asks for columns of a row, each for the first time. Passes those that were read ahead to
-   * `found` and returns the others.
+   * Asks for columns of a row that the transaction does not have yet. Passes those that were read
+   * ahead to `found` and returns the others. A column may be asked for again while its first read
+   * is in flight; that teaches nothing new.
    */
   ask(
     target: RowToRead,
@@ -70,7 +71,8 @@ export class Prefetch {
     const row = this.#rowOf(target);
     const earlier = row.answered.slice(0, LEARNED_MAX);
     for (const column of columns) {
-      if (row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
+      const isAsked = row.asked.some((one) => one.column === column);
+      if (!isAsked && row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
     }
     const kept = columns.filter((column) => row.kept.has(column));
     for (const column of kept) {
@@ -94,7 +96,7 @@ export class Prefetch {
   /** Keeps what a read brought, `read`, after it was found valid. */
   keep(target: RowToRead, read: Row | undefined): void {
     const row = this.#rowOf(target);
-    row.answered.push(...target.columns);
+    row.answered.push(...target.columns.filter((column) => !row.answered.includes(column)));
     const alongside = target.alongside ?? [];
     this.#counters.prefetched += alongside.length;
     const locked = new Set(pendingLocks(read).map(columnOf));

@@ -4,7 +4,7 @@ import { forEachRecord, readRecordBlocks } from './record-reader.ts';
 import { SpillFile } from './spill-file.ts';
 import type { MapReport, MapTask } from './tasks.ts';
 
-/** Larger buffers leave the processor's cache; smaller ones cost a write each. */
+/** Larger buffers leave the processor's cache; smaller ones need more writes. */
 const PARTITION_BUFFER_BYTES_MAX = 256 * 1024;
 const PARTITION_BUFFER_BYTES_MIN = 1024;
 const READ_BLOCK_BYTES_MAX = 1024 * 1024;

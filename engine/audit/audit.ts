@@ -6,7 +6,7 @@
  *                             └──▶ read marks and row again ─▶ judge ─▶ found both times ─▶ finding
  *     locks met ─▶ gathered ─▶ ask their primaries (judge-lock.ts) ─▶ finding
  *
- * The audit runs on a database in use and raises no false alarms. It reads one row atomically, but
+ * The audit runs on a database in use and reports no false errors. It reads one row atomically, but
  * not a row together with its marks. So the second look reads the marks before the row. It reports
  * a lost notification only if the mark is missing before the row is read and the row still has no
  * acknowledgment of the change afterwards. An observer that ran in between cannot cause
@@ -34,7 +34,8 @@ export interface AuditOptions {
   readonly repair?: boolean | undefined;
   /**
    * Whether to wait for the time to live of locks whose owners are not known to be dead, to see
-   * whether their heartbeats change. Default false: such locks count as alive.
+   * whether their heartbeats change. Default false: such a lock counts as alive, but if its primary is
+   * decided, it is reported as left (a warning), though its owner may be about to remove it.
    */
   readonly waitForLocks?: boolean | undefined;
   /**

@@ -25,7 +25,7 @@ export interface ColumnHistory {
   /** Timestamps of the data. */
   readonly data: readonly Timestamp[];
   readonly markers: readonly Timestamp[];
-  /** Timestamps of locks and records that cannot be decoded. */
+  /** Timestamps of locks and records that cannot be decoded, or that no transaction writes. */
   readonly strangeLocks: readonly Timestamp[];
   readonly strangeRecords: readonly Timestamp[];
 }
@@ -80,7 +80,7 @@ function hasValidOperation({ operation, touched }: Lock): boolean {
   return isTimestamp(touched?.dataTimestamp) && isTimestamp(touched?.changedTimestamp);
 }
 
-/** The record in the cell; undefined if it cannot be decoded, or commits before it starts. */
+/** The record in the cell; undefined if it cannot be decoded, or does not commit after it starts. */
 function readRecord(cell: Cell): WriteRecord | undefined {
   try {
     const record = decodeWriteRecord(cell);

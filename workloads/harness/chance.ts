@@ -4,9 +4,10 @@
  * A stream of random numbers must be read in order, but a loader, its clients and a checker in
  * different processes want document 734,112 alone. So each draw is a hash of its address.
  *
- * Each of the two words is the exclusive-or of two different permutations of the index. A single
- * word would be a permutation too, and so draw *without* replacement: among a thousand million
- * documents that would make too few duplicates.
+ * A draw is made of two words of 32 bits. The high one is the exclusive-or of two different
+ * permutations of the index: one permutation would draw *without* replacement, which would make too
+ * few duplicates among a thousand million documents. The low one is a hash of the high one and the
+ * index.
  */
 
 /** A number in [0, 1), with 53 random bits, decided by the three numbers alone. */

@@ -1,8 +1,9 @@
 /**
  * The paper's change to Bigtable (section 2.5), off and on: whether the conditional mutations of
- * several rows share an RPC. Transactions run in turns through a store that sends them one by one,
- * and through one that sends them together; with batching off, where a transaction's own rows share
- * a call, and on, where those of many transactions do.
+ * several rows share an RPC. The same transactions run in turns on a store that sends each
+ * conditional mutation in an RPC of its own, and on one that sends several in one. Both are measured
+ * without batching, where only the rows of one transaction can share an RPC, and with it, where
+ * those of many can.
  */
 import { type Bigtable, decorate, openPercolator } from '#engine';
 import { settingsOf } from '../harness/engine-settings.ts';
@@ -17,6 +18,7 @@ export interface ConditionalBatchPoint {
   /** Cells per transaction, each in a row of its own. */
   readonly cells: number;
   readonly batching: 'off' | 'on';
+  /** Transactions per second, with conditional mutations sent one by one, and together. */
   readonly offPerSecond: Estimate;
   readonly onPerSecond: Estimate;
   readonly ratio: Estimate;
@@ -24,10 +26,10 @@ export interface ConditionalBatchPoint {
 
 /** Sizes that are measured here; a transaction of one cell shares an RPC only with others. */
 const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
-/** Distance of the operation numbers of the two databases, which write the same rows. */
+/** Added to the numbers of one's operations, because both write the same rows. */
 const APART = 5e7;
 
-/** Resolves to no points for a store that cannot send them together. */
+/** Resolves to no points for a store that cannot send several conditional mutations in one RPC. */
 export async function measureConditionalBatch(
   bench: BenchStore,
   plan: Plan,
@@ -72,7 +74,7 @@ export async function measureConditionalBatch(
   return points;
 }
 
-/** The same store, as if its API had no such call. */
+/** The same store, as if it could not send several conditional mutations in one RPC. */
 function oneByOne(store: Bigtable): Bigtable {
   return decorate(store, {
     manifest: { ...store.manifest, conditionalBatch: false },

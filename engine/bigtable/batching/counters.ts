@@ -1,8 +1,9 @@
 /** The effect of batching: counts for each lane since the store was wrapped. */
 
 /**
- * Each count grows when a batch is sent, or when a conditional mutation is passed on without
- * waiting; `rowsSent` and `rpcs` also when a part of a batch is sent again.
+ * Each count grows when a batch is sent. `operations`, `rows`, `rowsSent` and `rpcs` also grow when a
+ * conditional mutation is passed on without waiting, `rowsSent` and `rpcs` when a part of a batch is
+ * sent again.
  */
 export interface LaneCounters {
   /**
@@ -21,7 +22,8 @@ export interface LaneCounters {
   /** Total time that operations waited for company, in milliseconds. */
   waitedMs: number;
   /**
-   * Why batches were sent: full, waited long enough, or nothing in flight that could bring company.
+   * Why batches were sent: full; waited long enough; or nothing in flight that could bring company,
+   * or the store is being closed.
    */
   bySize: number;
   byDelay: number;

@@ -5,7 +5,7 @@
  *      option that asks for something else than a run is answered, and that is all.
  *   2. Print the plan, with the time to expect; refuse a disk that is too small.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
- *      folder that is removed at the end, however the process ends.
+ *      folder that is removed at the end, also if the run fails or is interrupted.
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
  *      `--json`, the record alone.
  *
@@ -43,7 +43,7 @@ import { resultOptions, runFolder } from './shared-options.ts';
 export interface Experiment<O extends Options, S extends object> {
   /** The script by its name in package.json: `bench:oracle`. */
   readonly script: string;
-  /** The name of its records. Default: that of the script, without `bench:`. */
+  /** The name of its records. Default: that of the script, without `bench:`, and `-` for `:`. */
   readonly name?: string;
   /** The subject of its page; null for an experiment that has points instead of findings. */
   readonly subject: Subject | null;
@@ -57,7 +57,7 @@ export interface Experiment<O extends Options, S extends object> {
   readonly examples: readonly Example[];
   /** Default: true, except for a proof, which has a verdict instead. */
   readonly hasTargets?: false;
-  /** Refuses options that do not go together with a UsageError. */
+  /** Throws a UsageError if options contradict each other. */
   readonly plan: (options: Sized<O, S>) => Plan;
   /** Throws a UsageError if the run cannot begin on this machine. */
   readonly refuse?: (options: Sized<O, S>) => Promise<void>;
@@ -69,7 +69,7 @@ export interface Experiment<O extends Options, S extends object> {
 
 export interface Measuring extends Recording {
   readonly progress: Progress;
-  /** Aborted by ctrl-C: clean up, and return or throw. */
+  /** Aborted by ctrl-C or SIGTERM: clean up, and return or throw. */
   readonly signal: AbortSignal;
   /** An empty folder for databases and other temporary files. */
   readonly work: string;

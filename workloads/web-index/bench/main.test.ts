@@ -33,9 +33,11 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
     COSTS,
   );
   const [ages] = findings?.charts ?? [];
-  const [observers = [], batch = []] = ages?.series.map(({ points }) => points) ?? [];
-  // Of 120 moments. On a busy machine one run of the batch may take all of the measured time.
-  assert.ok(observers.length > 60 && batch.length <= 120, `${observers.length}, ${batch.length}`);
+  const series = ages?.series.map(({ name }) => name);
+  assert.deepEqual(series, ['observers', 'batch', 'no delay']);
+  // Of 120 moments. The batch may have none: on a busy machine one run may take all of the time.
+  const observers = ages?.series[0]?.points.length ?? 0;
+  assert.ok(observers > 60, `${observers}`);
   const all = ages?.series.flatMap(({ points }) => points.map(({ y }) => y)) ?? [];
   assert.ok(
     all.every((y) => y > 0 && y < 60),
@@ -43,7 +45,7 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
   );
 });
 
-test('bench:web-index recrawls no more pages than there are, and its plan says so', async () => {
+test('bench:web-index plans to recrawl no more pages than there are', async () => {
   const { stderr } = await interruptScript(BENCH, ['--documents', '10'], 'loading the repository');
   assert.match(stderr, /10 documents, of which 10 are crawled again at 10 per second/);
 });

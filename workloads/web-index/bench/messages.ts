@@ -11,13 +11,13 @@ export interface BenchPipelineOptions {
 }
 
 export type ToPipeline =
-  /** Loads the repository, as fast as it can, and answers at rest. */
+  /** Loads the repository, as fast as it can; answers when no observer has work left. */
   | { readonly kind: 'load' }
   /** Recrawls before this number have arrived. */
   | { readonly kind: 'arrived'; readonly end: number }
-  /** Recrawls with a smaller number are not counted. There is no answer. */
+  /** Calls of the store count from now on, for the recrawls from this number on. No answer. */
   | { readonly kind: 'count from'; readonly arrival: number }
-  /** No more arrive: answers at rest. */
+  /** No more recrawls arrive; answers when no observer has work left. */
   | { readonly kind: 'finish' };
 
 export interface LoadedAnswer {

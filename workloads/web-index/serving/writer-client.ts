@@ -1,44 +1,48 @@
 /**
- * The side of the thread that writes: one task is in flight at a time, and the changes that come
- * meanwhile are the next one together.
+ * The callers' side of the thread that writes (writer-thread.ts): one task is in flight at a time,
+ * and the changes that come meanwhile are sent together as the next one.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Change } from './serving-index.ts';
 import type { WriterAnswer, WriterTask } from './writer-thread.ts';
 
+interface Batch {
+  readonly changes: Change[];
+  readonly done: Promise<void>;
+}
+
 export class WriterClient {
   readonly #thread: Worker;
-  #waiting: Change[] = [];
-  /** What all that wait will settle as. */
-  #next: Promise<void> | undefined;
+  readonly #ended: Promise<WriterAnswer>;
+  /** The changes that are the next task together; undefined if none wait. */
+  #batch: Batch | undefined;
   /** Settles when the last task that was sent is done; never rejects. */
   #done: Promise<unknown> = Promise.resolve();
 
-  private constructor(thread: Worker) {
+  private constructor(thread: Worker, ended: Promise<WriterAnswer>) {
     this.#thread = thread;
+    this.#ended = ended;
   }
 
   /** @throws an error if the index cannot be opened */
   static async open(folder: string): Promise<WriterClient> {
     const thread = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: folder });
-    await answerOf(thread);
-    return new WriterClient(thread);
+    const ended = once(thread, 'exit').then(() => ({ error: 'its thread has ended' }));
+    await answerOf(thread, ended);
+    return new WriterClient(thread, ended);
   }
 
   /** Resolves when the change is durable. */
   apply(change: Change): Promise<void> {
-    this.#waiting.push(change);
-    this.#next ??= this.#inTurn(() => {
-      const changes = this.#waiting;
-      this.#waiting = [];
-      this.#next = undefined;
-      return { kind: 'apply', changes };
-    });
-    return this.#next;
+    this.#batch ??= this.#newBatch();
+    this.#batch.changes.push(change);
+    return this.#batch.done;
   }
 
+  /** Changes that were applied before are replaced; those that are applied from now on stay. */
   replaceAll(changes: readonly Change[]): Promise<void> {
+    this.#batch = undefined;
     return this.#inTurn(() => ({ kind: 'replaceAll', changes }));
   }
 
@@ -48,11 +52,21 @@ export class WriterClient {
     await this.#thread.terminate();
   }
 
+  #newBatch(): Batch {
+    const changes: Change[] = [];
+    const done = this.#inTurn(() => {
+      if (this.#batch === batch) this.#batch = undefined;
+      return { kind: 'apply', changes };
+    });
+    const batch = { changes, done };
+    return batch;
+  }
+
   /** Makes and sends the task when those before it are done. */
   #inTurn(makeTask: () => WriterTask): Promise<void> {
     const sent = this.#done.then(() => {
       this.#thread.postMessage(makeTask());
-      return answerOf(this.#thread);
+      return answerOf(this.#thread, this.#ended);
     });
     this.#done = sent.catch(() => {});
     return sent;
@@ -60,16 +74,15 @@ export class WriterClient {
 }
 
 /** Rejects if the thread could not do the task, or has ended. */
-async function answerOf(thread: Worker): Promise<void> {
+async function answerOf(thread: Worker, ended: Promise<WriterAnswer>): Promise<void> {
   const over = new AbortController();
   const { signal } = over;
-  const ended = once(thread, 'exit', { signal }).then(() => ({ error: 'its thread has ended' }));
   const answered = once(thread, 'message', { signal }).then(([said]) => said as WriterAnswer);
   try {
     const { error }: WriterAnswer = await Promise.race([answered, ended]);
     if (error !== undefined) throw new Error(error);
   } finally {
     over.abort();
-    await Promise.allSettled([answered, ended]);
+    await answered.catch(() => {}); // It was aborted if the thread has ended.
   }
 }

@@ -50,7 +50,7 @@ const JAVA_VERSION_MIN = 11;
 export async function whyNoHBase(environment: Environment): Promise<string | undefined> {
   const java = await javaVersion(environment);
   if (java === undefined || java < JAVA_VERSION_MIN) {
-    const found = java === undefined ? 'there is no java on PATH' : `java is of version ${java}`;
+    const found = java === undefined ? absenceOf(environment) : `java is of version ${java}`;
     return `a local HBase needs Java ${JAVA_VERSION_MIN} or newer, and ${found}`;
   }
   if ((await cachedClassPath(HBASE, environment)) !== undefined) return undefined;
@@ -85,6 +85,13 @@ export async function fetchHBase(
   progress: (line: string) => void,
 ): Promise<void> {
   await findJava(environment, progress);
+}
+
+function absenceOf(environment: Environment): string {
+  const program = javaOf(environment);
+  return program === 'java'
+    ? 'there is no java on PATH'
+    : `${program}, which JAVA_HOME names, does not run`;
 }
 
 /** JAVA_HOME's, or the one on PATH. */

@@ -2,8 +2,8 @@
  * The inputs of all customers' transactions, determined by the seed: which transaction comes next,
  * and its parameters.
  *
- * Each kind of transaction draws from its own stream, so that a change in one leaves the others
- * unchanged.
+ * The deck and each group of transactions (orders; look-ups and updates; the other readings;
+ * maintenance) draw from streams of their own, so that a change in one leaves the others unchanged.
  */
 import type { Random } from '#engine';
 import type { Inputs, Population } from '../../model/index.ts';

@@ -1,12 +1,13 @@
 /** The benchmark at smoke size, run as a user would run it. Speed is not tested. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord, type ResultTable } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { assertRefused } from '../harness/testing/run-script.ts';
+import { processesNaming } from '../harness/testing/processes-naming.ts';
 import { tryPostgres } from './postgres/postgres.fixture.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
@@ -206,19 +207,3 @@ test('an interrupt leaves a record without numbers, no work files and no process
   assert.equal(existsSync(path.join(out, 'work')), false);
   assert.deepEqual(processesNaming(out), []);
 });
-
-/**
- * Finds the processes whose command line names the folder: clients receive the path of their store
- * there.
- */
-function processesNaming(name: string): readonly string[] {
-  if (!existsSync('/proc')) return [];
-  return readdirSync('/proc').filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(name);
-    } catch {
-      return false; // The process has ended in the meantime.
-    }
-  });
-}

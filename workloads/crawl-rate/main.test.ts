@@ -1,6 +1,6 @@
 /** The experiment at smoke size, run as a user would run it. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
@@ -8,6 +8,7 @@ import { openStore, PercolatorError, startEmulator } from '#engine';
 import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { assertRefused, runProgram } from '../harness/testing/run-script.ts';
+import { processesNaming } from '../harness/testing/processes-naming.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -176,16 +177,3 @@ test('an interrupt keeps the measurements and leaves neither work files nor proc
   assert.equal(record.state, 'interrupted');
   assert.equal(record.points.length, 1);
 });
-
-/** The processes whose command line holds the text: the engine's name the path of their store. */
-function processesNaming(text: string): readonly string[] {
-  if (!existsSync('/proc')) return [];
-  return readdirSync('/proc').filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(text);
-    } catch {
-      return false; // The process has ended in the meantime.
-    }
-  });
-}

@@ -7,6 +7,8 @@ import { Worker } from 'node:worker_threads';
 import type { Change } from './serving-index.ts';
 import type { WriterAnswer, WriterTask } from './writer-thread.ts';
 
+const ENDED = 'its thread has ended';
+
 interface Batch {
   readonly changes: Change[];
   readonly done: Promise<void>;
@@ -14,23 +16,20 @@ interface Batch {
 
 export class WriterClient {
   readonly #thread: Worker;
-  readonly #ended: Promise<WriterAnswer>;
   /** The changes that are the next task together; undefined if none wait. */
   #batch: Batch | undefined;
   /** Settles when the last task that was sent is done; never rejects. */
   #done: Promise<unknown> = Promise.resolve();
 
-  private constructor(thread: Worker, ended: Promise<WriterAnswer>) {
+  private constructor(thread: Worker) {
     this.#thread = thread;
-    this.#ended = ended;
   }
 
   /** @throws an error if the index cannot be opened */
   static async open(folder: string): Promise<WriterClient> {
     const thread = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: folder });
-    const ended = once(thread, 'exit').then(() => ({ error: 'its thread has ended' }));
-    await answerOf(thread, ended);
-    return new WriterClient(thread, ended);
+    await answerOf(thread);
+    return new WriterClient(thread);
   }
 
   /** Resolves when the change is durable. */
@@ -66,7 +65,7 @@ export class WriterClient {
   #inTurn(makeTask: () => WriterTask): Promise<void> {
     const sent = this.#done.then(() => {
       this.#thread.postMessage(makeTask());
-      return answerOf(this.#thread, this.#ended);
+      return answerOf(this.#thread);
     });
     this.#done = sent.catch(() => {});
     return sent;
@@ -74,15 +73,17 @@ export class WriterClient {
 }
 
 /** Rejects if the thread could not do the task, or has ended. */
-async function answerOf(thread: Worker, ended: Promise<WriterAnswer>): Promise<void> {
+async function answerOf(thread: Worker): Promise<void> {
+  if (thread.threadId < 0) throw new Error(ENDED); // Its exit would not be told again.
   const over = new AbortController();
   const { signal } = over;
+  const ended = once(thread, 'exit', { signal }).then(() => ({ error: ENDED }));
   const answered = once(thread, 'message', { signal }).then(([said]) => said as WriterAnswer);
   try {
     const { error }: WriterAnswer = await Promise.race([answered, ended]);
     if (error !== undefined) throw new Error(error);
   } finally {
     over.abort();
-    await answered.catch(() => {}); // It was aborted if the thread has ended.
+    await Promise.allSettled([answered, ended]);
   }
 }

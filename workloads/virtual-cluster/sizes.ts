@@ -85,7 +85,7 @@ export const SIZES: Sizes<Size> = {
     repositories: [16_000_000, 8_000_000],
     times: { warmUp: 1, seconds: 3 },
     figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 20 },
-    figure9: { loads: [10, 100, 1_000, 3_000, 6_000], warmUp: 4, tradeResults: 3_000 },
+    figure9: { loads: [10, 100, 1_000, 3_000, 6_000, 11_200], warmUp: 4, tradeResults: 3_000 },
     figure10: { load: 200, before: 30, after: 120 },
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },

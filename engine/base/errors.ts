@@ -40,7 +40,10 @@ export type ErrorCode =
   | 'STORE_CLOSED'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
-  /** The table exists in another form than asked for, or deletes versions on its own. */
+  /**
+   * The table exists in another form than asked for, deletes versions on its own, or has a damaged
+   * definition.
+   */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */
   | 'FAMILY_NOT_FOUND'

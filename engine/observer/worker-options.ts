@@ -3,6 +3,7 @@ import { PercolatorError, type Trouble } from '../base/index.ts';
 import {
   check,
   checkOptions,
+  COUNT,
   FUNCTION,
   type Kinds,
   LIST,
@@ -102,11 +103,11 @@ export interface Settings {
 }
 
 const KINDS: Kinds<WorkerOptions> = {
-  concurrency: POSITIVE,
-  scanRows: POSITIVE,
+  concurrency: COUNT,
+  scanRows: COUNT,
   idleMs: POSITIVE,
   idleMsMax: POSITIVE,
-  failuresMax: POSITIVE,
+  failuresMax: COUNT,
   failureBackoffMs: POSITIVE,
   slowMs: POSITIVE,
   rangeLocks: objectWith('the range locks of a lock service', { tryLock: FUNCTION }),

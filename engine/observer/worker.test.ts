@@ -493,12 +493,17 @@ test('changes of this process start runs at once, without a scan', async () => {
 
 test('an option that is not a number above 0 is refused by name', async () => {
   const { context } = (await openObserved()).client('A');
-  for (const name of ['concurrency', 'scanRows', 'idleMs', 'failuresMax', 'failureBackoffMs']) {
-    for (const value of [0, -1, Number.NaN]) {
-      assert.throws(() => new Worker(context, [], { [name]: value }), {
-        code: 'INVALID_ARGUMENT',
-        message: `${name} must be a number above 0, not ${value}`,
-      });
+  const refuses = (name: string, value: number, expected: string): void =>
+    assert.throws(() => new Worker(context, [], { [name]: value }), {
+      code: 'INVALID_ARGUMENT',
+      message: `${name} must be ${expected} above 0, not ${value}`,
+    });
+  for (const value of [0, -1, Number.NaN]) {
+    for (const name of ['idleMs', 'failureBackoffMs']) refuses(name, value, 'a number');
+  }
+  for (const value of [0, -1, 0.5, Number.NaN]) {
+    for (const name of ['concurrency', 'scanRows', 'failuresMax']) {
+      refuses(name, value, 'a whole number');
     }
   }
 });

@@ -53,7 +53,7 @@ export interface StoredDefinition extends Definition {
 }
 
 export const TABLES_TABLE = 'percolator-tables';
-const DEFINITION = { family: 'table', qualifier: 'definition' } as const;
+export const DEFINITION = { family: 'table', qualifier: 'definition' } as const;
 const NEWEST = [{ ...DEFINITION, versions: 1 }];
 
 export async function createTablesTable(store: Bigtable): Promise<void> {
@@ -69,12 +69,19 @@ export async function readDefinitions(
   return rows.map((row) => row && decodeIfLegible(row));
 }
 
-/** The table's definition; undefined if there never was one. Throws if it cannot be decoded. */
+/**
+ * The table's definition; undefined if there never was one.
+ * @throws TABLE_MISMATCH if it cannot be decoded
+ */
 export async function readDefinition(
   store: Bigtable,
   table: string,
 ): Promise<StoredDefinition | undefined> {
-  return decodeRow(await store.readRow(TABLES_TABLE, table, NEWEST));
+  const row = await store.readRow(TABLES_TABLE, table, NEWEST);
+  const definition = row && decodeIfLegible(row);
+  if (row === undefined || definition !== undefined) return definition;
+  const message = `the definition of the table '${table}' is damaged: the storage has other bytes than this engine writes`;
+  throw new PercolatorError('TABLE_MISMATCH', message);
 }
 
 /** All definitions by name; undefined for one that cannot be decoded. */
@@ -132,14 +139,9 @@ export function as(state: TableState, from: StoredDefinition): Definition {
   return { state, incarnation, observedColumns, splits, createdAt };
 }
 
-function decodeRow(row: Row | undefined): StoredDefinition | undefined {
-  const cell = row?.cells[0];
-  return cell && decode(cell);
-}
-
-function decodeIfLegible(row: Row): StoredDefinition | undefined {
+function decodeIfLegible({ cells: [cell] }: Row): StoredDefinition | undefined {
   try {
-    const definition = decodeRow(row);
+    const definition = cell && decode(cell);
     const columns: unknown = definition?.observedColumns;
     if (!Array.isArray(columns)) return undefined;
     return columns.every((column) => typeof column === 'string') ? definition : undefined;

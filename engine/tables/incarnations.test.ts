@@ -7,6 +7,7 @@ import { openBulkLoader } from '../bulk-load.ts';
 import { cell, createMemoryBigtable } from '../testing/index.ts';
 import { Scene } from '../testing/table-scene.ts';
 import { StoredCatalog } from './catalog.ts';
+import { DEFINITION, TABLES_TABLE } from './definition.ts';
 
 const X = cell('t/x');
 
@@ -376,4 +377,24 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
     assert.equal(runs, 2);
     assert.equal(await scene.get(a, X), 'undefined 2');
   });
+});
+
+test('a definition that cannot be decoded is named, and nothing is built on it', async () => {
+  const scene = new Scene();
+  const [a, b] = await scene.processes('a', 'b');
+  await scene.create(a, 't');
+  for (const damage of ['{', 'null', '{"observedColumns":7}']) {
+    const value = Buffer.from(damage);
+    const set = { kind: 'set', ...DEFINITION, timestamp: 1_000, value } as const;
+    await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [set] }]);
+    for (const use of ['createTable', 'dropTable'] as const) {
+      await assert.rejects(scene.run(b.percolator[use]('t')), {
+        code: 'TABLE_MISMATCH',
+        message:
+          "the definition of the table 't' is damaged: the storage has other bytes than this engine writes",
+      });
+    }
+    await assert.rejects(scene.get(b, X), { code: 'TABLE_NOT_FOUND' });
+  }
+  assert.deepEqual(await scene.tables(), ['t', 't.notify']);
 });

@@ -15,8 +15,6 @@ import { type Channel, Servers, type Service } from './servers.ts';
 
 const MASTER = 'master:16000';
 const TIMEOUT_MS = 10_000;
-/** The state of a procedure that the master does not know, or no longer. */
-const NOT_FOUND = 0;
 
 /**
  * A store whose connections make a mistake with some methods.
@@ -167,26 +165,32 @@ test('a table that a server which stood still does not know is not taken for dro
   assert.equal(await read('created-since'), undefined);
 });
 
-test('a table is in doubt if the master has forgotten the procedure that makes it', async () => {
-  const clock = new VirtualClock();
-  const services = servicesOf(newHBase());
-  const forgotten = messageOf('GetProcedureResultResponse').encode({ state: NOT_FOUND });
-  let asked = 0;
-  const connect = (address: string, service: Service): Channel => ({
-    call: async (method, { type, value, response }) => {
-      assert.ok(method !== 'getProcedureResult' || ++asked < 100, 'it is asked about forever');
-      if (method === 'getProcedureResult') return response.decode(forgotten);
-      const answer = services(address, service, method, type.append(value).finish());
-      assert.ok('message' in answer, JSON.stringify(answer));
-      return response.decode(answer.message);
-    },
-    close: () => {},
+for (const { how, state, asksMax } of [
+  { how: 'has forgotten', state: 0, asksMax: 1 },
+  { how: 'never ends', state: 1, asksMax: 40_000 },
+]) {
+  test(`a table is in doubt if the master ${how} the procedure that makes it`, async () => {
+    const clock = new VirtualClock();
+    const services = servicesOf(newHBase());
+    const answered = messageOf('GetProcedureResultResponse').encode({ state });
+    let asked = 0;
+    const connect = (address: string, service: Service): Channel => ({
+      call: async (method, { type, value, response }) => {
+        assert.ok(asked <= asksMax, 'it is asked about forever');
+        if (method === 'getProcedureResult') asked++;
+        if (method === 'getProcedureResult') return response.decode(answered);
+        const answer = services(address, service, method, type.append(value).finish());
+        assert.ok('message' in answer, JSON.stringify(answer));
+        return response.decode(answer.message);
+      },
+      close: () => {},
+    });
+    const options = { clock, servers: [MASTER] };
+    await using store = createHBase(new Servers({ clock, connect }), options).store;
+    const created = clock.runUntil(store.createTable('t', { families: ['f'] }));
+    await assert.rejects(created, { code: 'STORE_IN_DOUBT' });
   });
-  const options = { clock, servers: [MASTER] };
-  await using store = createHBase(new Servers({ clock, connect }), options).store;
-  const created = clock.runUntil(store.createTable('t', { families: ['f'] }));
-  await assert.rejects(created, { code: 'STORE_IN_DOUBT' });
-});
+}
 
 test('a table that the master does not know either is missing at once', async () => {
   const clock = new VirtualClock();

@@ -24,6 +24,8 @@ import { ENDPOINT } from './names.ts';
 import type { Regions } from './regions.ts';
 
 const POLL_MS = 20;
+/** How long HBase's own client waits for a procedure. */
+const PROCEDURE_MS_MAX = 600_000;
 /** States of a procedure, as HBase numbers them. */
 const PROCEDURE_NOT_FOUND = 0;
 const PROCEDURE_FINISHED = 2;
@@ -155,12 +157,16 @@ export class Tables {
     return families;
   }
 
-  /** Starts a procedure of the master, and waits for its end. */
+  /**
+   * Starts a procedure of the master, and waits for its end.
+   * @throws HBaseFailure `lost` if the master has forgotten it, or works on it for too long
+   */
   async #procedure(method: string, request: object): Promise<void> {
     const { master, clock } = this.#options;
     const started = messageOf<{ readonly procId?: Long | number }>('ProcedureStarted');
     const { procId } = await master.ask(method, request, started);
     const result = messageOf<ProcedureResult>('GetProcedureResultResponse');
+    const endMs = clock.monotonicMs() + PROCEDURE_MS_MAX;
     for (;;) {
       const { state, exception } = await master.ask('getProcedureResult', { procId }, result);
       const { className, message = '' } = exception?.genericException ?? {};
@@ -168,6 +174,9 @@ export class Tables {
       if (state === PROCEDURE_FINISHED) return;
       if (state === PROCEDURE_NOT_FOUND) {
         throw new HBaseFailure('lost', 'the master no longer knows how its procedure ended');
+      }
+      if (clock.monotonicMs() >= endMs) {
+        throw new HBaseFailure('lost', 'the master has not ended its procedure for ten minutes');
       }
       await clock.sleep(POLL_MS);
     }

@@ -108,7 +108,7 @@ export class MarketExchange {
     this.#sendTicker();
   }
 
-  /** Forgets the limit orders that have not been triggered; the caller cancels them. */
+  /** Forgets the ticker, and the limit orders not yet triggered, which the caller cancels. */
   forget(): void {
     this.#forgotten.abort();
     this.#forgotten = new AbortController();
@@ -165,7 +165,7 @@ export class MarketExchange {
     await sent;
   }
 
-  /** A limit order trades at the better of its own price and the current one, others at the latter. */
+  /** A limit order trades at the better of its own price and the current one, others at that. */
   #tradePrice(order: SubmittedOrder, now: number): number {
     const present = this.#options.population.market.price(this.#index(order), now);
     if (order.tradeTypeId === 'TLB') return Math.min(order.price, present);

@@ -9,9 +9,17 @@ import { planTaskInputs, resolveInputs } from './input-splits.ts';
 import { forEachRecord, readRecordBlocks } from './record-reader.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
-async function recordsIn(path: string, start: number, end: number): Promise<string[]> {
+/** Blocks have at least 64 KiB, whatever is asked for. */
+const SMALLEST = 1;
+
+async function recordsIn(
+  path: string,
+  start: number,
+  end: number,
+  blockBytes = SMALLEST,
+): Promise<string[]> {
   const records: string[] = [];
-  for await (const block of readRecordBlocks({ path, start, end }, 1)) {
+  for await (const block of readRecordBlocks({ path, start, end }, blockBytes)) {
     forEachRecord(block, (record) => records.push(record.toString()));
   }
   return records;
@@ -37,9 +45,14 @@ test('records longer than a block, or than the space kept before one, come out w
   const lines = ['short', 'x'.repeat(70_000), '', 'y'.repeat(400_000), 'z'.repeat(65_536), 'end'];
   await writeFile(path, lines.map((line) => `${line}\n`).join(''));
   const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
-  for (const cut of [1, 6, 7, 65_536, 70_006, 70_007, 70_008, 200_000, 470_009, size - 4]) {
-    const read = [...(await recordsIn(path, 0, cut)), ...(await recordsIn(path, cut, size))];
-    assert.deepEqual(read, lines, `cut at ${cut}`);
+  for (const blockBytes of [SMALLEST, 65_537, 100_000, 1_000_000]) {
+    for (const cut of [1, 6, 7, 65_536, 70_006, 70_007, 70_008, 200_000, 470_009, size - 4]) {
+      const read = [
+        ...(await recordsIn(path, 0, cut, blockBytes)),
+        ...(await recordsIn(path, cut, size, blockBytes)),
+      ];
+      assert.deepEqual(read, lines, `cut at ${cut}, blocks of ${blockBytes}`);
+    }
   }
 });
 

@@ -192,24 +192,30 @@ function parkedFinding(
   { table, row }: { readonly table: string; readonly row: string },
   { qualifier: column, timestamp, value }: Cell,
 ): Finding {
-  const parked = readParked(value);
+  const text = Buffer.from(value).toString();
+  const parked = readParked(text);
+  const unreadable = `an entry that cannot be decoded: ${text}`;
   return {
     code: 'observer-parked',
     severity: 'warning',
     cell: { table, row, column },
     timestamps: [timestamp],
-    sentence: `parked after ${parked.failures} failures: ${parked.error}`,
-    parked,
+    sentence:
+      parked === undefined
+        ? `parked, with ${unreadable}`
+        : `parked after ${parked.failures} ${parked.failures === 1 ? 'failure' : 'failures'}: ${parked.error}`,
+    parked: parked ?? { failures: 0, error: unreadable },
   };
 }
 
-function readParked(value: Uint8Array): { readonly failures: number; readonly error: string } {
-  const text = Buffer.from(value).toString();
+function readParked(text: string): Finding['parked'] {
   try {
     const { failures, error } = JSON.parse(text) as { failures: unknown; error: unknown };
-    return { failures: Number(failures), error: String(error) };
+    return typeof failures === 'number' && typeof error === 'string'
+      ? { failures, error }
+      : undefined;
   } catch {
-    return { failures: 0, error: `an entry that cannot be decoded: ${text}` };
+    return undefined;
   }
 }
 

@@ -2,8 +2,8 @@
  * An audit raises no false alarms: not on a database in use, whatever its clients, the network and
  * crashes do to it, and not afterwards. What crashes leave is a warning, and a repair removes it.
  *
- * One seed decides a run, and its number is in the name of the test that fails: put it first in
- * SEEDS.
+ * One seed decides a run. Its number is in the name of the test that fails, so that
+ * `--test-name-pattern` can select it.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -46,6 +46,9 @@ const UNNAMED: readonly AuditedTable[] = TABLES.map(({ table, observedColumns })
 }));
 
 describe('clients in trouble, audited all the time,', () => {
+  const runs = new Set<string>();
+  let left = 0;
+
   for (const seed of SEEDS) {
     test(`leave no error, with seed ${seed}`, async () => {
       const database = await openTestDatabase({ seed, observed: ['seen'] });
@@ -55,8 +58,8 @@ describe('clients in trouble, audited all the time,', () => {
       const over = new AbortController();
       const working = Promise.all(
         [0, 1, 2, 3].map((i) =>
-          manyTransactions(database, random.fork(`${i}`), clients, {
-            name: `${i}`,
+          manyTransactions(database, random.fork(`client ${i}`), clients, {
+            name: `client ${i}`,
             transactions: 12,
           }),
         ),
@@ -64,8 +67,9 @@ describe('clients in trouble, audited all the time,', () => {
         over.abort();
       });
       const found: Finding[] = [];
+      let audits = 0;
       const auditing = (async () => {
-        while (!over.signal.aborted) {
+        for (; !over.signal.aborted; audits++) {
           for (const tables of [TABLES, UNNAMED]) {
             found.push(...(await findingsOf(auditor, { tables })));
           }
@@ -74,6 +78,8 @@ describe('clients in trouble, audited all the time,', () => {
       })();
       await database.clock.runUntil(Promise.all([working, auditing]));
       assert.deepEqual(errorsAmong(found), [], 'while they are running');
+      assert.ok(audits > 50, `${audits} audits`);
+      runs.add(found.map(summaryOf).join());
 
       for (const client of clients) {
         client.store.crash();
@@ -83,10 +89,15 @@ describe('clients in trouble, audited all the time,', () => {
       for (const tables of [TABLES, UNNAMED]) {
         assert.deepEqual(errorsAmong(await findingsOf(auditor, { tables })), []);
       }
-      await findingsOf(auditor, { tables: TABLES, repair: true });
+      left += (await findingsOf(auditor, { tables: TABLES, repair: true })).length;
       assert.deepEqual((await findingsOf(auditor, { tables: TABLES })).map(summaryOf), []);
     });
   }
+
+  test('run differently with each seed, and leave something to repair', () => {
+    assert.equal(runs.size, SEEDS.length);
+    assert.ok(left > 0);
+  });
 });
 
 test('the collector leaves no finding, and removes the markers that were listed', async () => {

@@ -377,11 +377,12 @@ const PLANTED: readonly Planted[] = [
 ];
 
 describe('planted:', () => {
-  for (const { name, plant: plantIt, found, left = found, tables = TABLES } of PLANTED) {
+  for (const { name, plant: plantIt, found, says, left = found, tables = TABLES } of PLANTED) {
     test(name, async () => {
       const { database, client } = await openWith(plantIt);
       const before = await findingsOf(client, { tables });
       assert.deepEqual(before.map(summaryOf), found);
+      if (says !== undefined) assert.equal(before[0]?.sentence, says);
 
       const repairing = await findingsOf(client, { tables, repair: true });
       for (const { repair } of repairing) assert.equal(typeof repair?.note, 'string');

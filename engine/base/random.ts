@@ -19,7 +19,10 @@ export interface Random {
   fraction(): number;
   /** One of `items`, which must not be empty. */
   pick<T>(items: readonly T[]): T;
-  /** An independent stream, decided by this seed and `name` alone, not by earlier draws. */
+  /**
+   * An independent stream, decided by this seed and `name` alone, not by earlier draws. Begin all
+   * names of a run with the same word: seed 0 gives the name `1` the stream that seed 1 gives `0`.
+   */
   fork(name: string): Random;
 }
 

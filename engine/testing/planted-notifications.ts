@@ -8,6 +8,8 @@ export interface Planted {
   /** Timestamps from 1 to 99 were handed out; the rows `p`, `x` and `y` are committed and clean. */
   readonly plant: (database: TestDatabase, client: Client) => Promise<unknown>;
   readonly found: readonly string[];
+  /** The sentence of the first finding, if the test is about that. */
+  readonly says?: string;
   /** Still found after a repair; default: the same. */
   readonly left?: readonly string[];
   readonly tables?: readonly AuditedTable[];
@@ -86,6 +88,21 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: [],
     tables: [{ table: 't', observedColumns: ['seen'], observersOf: () => [] }],
+  },
+  ...['oops', 'null', '5', '{"failures":8}', '{"failures":"8","error":"x"}'].map(
+    (value): Planted => ({
+      name: `a parked cell with the entry ${value}, which no worker writes`,
+      plant: (database) => plant(database, 'parked t.notify/z:seen', 60, value),
+      found: ['warning observer-parked z:seen @ 60'],
+      says: `parked, with an entry that cannot be decoded: ${value}`,
+    }),
+  ),
+  {
+    name: 'a cell that was parked after its first failure',
+    plant: (database) =>
+      plant(database, 'parked t.notify/z:seen', 60, '{"failures":1,"error":"Error: x"}'),
+    found: ['warning observer-parked z:seen @ 60'],
+    says: 'parked after 1 failure: Error: x',
   },
   {
     name: 'a touch of a delete that has been collected with its acknowledgments: nothing to see',

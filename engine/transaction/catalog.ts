@@ -9,7 +9,7 @@
  * them. A transaction translates, once per table (bound-tables.ts).
  *
  * Without a catalog every table exists for ever, under its own name. Tests of the protocol and
- * simulations work that way.
+ * the exhaustive search work that way.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 

@@ -15,7 +15,10 @@ import { UnfinishedOutput } from '../output-folder.ts';
 
 export interface ChainRun {
   readonly chain: JobChain;
-  /** A path that is a URI, as of a cluster's file system, is for engines that know it. */
+  /**
+   * A path that is a URI, as of a cluster's file system, is for engines that know it, and is read
+   * whole.
+   */
   readonly inputs: readonly Input[];
   /**
    * Must not exist; has the parts of the last job when the run has succeeded. If it is a URI, the
@@ -82,8 +85,13 @@ export function isUri(path: string): boolean {
 }
 
 async function resolveUnlessUri(input: Input): Promise<Split> {
-  if (!isUri(input.path)) return resolveInput(input);
-  return { path: input.path, start: input.start ?? 0, end: input.end ?? Infinity };
+  const { path, start = 0, end } = input;
+  if (!isUri(path)) return resolveInput(input);
+  if (start === 0 && end === undefined) return { path, start, end: Infinity };
+  throw new MapReduceError(
+    'INVALID_ARGUMENT',
+    `input ${path}: a part of a file of another file system cannot be an input`,
+  );
 }
 
 async function syncFiles(folder: string): Promise<void> {
@@ -110,7 +118,10 @@ export function encodedParameters(parameters: unknown): string {
   return Buffer.from(JSON.stringify(parameters ?? null)).toString('base64url');
 }
 
-/** @throws INVALID_ARGUMENT if only a part of a file is an input, and the engine reads whole ones */
+/**
+ * The path of the file, which the engine reads from its first byte; the caller sees to `end`.
+ * @throws INVALID_ARGUMENT if the split begins later
+ */
 export function wholeFile({ path, start }: Split, engine: string): string {
   if (start === 0) return path;
   throw new MapReduceError(

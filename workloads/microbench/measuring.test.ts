@@ -97,6 +97,27 @@ test('an open loop counts latency from when an operation was due, however long t
   assert.ok(percentileMs(histogram, 75) >= 40);
 });
 
+describe('an open loop says whether the system kept up:', () => {
+  /** The operations from `from` on end after all were due. */
+  const hanging = (from: number, ms: number): ((operation: number) => Promise<void>) => {
+    const end = setTimeout(ms);
+    return async (operation) => void (operation >= from && (await end));
+  };
+
+  test('it did if 95 % of the operations had ended when the last one was due', async () => {
+    const run = { first: 0, perSecond: 1_000, seconds: 0.4, signal };
+    assert.equal((await openLoop(hanging(380, 1_500), run)).keptUp, true);
+    assert.equal((await openLoop(hanging(379, 1_500), run)).keptUp, false);
+  });
+
+  test('it did not if the loop gave up, however many had ended by then', async () => {
+    const run = { first: 0, perSecond: 1_000, seconds: 3, signal, backlogMax: 10 };
+    const { keptUp, histogram, scheduled } = await openLoop(hanging(2_850, 4_000), run);
+    assert.equal(keptUp, false);
+    assert.ok(histogram.totalCount < scheduled, 'the rest was never begun');
+  });
+});
+
 test('rounds do the same number of operations in every case, each number once, in their own order', async () => {
   const done = new Map<string, number[]>();
   const order: string[] = [];

@@ -5,9 +5,11 @@ export interface Size {
   /** Number of rows that are read, and of rows that are written. */
   readonly rows: number;
   readonly repeats: number;
-  /** Measured time of each case in each repeat. */
+  /** Measured time of each case in each repeat, in sweeps too. */
   readonly seconds: number;
+  /** Seconds before the measurement of each case; a sweep takes a third of them. */
   readonly warmUp: number;
+  /** Measurements of each point of a sweep. */
   readonly sweepRepeats: number;
   /** Cells per transaction. */
   readonly cells: readonly number[];
@@ -63,6 +65,7 @@ export const SIZES: Sizes<Size> = {
   full: { ...STANDARD, rows: 100_000, repeats: 100, seconds: 1, warmUp: 3, sweepRepeats: 20 },
 };
 
+/** The nine cases; counting messages and checking what was written count as one more. */
 const FIGURE_8_CASES = 10;
 const CONDITIONAL_BATCH_CASES = 12;
 /** Kinds of operation at each load of the open loop, and the duration of each, in slices. */
@@ -70,7 +73,7 @@ const OPEN_LOOPS = 4;
 const OPEN_LOOP_SLICES = 8;
 const LOADED_PER_SECOND = 2_000;
 
-/** The expected duration for one store. */
+/** The expected duration for one store, without `--profile-cpu`. */
 export function expectedSeconds(
   size: Size,
   parts: { readonly figureOnly: boolean; readonly conditionalBatch: boolean },

@@ -1,6 +1,7 @@
 /**
  * Turns the description of a chart into a configuration of chart.js. Runs in Node (the PNG) and in
- * the page. Series that the reader has switched off are hidden, and the axes fit the others.
+ * the page, into which browser-source.ts writes all exports of this file. Series that the reader
+ * has switched off are hidden, and the axes fit the others.
  */
 import type { ChartConfiguration, ChartDataset, LegendItem } from 'chart.js';
 import { decorations } from './decorations.ts';

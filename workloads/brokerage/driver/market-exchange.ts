@@ -20,7 +20,6 @@ import type {
   Population,
   TickerEntry,
   TradeResultInput,
-  TradeTypeId,
   TriggeredOrder,
 } from '../model/index.ts';
 
@@ -90,7 +89,7 @@ export class MarketExchange {
   }
 
   /**
-   * Completes at once every order that was submitted for completion; resolves when that is done.
+   * Completes at once every market order and every triggered order; resolves when that is done.
    * From now on it sends no Market-Feed, which would trigger more; the ticker entries wait for
    * `resume`.
    */
@@ -109,7 +108,7 @@ export class MarketExchange {
     this.#sendTicker();
   }
 
-  /** Forgets the limit orders that have not been triggered; the caller cancels them. */
+  /** Forgets the ticker, and the limit orders not yet triggered, which the caller cancels. */
   forget(): void {
     this.#forgotten.abort();
     this.#forgotten = new AbortController();
@@ -166,7 +165,7 @@ export class MarketExchange {
     await sent;
   }
 
-  /** A limit order trades at the better of its own price and the current one. */
+  /** A limit order trades at the better of its own price and the current one, others at that. */
   #tradePrice(order: SubmittedOrder, now: number): number {
     const present = this.#options.population.market.price(this.#index(order), now);
     if (order.tradeTypeId === 'TLB') return Math.min(order.price, present);
@@ -219,5 +218,5 @@ export class MarketExchange {
 }
 
 function isMarket({ tradeTypeId }: SubmittedOrder): boolean {
-  return (tradeTypeId as TradeTypeId) === 'TMB' || tradeTypeId === 'TMS';
+  return tradeTypeId === 'TMB' || tradeTypeId === 'TMS';
 }

@@ -28,6 +28,7 @@ const BUSY_MS = 10;
  */
 const WAITING_TICKS_MAX = 200;
 
+// Conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
 let step = 'loading';

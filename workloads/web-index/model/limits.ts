@@ -1,14 +1,15 @@
 /**
- * The limits that keep a hostile crawl from costing more than one logged record each.
+ * The limits of what is taken from a crawl, so that a hostile one cannot fill memory or rows. A
+ * record beyond one of them is left out and reported; of a page, only what is beyond is left out.
  *
  * Both pipelines and the judge apply them in the same functions, so they agree on what is left out.
  */
 
-/** Bytes of the head of a WARC record. Longer: no URL of interest is in it. */
+/** Bytes of the head of a WARC record: its type, URL and date. */
 export const HEAD_BYTES_MAX = 65_536;
 /** Bytes of a record, with the headers of its response. Longer ones are skipped, not held. */
 export const RECORD_BYTES_MAX: number = 8 * 2 ** 20;
-/** Bytes of a body without its encodings. Both stores take rows of this size. */
+/** Bytes of a body without its encodings. Every store takes cells of this size. */
 export const BODY_BYTES_MAX: number = 4 * 2 ** 20;
 /** Characters of a URL. It is a part of row keys, which Bigtable limits to 4 KiB. */
 export const URL_LENGTH_MAX = 1_024;

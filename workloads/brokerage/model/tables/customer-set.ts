@@ -60,7 +60,10 @@ export const CUSTOMER_SET = {
     primaryKey: ['cx_c_id', 'cx_tx_id'],
     paths: {},
   },
-  /** One row for each open lot, named after the trade that opened it; below zero: sold short. */
+  /**
+   * One row for each open lot, named after the trade that opened it; a quantity below zero was sold
+   * short.
+   */
   holding: {
     columns: {
       h_t_id: 'id',

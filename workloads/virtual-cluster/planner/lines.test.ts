@@ -12,7 +12,7 @@ function questionOf(workload: Workload, given: Partial<Question> = {}): Question
     loaded,
     workload,
     load: 10_000,
-    inWords: '10,000 documents a second',
+    inWords: `10,000 ${workload.unit} a second`,
     latencyMs: 1_000,
     percentile: '90',
     margin: 0.3,
@@ -35,9 +35,22 @@ test('a plan that the margin decides, and its check confirms', async () => {
     /^Full first: tablet servers: processors, at 15,000 documents a second, 1\.5 times the load\.$/m,
     /^Margin: each part is to be free 30 % of the time; /m,
     /^Checked by a simulation of the planned cluster: median 15 ms, 90 % 30 ms, 99 % 60 ms\.$/m,
+    /^Not in it: .*, machines that fail, the machines that load documents\.$/m,
   ]) {
     assert.match(text, sentence);
   }
+});
+
+test('a brokerage has clients and loads no documents', async () => {
+  const workload: Workload = { ...formula(), unit: 'Trade-Results', workerKind: 'client' };
+  const question = questionOf(workload);
+  const plan = await planOf(formula());
+  const text = textOf(question, plan);
+  assert.match(text, /^10,000 Trade-Results a second, 90 % of them done within 1,000 ms, /);
+  assert.match(text, /^15 tablet servers of 1 core, 8 client machines of 4 cores:$/m);
+  assert.match(text, /^Not in it: .*, machines that fail\.$/m);
+  const found = new TooSlow(plan.check.outcome, workload);
+  assert.match(tooSlowWords(question, found), /: with tablet servers and clients busy for /);
 });
 
 test('a plan that the latency decides', async () => {
@@ -125,7 +138,9 @@ test('small numbers are not rounded to whole ones', async () => {
   const plan = await planOf(workload, { load: 0.5, latencyMs: 1.5 });
   const text = textOf(questionOf(workload, { load: 0.5, latencyMs: 1.5 }), {
     ...plan,
-    parts: plan.parts.map((part) => ({ ...part, fullAt: 0.75 })),
+    parts: plan.parts.map(({ place, resource, machines, busy }) => {
+      return { place, resource, machines, busy, fullAt: 0.75 };
+    }),
   });
   assert.match(text, / within 1\.5 ms, /);
   assert.match(text, / at 0\.75 documents a second, 1\.5 times the load\.$/m);

@@ -41,12 +41,18 @@ export function planLines(question: Question, plan: Plan): readonly string[] {
     latencyWords(question, plan),
     '',
     ...surenessLines(question, plan),
-    `Not in it: ${LEFT_OUT}`,
+    `Not in it: ${leftOut(question).join(', ')}.`,
   ];
 }
 
-const LEFT_OUT =
-  'splits and moves of tablets during the load, compactions on the machines of calls, machines that fail, and what loads the documents.';
+function leftOut({ workload }: Question): readonly string[] {
+  return [
+    'splits and moves of tablets during the load',
+    'the processor time of compactions',
+    'machines that fail',
+    ...(workload.unit === 'documents' ? ['the machines that load documents'] : []),
+  ];
+}
 
 function wantedWords({ inWords, latencyMs, percentile, workload }: Question): string {
   const done = workload.unit === 'documents' ? 'clustered' : 'done';

@@ -61,7 +61,7 @@ export interface Caller {
 }
 
 /** Bytes of the head of a message. */
-const HEAD_BYTES = 64;
+export const HEAD_BYTES = 64;
 
 export function sendRows(
   storage: Storage,

@@ -1,6 +1,6 @@
 /** Calibrations: ours are whole, mistakes in a file are one sentence, assumed numbers can be varied. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { UsageError } from '#results';
@@ -13,6 +13,8 @@ interface Json {
   [key: string]: Json;
 }
 
+/** Of Linux: a file that even root cannot read from its beginning. */
+const UNREADABLE = '/proc/self/mem';
 const PAPER = path.join(import.meta.dirname, 'paper-2010.json');
 
 describe('each calibration of ours', () => {
@@ -43,6 +45,29 @@ describe('paper-2010', () => {
   });
 });
 
+describe('cloud-bigtable', () => {
+  const { storage, cluster } = loadCalibration('cloud-bigtable').calibration;
+
+  test("has Google's rates of a node for rows of 1 KB", () => {
+    for (const [kind, google] of [
+      ['read', 17_000],
+      ['mutate', 14_000],
+    ] as const) {
+      const row = storage[kind].fixed.serverUs + storage[kind].perCell.serverUs;
+      const bytes = (1024 * storage.call.perByte.serverNs) / 1000;
+      const us = storage.call.fixed.serverUs + row + bytes;
+      const perSecond = (1e6 * cluster.tabletServerCores) / us;
+      assert.ok(Math.abs(perSecond / google - 1) < 0.005, `${kind}: ${perSecond}`);
+    }
+  });
+
+  test('has conditional mutations that cost a read and a mutation of the row', () => {
+    const { read, mutate, conditionalMutate } = storage;
+    const both = read.fixed.serverUs + mutate.fixed.serverUs;
+    assert.ok(Math.abs(conditionalMutate.fixed.serverUs - both) < 1e-9);
+  });
+});
+
 describe('a wrong file is refused with a sentence that names the place:', () => {
   const mistakes: readonly [string, (numbers: Json) => void, RegExp][] = [
     [
@@ -54,6 +79,7 @@ describe('a wrong file is refused with a sentence that names the place:', () => 
     ['another unit', (all) => Object.assign(coresOf(all), { unit: 's' }), /cores\.unit must be c/],
     ['no source', (all) => Object.assign(coresOf(all), { source: ' ' }), /cores\.source must say/],
     ['half a core', (all) => Object.assign(coresOf(all), { value: 0.5 }), /a whole number from 1/],
+    ['too many', (all) => Object.assign(coresOf(all), { value: 1e5 }), /from 1 to 10000, but is 1/],
     ['a text', (all) => Object.assign(coresOf(all), { value: '4' }), /cores\.value must be/],
     ['assumed: false', (all) => Object.assign(coresOf(all), { assumed: false }), /assumed must be/],
     [
@@ -70,12 +96,20 @@ describe('a wrong file is refused with a sentence that names the place:', () => 
     });
   }
 
-  test('no such name, no such file, no JSON', () => {
-    const cases: readonly [string, RegExp][] = [
+  test('an unknown part of the file, or no name', () => {
+    const file = JSON.parse(readFileSync(PAPER, 'utf8')) as object;
+    assert.throws(() => parseCalibration({ ...file, x: 1 }, 'x'), /^Error: x is no part of/);
+    assert.throws(() => parseCalibration({ ...file, name: '' }, 'x'), /^Error: name must be/);
+  });
+
+  test('no such name, no such file, no JSON, or nothing that can be read', () => {
+    const cases: [string, RegExp][] = [
+      [`${import.meta.dirname}/`, /cannot be used: it is not a regular file\.$/],
       ['paper', /^--calibration must be .*paper-2010.* but is "paper"\.$/],
       ['./no-such.json', /^The calibration ".\/no-such.json" cannot be used: it does not exist\.$/],
       [import.meta.filename, /cannot be used: it is not JSON\.$/],
     ];
+    if (existsSync(UNREADABLE)) cases.push([UNREADABLE, /cannot be used: EIO: .*, read\.$/]);
     for (const [given, message] of cases) {
       assert.throws(
         () => loadCalibration(given),
@@ -104,7 +138,19 @@ describe('sensitivity', () => {
     assert.equal(twice.log.wait.medianUs, 2 * paper.calibration.log.wait.medianUs);
     assert.equal(twice.log.wait.p99Us, 2 * paper.calibration.log.wait.p99Us);
     assert.deepEqual({ ...twice, log: paper.calibration.log }, paper.calibration);
-    assert.equal(varied(paper, 'oracle.cores', 0.5).oracle.cores, 1);
+    assert.equal(varied(paper, 'oracle.cores', 0.1).oracle.cores, 1);
+    assert.equal(varied(paper, 'batch.stragglers.share', 1_000).batch.stragglers.share, 1);
+  });
+
+  test('keeps a p99 that varies alone at or above its median', () => {
+    const file = JSON.parse(readFileSync(PAPER, 'utf8')) as { numbers: Json };
+    Object.assign(file.numbers['log']?.['wait']?.['p99Us'] ?? {}, { value: 6_000 });
+    delete file.numbers['log']?.['wait']?.['medianUs']?.['assumed'];
+    const narrow = parseCalibration(file, 'x');
+    assert.ok(assumedPlaces(narrow).includes('log.wait.p99Us'));
+    const { medianUs, p99Us } = varied(narrow, 'log.wait.p99Us', 0.5).log.wait;
+    assert.deepEqual([medianUs, p99Us], [5_000, 5_000]);
+    assert.equal(varied(narrow, 'log.wait.p99Us', 2).log.wait.p99Us, 12_000);
   });
 });
 

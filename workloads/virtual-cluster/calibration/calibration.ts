@@ -50,9 +50,12 @@ export interface Calibration {
     readonly writtenByteNs: number;
     /** Of each row, at a client that gathers operations in batches. */
     readonly batchedRowUs: number;
-    /** Of each row that a scan returns; a scan of nothing costs the call. */
+    /**
+     * At the server for each row that the scan of a tablet returns, none if it finds nothing; at the
+     * client once for each tablet.
+     */
     readonly scan: RowCost;
-    /** Compactions and copies of the log: processor time in the background, anywhere. */
+    /** Of each written byte: compactions and copies of the log, which take no machine's cores here. */
     readonly maintenancePerByteNs: number;
   };
   /** From the mutation in memory until it is durable, for all mutations of a group together. */
@@ -93,7 +96,7 @@ export interface Calibration {
     readonly brokerageTransactionUs: number;
   };
   readonly batch: {
-    /** From the call until the first task of a MapReduce runs, and after its last. */
+    /** From the call until the first task runs, and what a MapReduce takes after its last task. */
     readonly jobStartMs: number;
     readonly taskStartMs: number;
     readonly splitBytes: number;

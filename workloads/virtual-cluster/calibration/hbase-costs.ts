@@ -2,8 +2,8 @@
  * What engine and HBase cost on this machine, from two records of `bench:micro` on HBase:
  *
  *     many callers    the processor time of clients and servers that an operation takes
- *     one caller      how long an operation takes: what is not processor time is the way there and
- *                     back, and for a write the wait for the log
+ *     one caller      how long an operation takes: what is not processor time is the round trip, and
+ *                     for a write the wait for the log
  *
  * Clients and servers are processes of one machine and share its cores.
  */
@@ -13,15 +13,17 @@ import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
 
 export interface HBaseRecords {
+  /** With many callers. */
   readonly busy: RunRecord;
+  /** With one. */
   readonly alone: RunRecord;
 }
 
 type Side = 'client' | 'server';
 type Value = Omit<Entry, 'unit'>;
 
-/** The message of a read looks for lock, write record and data, a raw read for one cell. */
-const MORE_CELLS = 2;
+/** Of a prewrite (lock and data) and of a commit (write record, and the lock that it erases). */
+const CONDITIONAL_CELLS = 2;
 const P99_TIMES = 10;
 
 export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
@@ -40,19 +42,21 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
   const engineRead = cpu('client', NAMES.read) - cpu('client', NAMES.readMessage) - timestamp;
   const engineWrite = cpu('client', NAMES.write) / 2 - messages('client') - timestamp;
   const raw = { client: cpu('client', NAMES.rawRead), server: cpu('server', NAMES.rawRead) };
-  const cell = Math.max(0, cpu('client', NAMES.readMessage) - raw.client) / MORE_CELLS;
+  // The message of a read finds a write record and the data, a raw read one cell.
+  const cell = Math.max(0, cpu('client', NAMES.readMessage) - raw.client);
+  const callUs = raw.client - cell;
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
     [`storage.${name}.fixed.serverUs`, server],
     [`storage.${name}.fixed.clientUs`, client],
     [`storage.${name}.perCell.serverUs`, assumed(0, 'part of the measured operations')],
-    [`storage.${name}.perCell.clientUs`, value(cell, 'a message of a read, for each cell')],
+    [`storage.${name}.perCell.clientUs`, value(cell, 'a read of two cells less one of one')],
   ];
   const roundTrip = Math.max(1, lone(NAMES.rawRead) - both(NAMES.rawRead));
   const wait = Math.max(1, lone(NAMES.rawWrite) - both(NAMES.rawWrite) - roundTrip);
   const took = (what: string): string => `run ${alone.runId}, ${what} of one caller`;
   return [
     ['storage.call.fixed.serverUs', value(raw.server / 2, 'half a raw read')],
-    ['storage.call.fixed.clientUs', value(raw.client - cell, 'a raw read')],
+    ['storage.call.fixed.clientUs', value(callUs, 'a raw read, less a cell')],
     ['storage.call.perByte.serverNs', assumed(1, 'not measured')],
     ['storage.call.perByte.clientNs', assumed(1, 'not measured')],
     ...kind(
@@ -63,12 +67,15 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
     ...kind(
       'mutate',
       value(cpu('server', NAMES.rawWrite) - raw.server / 2, 'a raw write, less the call'),
-      value(cpu('client', NAMES.rawWrite) - raw.client, 'a raw write, less the call'),
+      value(cpu('client', NAMES.rawWrite) - callUs - cell, 'a raw write, less the call'),
     ),
     ...kind(
       'conditionalMutate',
       value(messages('server') - raw.server / 2, 'prewrite and commit, less the call'),
-      value(messages('client') - raw.client + engineWrite, 'prewrite and commit, with the engine'),
+      value(
+        messages('client') - callUs - CONDITIONAL_CELLS * cell + engineWrite,
+        'prewrite and commit, with the engine, less the call',
+      ),
     ),
     ...kind(
       'scan',

@@ -53,7 +53,7 @@ export function loadCalibration(given: string): LoadedCalibration {
   }
 }
 
-/** What `./run.sh calibrate` has made here comes before what was made for the reference. */
+/** The file that `./run.sh calibrate` has made here takes precedence over that of the reference. */
 function fileOf(name: string): string {
   const made = path.join(RUNS_FOLDER, `${name}.json`);
   const isOwn = name === 'this-machine' && existsSync(made);
@@ -65,8 +65,9 @@ function parsedJson(file: string): unknown {
   if (stat === undefined) throw new Error('it does not exist');
   if (!stat.isFile()) throw new Error('it is not a regular file');
   if (stat.size > BYTES_MAX) throw new Error('it is larger than 1 MB');
+  const text = readFileSync(file, 'utf8');
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    return JSON.parse(text);
   } catch (cause) {
     throw new Error('it is not JSON', { cause });
   }
@@ -90,7 +91,7 @@ export function parseCalibration(value: unknown, file: string): LoadedCalibratio
   return { name, about, file, entries: loaded, calibration };
 }
 
-/** What a calibration is to code that walks it: objects of objects, down to the leaves. */
+/** A calibration for code that walks it: objects of objects, down to the leaves. */
 export interface Tree<Leaf> {
   readonly [key: string]: Tree<Leaf> | Leaf;
 }

@@ -15,8 +15,9 @@ await runCommand(
   {
     script: 'calibrate',
     description:
-      'Makes the calibration this-machine for bench:cluster from the newest run records of bench:micro, bench:oracle ' +
-      'and bench:mapreduce, and says which records it has used, and which are missing.',
+      'Makes the calibration this-machine for bench:cluster from the newest run records of bench:micro, ' +
+      'bench:cluster --figure costs, bench:oracle and bench:mapreduce, and says which records it has used, and which ' +
+      'are missing.',
     options: {
       in: inputFolder({
         description: 'folder of the runs',

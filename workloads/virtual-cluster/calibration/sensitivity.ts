@@ -1,13 +1,16 @@
 /**
  * How sure a result is: the assumed numbers of a calibration, each to be halved and doubled.
  *
- * Durations and shares keep to their meaning: a p99 moves with its median, a share stays at most 1,
- * whole numbers stay whole and at least 1.
+ * Durations and shares keep their meaning: a p99 moves with its median and is never below it, a share
+ * stays at most 1, whole numbers stay whole, and all stay within their limits (calibration.ts).
  */
 import { type Calibration, type Entry, type Limits, LIMITS } from './calibration.ts';
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
-/** The places of all assumed numbers that are not 0: `oracle.perCallUs`. */
+/**
+ * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`; of a p99 only if its
+ * median is not assumed.
+ */
 export function assumedPlaces({ entries }: LoadedCalibration): readonly string[] {
   return placesIn(entries as unknown as Tree<Entry>, '').filter(
     (place) => !(place.endsWith('.p99Us') && isAssumed(entries, place.replace('p99', 'median'))),
@@ -30,8 +33,14 @@ function isAssumed(entries: LoadedCalibration['entries'], place: string): boolea
 export function varied({ entries }: LoadedCalibration, place: string, factor: number): Calibration {
   const values = structuredClone(valuesOf(entries as unknown as Tree<Entry>));
   multiply(values, place, factor);
+  if (place.endsWith('.p99Us')) keepAboveMedian(at(values, place.replace('.p99Us', '')));
   if (place.endsWith('.medianUs')) multiply(values, place.replace('median', 'p99'), factor);
   return values as unknown as Calibration;
+}
+
+function keepAboveMedian(duration: unknown): void {
+  const values = duration as Record<'medianUs' | 'p99Us', number>;
+  values.p99Us = Math.max(values.p99Us, values.medianUs);
 }
 
 function multiply(values: Tree<number>, place: string, factor: number): void {

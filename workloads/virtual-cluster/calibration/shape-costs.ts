@@ -1,7 +1,7 @@
 /**
  * What `bench:cluster --figure costs` has measured: what operations cost by their shape, and what the
- * workloads' own code takes. All in microseconds of the main thread, which has all work of a process
- * but for writing the log and for helpers of the garbage collector.
+ * workloads' own code takes. All in microseconds of the main thread, which does all the work of a
+ * process, except writing the log and what helpers of the garbage collector do.
  */
 import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
@@ -15,15 +15,16 @@ export interface ShapeCosts {
   /** Of a call besides its rows. */
   readonly callUs: number;
   readonly byteUs: number;
-  /** Of a byte that is written, more than of any other. */
+  /** Of a byte that is written, in addition to `byteUs`. */
   readonly writtenUs: number;
   /** Of a row of a scan, without its call. */
   readonly scannedUs: number;
-  /** Of a row that is read in a batch, more than alone. */
+  /** Of a row that is read in a batch, in addition to what it takes alone. */
   readonly batchedUs: number;
-  /** Of a group of the log: of the main thread, and of those that write it to the disk. */
+  /** Of a group of the log: the main thread's time, and that of the threads that write it. */
   readonly groupUs: number;
   readonly groupAsideUs: number;
+  /** Own code of the workloads: for a document loaded, one clustered, and a transaction. */
   readonly loadedUs: number;
   readonly clusteredUs: number;
   readonly transactionUs: number;
@@ -36,7 +37,7 @@ const WRITES: ReadonlySet<string> = new Set([
   NAMES.commitMessage,
 ]);
 
-/** A read, or a write with many in flight. */
+/** Processor time of an operation of figure 8; of a write, with many in flight. */
 export function cpuUs(costs: RunRecord, what: string): number {
   return measured(costs, MAIN, what, WRITES.has(what) ? IN_FLIGHT.many : IN_FLIGHT.usual);
 }
@@ -88,7 +89,7 @@ export function shapeCosts(costs: RunRecord): ShapeCosts {
   };
 }
 
-/** Differences of measurements; below 0 they are chance. */
+/** Differences of measurements: below 0, the machine did something else meanwhile. */
 function positive(us: number): number {
   return Math.max(0, us);
 }

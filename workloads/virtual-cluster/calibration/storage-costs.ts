@@ -11,9 +11,10 @@ import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
 import { cpuUs, groupsOfWrite, type ShapeCosts, shapeCosts } from './shape-costs.ts';
 
-/** Bytes that the model counts of an operation on a cell of 100 bytes: heads, key, filter, cell. */
+/** Bytes that the model counts of an operation on a cell of 100 bytes, about: heads, key, filter, cell. */
 const COUNTED_BYTES = 300;
 const VALUE_BYTES = 100;
+/** Of a prewrite (lock and data) and of a commit (write record, and the lock that it erases). */
 const CONDITIONAL_CELLS = 2;
 
 type Value = Omit<Entry, 'unit'>;
@@ -29,7 +30,9 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
   const engineWrite = times.cpu(NAMES.write) - messages - 2 * timestamp;
   const { callUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
   const bytesUs = COUNTED_BYTES * byteUs;
-  const mutation = -times.groupShareUs - bytesUs - VALUE_BYTES * writtenUs;
+  // What else the model charges for an operation, besides its row and its cells.
+  const besidesUs = callUs + bytesUs;
+  const besidesWriteUs = besidesUs + VALUE_BYTES * writtenUs + times.groupShareUs;
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
     [`storage.${name}.fixed.serverUs`, server],
     [`storage.${name}.fixed.clientUs`, client],
@@ -45,25 +48,28 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     ['storage.writtenByteNs', times.shape(1000 * writtenUs)],
     ...kind(
       'read',
-      times.value(read - cell - bytesUs, 'a raw read'),
+      times.value(read - besidesUs - cell, 'a raw read'),
       times.value(engineRead, 'the engine around a read'),
     ),
     ...kind(
       'mutate',
-      times.value(times.cpu(NAMES.rawWrite) + mutation - cell, 'a raw write'),
+      times.value(times.cpu(NAMES.rawWrite) - besidesWriteUs - cell, 'a raw write'),
       assumed(0, 'part of the transaction'),
     ),
     ...kind(
       'conditionalMutate',
       times.value(
-        messages / 2 + mutation - CONDITIONAL_CELLS * cell,
+        messages / 2 - besidesWriteUs - CONDITIONAL_CELLS * cell,
         'prewrite and commit, the mean of both',
       ),
       times.value(engineWrite / 2, 'half of the engine around prewrite and commit'),
     ),
     ...kind(
       'scan',
-      times.value(scanned, 'a raw read, for each row'),
+      times.value(
+        scanned,
+        scannedUs === undefined ? 'a raw read, for each row' : 'a scan, for each row',
+      ),
       times.value(engineRead, 'the engine around a read'),
     ),
     ['storage.batchedRowUs', times.shape(shapes?.batchedUs ?? 0)],
@@ -81,7 +87,7 @@ const NONE = { callUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
 
 class Times {
   readonly shapes: ShapeCosts | null;
-  /** What each measured write has of a group of the log. */
+  /** Processor time of the main thread for a group of the log, for each write among many. */
   readonly groupShareUs: number;
   readonly #micro: RunRecord;
   readonly #costs: RunRecord | null;
@@ -112,13 +118,13 @@ class Times {
   }
 }
 
-function log(record: RunRecord, times: Times): readonly Change[] {
+function log(micro: RunRecord, times: Times): readonly Change[] {
   const median = (what: string): number =>
-    must(record, numberIn(record, 'in-process', 'median us', what), what);
+    must(micro, numberIn(micro, 'in-process', 'median us', what), what);
   const { groupUs = 0, groupAsideUs = 0 } = times.shapes ?? {};
-  const alone = median('raw write') - median('raw write, storage in memory');
+  const alone = median(NAMES.rawWrite) - median(`${NAMES.rawWrite}, storage in memory`);
   const value = Math.max(1, alone - groupUs - groupAsideUs);
-  const source = `run ${record.runId}, a raw write on disk less one in memory`;
+  const source = `run ${micro.runId}, a raw write on disk less one in memory`;
   return [
     ['log.wait.medianUs', { value, source }],
     ['log.wait.p99Us', assumed(10 * value, 'ten times the median')],

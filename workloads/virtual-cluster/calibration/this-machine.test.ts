@@ -1,12 +1,14 @@
 /** The calibration of this machine comes from run records, and predicts another run of the batch. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { numberIn, readRunRecord, REFERENCE_FOLDER, UsageError } from '#results';
 import { runScript } from '../../harness/testing/run-script.ts';
+import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { simulateBatch, simulateRun } from '../batch/cycles.ts';
+import { measureCase } from '../figure-8/measure.ts';
 import { loadCalibration, parseCalibration } from './load.ts';
 import { assumedPlaces } from './sensitivity.ts';
 import { calibrateHBase, calibrateThisMachine } from './this-machine.ts';
@@ -16,11 +18,100 @@ const MAIN = new URL('main.ts', import.meta.url);
 test('the records of the reference give costs, and a sentence for what is missing', () => {
   const { file, used, missing } = calibrateThisMachine([REFERENCE_FOLDER]);
   const { calibration } = parseCalibration(file, 'x');
-  assert.deepEqual(used.length + missing.length, 4);
-  for (const one of missing) assert.match(one, /^There is no record of bench:[\w -]+, so .*\.$/);
+  assert.deepEqual(
+    used.map((one) => one.split(':')[0]),
+    ['micro', 'cluster', 'mapreduce'],
+  );
+  assert.deepEqual(missing, [
+    'There is no record of bench:oracle, so its costs are those of paper-2010: ./run.sh bench:oracle makes one.',
+  ]);
   assert.equal(calibration.cluster.tabletServers, 1);
   assert.ok(calibration.storage.read.fixed.serverUs < calibration.storage.mutate.fixed.serverUs);
 });
+
+test('operations in virtual time take the processor time of the main thread that was measured', async () => {
+  const { calibration } = parseCalibration(calibrateThisMachine([REFERENCE_FOLDER]).file, 'x');
+  const costs = readRunRecord(path.join(REFERENCE_FOLDER, 'cluster-costs'));
+  const measured = (what: string, inFlight: number): number => {
+    const us = numberIn(costs, 'costs', 'µs of the main thread', what, String(inFlight));
+    const groups = numberIn(costs, 'costs', 'groups of the log', what, String(inFlight));
+    return (us ?? Number.NaN) - calibration.log.perGroupUs * (groups ?? Number.NaN);
+  };
+  // The model has the oracle on a machine of its own.
+  const timestamp = measured(NAMES.timestamp, 64);
+  const expected = {
+    [NAMES.rawRead]: measured(NAMES.rawRead, 64),
+    [NAMES.read]: measured(NAMES.read, 64) - timestamp,
+    [NAMES.rawWrite]: measured(NAMES.rawWrite, 256),
+    [NAMES.write]: measured(NAMES.write, 256) - 2 * timestamp,
+  };
+  const given = { rows: 300, valueBytes: 100, clients: 1, callersPerClient: 64, seed: 1 };
+  for (const [name, us] of Object.entries(expected)) {
+    const plan = { ...given, calibration, warmUp: 0.02, seconds: 0.05 };
+    const { usage, operations } = await measureCase(plan, name);
+    const calls = Object.values(usage.calls);
+    const server = calls.reduce((sum, { serverUs }) => sum + serverUs, 0);
+    const client = calls.reduce((sum, { clientUs }) => sum + clientUs, 0);
+    // What the engine does for a read is a cost of any read, so also of a raw one.
+    const total = name === NAMES.rawRead ? server : server + client;
+    within(0.03, total / operations / us, name);
+  }
+});
+
+test('a store that does not wait for the disk, or gathers writes, says nothing of the log', () => {
+  for (const parameters of [{ noFsync: true }, { batching: 'on' }]) {
+    const folder = temporaryFolder();
+    const file = path.join(REFERENCE_FOLDER, 'figure-8', 'run.json');
+    const record = JSON.parse(readFileSync(file, 'utf8')) as { readonly parameters: object };
+    mkdirSync(path.join(folder, 'figure-8'));
+    const changed = { ...record, parameters: { ...record.parameters, ...parameters } };
+    writeFileSync(path.join(folder, 'figure-8', 'run.json'), JSON.stringify(changed));
+    assert.throws(() => calibrateThisMachine([folder]), /needs a record of bench:micro/);
+  }
+});
+
+test('a record of bench:oracle gives the processor time of a timestamp at the oracle', () => {
+  const folder = temporaryFolder();
+  cpSync(path.join(REFERENCE_FOLDER, 'figure-8'), path.join(folder, 'figure-8'), {
+    recursive: true,
+  });
+  writeOracleRecord(folder, 300);
+  const { file, used } = calibrateThisMachine([folder]);
+  const { perTimestampUs } = file.numbers.oracle;
+  // Two cores hand out 2,000,000 a second: 1 µs of processor time each, of which clients take 0.3.
+  assert.equal(perTimestampUs.value, 0.7);
+  assert.equal(perTimestampUs.assumed, undefined);
+  assert.ok(used.includes('oracle: oracle-1'), used.join());
+
+  writeOracleRecord(folder, 1_200);
+  assert.throws(
+    () => calibrateThisMachine([folder]),
+    /^UsageError: The record oracle-1 has clients that took all the processor time\.$/,
+  );
+});
+
+/** One client and one oracle, on the two cores of the machine of figure 8. */
+function writeOracleRecord(folder: string, clientNs: number): void {
+  const file = path.join(REFERENCE_FOLDER, 'figure-8', 'run.json');
+  const record = JSON.parse(readFileSync(file, 'utf8')) as { readonly findings: object };
+  const tables = [
+    {
+      name: 'timestamps',
+      title: 'Timestamps',
+      caption: 'Timestamps.',
+      columns: ['clients', 'callers', 'timestamps/s', 'of the paper', 'CPU of clients, ns each'],
+      rows: [[1, 1_000, 2_000_000, 1, clientNs]],
+    },
+  ];
+  const changed = {
+    ...record,
+    experiment: 'oracle',
+    runId: 'oracle-1',
+    findings: { ...record.findings, tables, charts: [] },
+  };
+  mkdirSync(path.join(folder, 'oracle'), { recursive: true });
+  writeFileSync(path.join(folder, 'oracle', 'run.json'), JSON.stringify(changed));
+}
 
 test('without a record of bench:micro there is one sentence, which says how to make one', () => {
   assert.throws(
@@ -63,6 +154,21 @@ describe('with HBase in place of the embedded store', () => {
     const { medianUs: waitUs } = calibration.log.wait;
     within(0.01, (ofCall + ofWrite + waitUs) / took('raw write'), 'a raw write');
     assert.ok(waitUs > 1);
+  });
+
+  test('the operations of the engine take the processor time of clients that was measured', () => {
+    const { calibration } = calibrateHBase([REFERENCE_FOLDER]) ?? assert.fail('no records');
+    const { call, conditionalMutate, read } = calibration.storage;
+    const record = readRunRecord(path.join(REFERENCE_FOLDER, 'micro-hbase'));
+    const took = (operation: string): number =>
+      numberIn(record, 'processor', 'client CPU us', 'hbase', operation) ?? Number.NaN;
+    const { clientUs: callUs } = call.fixed;
+    // A read finds the write record and the data; prewrite and commit mutate two cells each.
+    const ofRead = callUs + read.fixed.clientUs + 2 * read.perCell.clientUs;
+    within(0.01, ofRead / (took(NAMES.read) - took(NAMES.timestamp)), 'a read');
+    const { fixed, perCell } = conditionalMutate;
+    const ofWrite = 2 * (callUs + fixed.clientUs + 2 * perCell.clientUs);
+    within(0.01, ofWrite / (took(NAMES.write) - 2 * took(NAMES.timestamp)), 'a write');
   });
 
   test('there is none without records of bench:micro on HBase', () => {

@@ -2,16 +2,22 @@
  * The calibration of this machine, from its run records: one machine with store and workers, as the
  * benches run.
  *
- *     bench:cluster    with `--figure costs`: what operations of the embedded store cost, by their shape, and
- *                      what the workloads' own code takes
+ *     bench:cluster    with `--figure costs`: what operations of the embedded store cost, by their
+ *                      shape, and what the workloads' own code takes
  *     bench:micro      what a commit waits; and without the former, what reads and writes cost
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
  *
  * Numbers that no record holds are those of paper-2010, and are marked as assumed.
  */
-import { findRuns, numberIn, REFERENCE_FOLDER, type RunRecord, RUNS_FOLDER } from '#results';
-import { UsageError } from '#results';
+import {
+  findRuns,
+  numberIn,
+  REFERENCE_FOLDER,
+  type RunRecord,
+  RUNS_FOLDER,
+  UsageError,
+} from '#results';
 import { clusteringVolumes } from '../batch/clustering.ts';
 import type { Calibration, Entry, Like } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
@@ -33,10 +39,10 @@ export interface Calibrated {
   readonly missing: readonly string[];
 }
 
-/** Records of one experiment that measure enough. */
+/** The newest usable record of each experiment; null if there is none. */
 type Records = Readonly<Record<'micro' | 'costs' | 'oracle' | 'mapreduce', RunRecord | null>>;
 
-/** What makes a record, and what becomes of its costs without one. */
+/** The script that makes a record, and what the calibration says without one. */
 const SCRIPTS = {
   costs: ['bench:cluster --figure costs', "the workloads' own code costs nothing"],
   oracle: ['bench:oracle', 'its costs are those of paper-2010'],
@@ -48,7 +54,7 @@ export function calibrateThisMachine(
   folders: readonly string[] = [RUNS_FOLDER, REFERENCE_FOLDER],
 ): Calibrated {
   const records: Records = {
-    micro: newest('micro', 'in-process', folders),
+    micro: newest('micro', 'in-process', folders, waitsForDisk),
     costs: newest('cluster', 'costs', folders),
     oracle: newest('oracle', 'timestamps', folders),
     mapreduce: newest('mapreduce', 'engines', folders),
@@ -99,12 +105,16 @@ export function calibrateHBase(
   const { file } = calibrateThisMachine(folders);
   const numbers = file.numbers as unknown as Tree<Entry>;
   for (const change of hbaseCosts({ busy, alone })) put(numbers, change);
-  const about = `${file.about}, with HBase`;
-  const { calibration } = parseCalibration({ ...file, about, numbers }, 'this machine with HBase');
+  const { calibration } = parseCalibration({ ...file, numbers }, 'this machine with HBase');
   return { calibration, used: [busy.runId, alone.runId] };
 }
 
-/** The newest one, those that were measured here before those of the reference. */
+/** Its writes tell how long a commit waits for the log. */
+function waitsForDisk({ parameters: { noFsync, batching } }: RunRecord): boolean {
+  return noFsync !== true && batching !== 'on';
+}
+
+/** The newest record of the first folder that has one. */
 function newest(
   experiment: string,
   table: string,
@@ -137,17 +147,17 @@ function topology({ runId, environment }: RunRecord): readonly Change[] {
 
 /** Server and clients share the cores: what the clients did not use is the server's. */
 function oracleCosts(record: RunRecord): readonly Change[] {
-  const [row] = record.findings?.tables.find(({ name }) => name === 'timestamps')?.rows ?? [];
-  const [clients, , perSecond, , clientNs] = (row ?? []).map(Number);
-  const cores = Math.min(record.environment.cores, 1 + (clients ?? 1));
-  const serverUs = (1e6 * cores) / (perSecond ?? Number.NaN) - (clientNs ?? 0) / 1000;
+  const of = (column: string): number =>
+    must(record, numberIn(record, 'timestamps', column), column);
+  const cores = Math.min(record.environment.cores, 1 + of('clients'));
+  const value = (1e6 * cores) / of('timestamps/s') - of('CPU of clients, ns each') / 1000;
+  if (value <= 0) {
+    throw new UsageError(
+      `The record ${record.runId} has clients that took all the processor time.`,
+    );
+  }
   const source = `run ${record.runId}, ${cores} cores less the processor time of the clients`;
-  return [
-    [
-      'oracle.perTimestampUs',
-      { value: must(record, serverUs > 0 ? serverUs : null, 'a rate'), source },
-    ],
-  ];
+  return [['oracle.perTimestampUs', { value, source }]];
 }
 
 /** All processor time, shared out evenly over records in map, sort and reduce. */
@@ -169,7 +179,10 @@ function batchCosts(record: RunRecord): readonly Change[] {
       },
     ],
     ['batch.taskStartMs', assumed(0, 'part of the measured run')],
-    ['batch.splitBytes', assumed(6.4e7, 'at most 64 MiB (mapreduce-baseline/job-options.ts)')],
+    [
+      'batch.splitBytes',
+      assumed(64 * 2 ** 20, 'at most 64 MiB (mapreduce-baseline/job-options.ts)'),
+    ],
     ['batch.map.perRecordUs', perRecord],
     ['batch.map.perByteNs', assumed(0, 'part of the measured processor time')],
     ['batch.sort.perRecordUs', perRecord],
@@ -179,7 +192,7 @@ function batchCosts(record: RunRecord): readonly Change[] {
   ];
 }
 
-/** All numbers of paper-2010, none of which was measured here. */
+/** All numbers of paper-2010, marked as assumed: none of them was measured here. */
 function assumedFromPaper(): Tree<Entry> {
   const mark = (tree: Tree<Entry>): Tree<Entry> =>
     Object.fromEntries(
@@ -201,6 +214,6 @@ function put(tree: Tree<Entry>, [place, { value, source, assumed: isAssumed }]: 
     Entry
   >;
   const { unit } = parent[last] as Entry;
-  const digits = Number(value.toPrecision(6));
+  const digits = Number.isInteger(value) ? value : Number(value.toPrecision(6));
   parent[last] = { value: digits, unit, source, ...(isAssumed === true ? { assumed: true } : {}) };
 }

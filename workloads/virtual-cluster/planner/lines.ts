@@ -1,28 +1,35 @@
 /** A plan in words and tables, and as JSON. */
-import { formatCount } from '#results';
+import { counted, formatDigits, formatShare } from '#results';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { firstFull, type Part } from './parts.ts';
-import type { Plan } from './plan.ts';
+import { isSame, type Plan } from './plan.ts';
 import type { TooSlow } from './search.ts';
 import { machinesOf } from './sureness.ts';
 import type { Percentile, Size, Workload } from './trial.ts';
 
-/** What was asked. */
+/** What the user asked for. */
 export interface Question {
   readonly loaded: LoadedCalibration;
   readonly workload: Workload;
+  /** Units a second. */
   readonly load: number;
-  /** The load as the user thinks of it. */
+  /** The load as the user gave it. */
   readonly inWords: string;
   readonly latencyMs: number;
   readonly percentile: Percentile;
+  /** Share of the time that each part is free. */
   readonly margin: number;
   readonly seed: number;
 }
 
 const ALTERNATIVES_SHOWN = 8;
+
+/** "0.5 documents", "1 document", "12,000 documents". @param unit in the plural */
+export function amount(count: number, unit: string): string {
+  return count === 1 ? counted(count, unit) : `${formatDigits(count)} ${unit}`;
+}
 
 export function planLines(question: Question, plan: Plan): readonly string[] {
   return [
@@ -34,30 +41,33 @@ export function planLines(question: Question, plan: Plan): readonly string[] {
     latencyWords(question, plan),
     '',
     ...surenessLines(question, plan),
-    `Not in it: ${LEFT_OUT}`,
+    `Not in it: ${leftOut(question).join(', ')}.`,
   ];
 }
 
-const LEFT_OUT =
-  'splits and moves of tablets during the load, compactions on the machines of calls, machines that fail, and what loads the documents.';
+function leftOut({ workload }: Question): readonly string[] {
+  return [
+    'splits and moves of tablets during the load',
+    'the processor time of compactions',
+    'machines that fail',
+    ...(workload.unit === 'documents' ? ['the machines that load documents'] : []),
+  ];
+}
 
 function wantedWords({ inWords, latencyMs, percentile, workload }: Question): string {
   const done = workload.unit === 'documents' ? 'clustered' : 'done';
-  return `${inWords}, ${percentile} % of them ${done} within ${formatCount(latencyMs)} ms`;
+  return `${inWords}, ${percentile} % of them ${done} within ${ms(latencyMs)}`;
 }
 
 function sizeWords({ loaded, workload }: Question, { tabletServers, workers }: Size): string {
   const { tabletServerCores, workerCores } = loaded.calibration.cluster;
-  const of = (machines: number, kind: string, cores: number): string =>
-    `${formatCount(machines)} ${machines === 1 ? kind : `${kind}s`} of ${cores} ${cores === 1 ? 'core' : 'cores'}`;
+  const serverCores = counted(tabletServerCores, 'cores');
   if (!workload.hasWorkers) {
-    return of(tabletServers, 'machine', tabletServerCores).replace(
-      ' of',
-      ', each with a tablet server and a worker, of',
-    );
+    return `${counted(tabletServers, 'machines')}, each with a tablet server and a worker, of ${serverCores}`;
   }
-  const kind = workload.unit === 'documents' ? 'worker machine' : 'client machine';
-  return `${of(tabletServers, 'tablet server', tabletServerCores)}, ${of(workers, kind, workerCores)}`;
+  const kind = workload.unit === 'documents' ? 'worker machines' : 'client machines';
+  const others = `${counted(workers, kind)} of ${counted(workerCores, 'cores')}`;
+  return `${counted(tabletServers, 'tablet servers')} of ${serverCores}, ${others}`;
 }
 
 function partsTable({ workload }: Question, { parts, checkedParts, check }: Plan) {
@@ -69,14 +79,15 @@ function partsTable({ workload }: Question, { parts, checkedParts, check }: Plan
       'busy, simulated',
       `full at, ${workload.unit}/s`,
     ],
-    rows: parts.map((part, i) => {
-      // An oracle of a part of the cluster has a part of the work.
+    rows: parts.map((part) => {
+      // The one oracle of a part of the cluster has a part of the work.
       const isComparable = check.share === 1 || part.place.endsWith('s');
+      const checked = checkedParts.find((one) => nameOf(one) === nameOf(part));
       return [
         nameOf(part),
         part.machines,
-        percent(part.busy),
-        isComparable ? percent(checkedParts[i]?.busy ?? 0) : '-',
+        formatShare(part.busy),
+        isComparable && checked !== undefined ? formatShare(checked.busy) : '-',
         Number.isFinite(part.fullAt) ? rounded(part.fullAt, 3) : '-',
       ];
     }),
@@ -90,26 +101,33 @@ function nameOf({ place, resource }: Pick<Part, 'place' | 'resource'>): string {
 function firstFullWords({ workload, load }: Question, { parts }: Plan): string {
   const first = firstFull(parts);
   const times = first.fullAt / load;
-  return `Full first: ${nameOf(first)}, at ${formatCount(Number(first.fullAt.toPrecision(3)))} ${workload.unit} a second, ${times.toFixed(1)} times the load.`;
+  const fullAt = amount(Number(first.fullAt.toPrecision(3)), workload.unit);
+  return `Full first: ${nameOf(first)}, at ${fullAt} a second, ${times.toFixed(1)} times the load.`;
 }
 
 function decidedWords({ margin, percentile, latencyMs }: Question, plan: Plan): string {
-  const wanted = `each part is to be free ${percent(margin)} of the time`;
+  const wanted = `each part is to be free ${formatShare(margin)} of the time`;
   return plan.decidedBy === 'margin'
     ? `Margin: ${wanted}; more would fit, but queues grow and bursts come.`
-    : `The latency decides, not the margin: ${wanted}, but ${percentile} % within ${formatCount(latencyMs)} ms ask for ${percent(1 - plan.busyMax)}.`;
+    : `The latency decides, not the margin: ${wanted}, but ${percentile} % within ${ms(latencyMs)} ask for ${formatShare(1 - plan.busyMax)}.`;
 }
 
-function latencyWords(question: Question, { check, isFastEnough }: Plan): string {
-  const { outcome, share, size } = check;
-  const { latencyMs, keptUp } = outcome;
-  const where =
-    share === 1
-      ? 'Checked by a simulation of the planned cluster'
-      : `Checked by a simulation of ${percent(share)} of it (${sizeWords(question, size)}) under that part of the load; what all share, such as the oracle, was not checked`;
+function latencyWords(question: Question, plan: Plan): string {
+  const { latencyMs, keptUp } = plan.check.outcome;
+  const where = `Checked by a simulation of ${checkedWords(question, plan)}`;
   if (!keptUp) return `${where}: it does NOT keep up.`;
   const times = `median ${ms(latencyMs[50])}, 90 % ${ms(latencyMs[90])}, 99 % ${ms(latencyMs[99])}`;
-  return `${where}: ${times}${isFastEnough ? '' : ', which is NOT fast enough'}.`;
+  return `${where}: ${times}${plan.isFastEnough ? '' : ', which is NOT fast enough'}.`;
+}
+
+function checkedWords(question: Question, { check, size: planned }: Plan): string {
+  const { share, size } = check;
+  const words = sizeWords(question, size);
+  if (share < 1) {
+    return `${formatShare(share)} of it (${words}) under that part of the load; what all share, such as the oracle, was not checked`;
+  }
+  // Without time for a check, the last trial of the search may have had some machines fewer.
+  return isSame(size, planned) ? 'the planned cluster' : `${words} under the whole load`;
 }
 
 function surenessLines({ workload }: Question, { alternatives, size }: Plan): readonly string[] {
@@ -118,6 +136,11 @@ function surenessLines({ workload }: Question, { alternatives, size }: Plan): re
       'How sure: no assumed number of the calibration changes the plan if it is half or twice as much.',
     ];
   }
+  const shown = alternatives.slice(0, ALTERNATIVES_SHOWN);
+  const some =
+    shown.length === alternatives.length
+      ? ''
+      : ` (${shown.length} of ${alternatives.length} numbers)`;
   const sizes = alternatives.flatMap(({ halved, doubled }) => [halved, doubled]);
   const totals = [size, ...sizes].map(machinesOf);
   const words = (one: Size): string =>
@@ -125,24 +148,23 @@ function surenessLines({ workload }: Question, { alternatives, size }: Plan): re
   return [
     `How sure: ${Math.min(...totals)} to ${Math.max(...totals)} machines, if one assumed number of the calibration is half or twice as much.`,
     ...tableLines({
-      title: workload.hasWorkers ? 'Tablet servers + others' : 'Machines',
+      title: `${workload.hasWorkers ? 'Tablet servers + others' : 'Machines'}${some}`,
       columns: ['assumed number', 'half', 'twice'],
-      rows: alternatives
-        .slice(0, ALTERNATIVES_SHOWN)
-        .map(({ place, halved, doubled }) => [place, words(halved), words(doubled)]),
+      rows: shown.map(({ place, halved, doubled }) => [place, words(halved), words(doubled)]),
     }),
   ];
 }
 
 export function tooSlowWords(question: Question, { outcome, busyMax }: TooSlow): string {
-  const { percentile, loaded } = question;
+  const { percentile, loaded, workload } = question;
+  const others = workload.unit === 'documents' ? 'workers' : 'clients';
   const found = outcome.keptUp
     ? `${percentile} % take ${ms(outcome.latencyMs[percentile])}`
     : 'it does not keep up';
-  return `No cluster at the costs of ${loaded.name} does that: with every part at most ${percent(busyMax)} busy, ${found}.`;
+  return `No cluster at the costs of ${loaded.name} does that: with tablet servers and ${others} busy for at most ${formatShare(busyMax)} of the time, ${found}.`;
 }
 
-/** For programs: numbers as they are. */
+/** For programs: numbers that are not rounded; null for those that are not finite. */
 export function planJson(question: Question, plan: Plan): string {
   const { loaded, workload, load, latencyMs, percentile, margin, seed } = question;
   const { size, busyMax, decidedBy, parts, checkedParts, check, isFastEnough } = plan;
@@ -174,11 +196,6 @@ export function planJson(question: Question, plan: Plan): string {
   );
 }
 
-function percent(share: number): string {
-  const value = 100 * share;
-  return `${value < 10 ? value.toPrecision(2) : value.toFixed(0)} %`;
-}
-
 function ms(value: number): string {
-  return `${formatCount(value)} ms`;
+  return `${formatDigits(value)} ms`;
 }

@@ -18,7 +18,7 @@ import {
 } from '#harness';
 import { counted, formatCount } from '#results';
 import { calibrationNames, loadCalibration } from '../calibration/load.ts';
-import { planJson, planLines, type Question, tooSlowWords } from './lines.ts';
+import { amount, planJson, planLines, type Question, tooSlowWords } from './lines.ts';
 import { planCluster } from './plan.ts';
 import { TooSlow } from './search.ts';
 import { brokerageWorkload, crawlWorkload, PERCENTILES, type Workload } from './trial.ts';
@@ -162,8 +162,8 @@ await runCommand(specification, async (options, { signal }) => {
     signal,
     onTrial: (what, { tabletServers, workers, perSecond }) => {
       const machines = counted(tabletServers + workers, 'machines');
-      const rate = formatCount(Number(perSecond.toPrecision(2)));
-      progress.phase(`simulating ${what}: ${machines}, ${rate} ${workload.unit}/s`, 0);
+      const rate = amount(Number(perSecond.toPrecision(2)), workload.unit);
+      progress.phase(`simulating ${what}: ${machines}, ${rate}/s`, 0);
     },
   });
   progress.end();
@@ -206,7 +206,7 @@ function loadOf(
     if (tradeResultsPerSecond === undefined) {
       throw new UsageError('--trade-results-per-second must be given: the load of the brokerage.');
     }
-    const inWords = `${formatCount(tradeResultsPerSecond)} Trade-Results a second`;
+    const inWords = `${amount(tradeResultsPerSecond, 'Trade-Results')} a second`;
     return { workload: brokerageWorkload(), load: tradeResultsPerSecond, inWords };
   }
   if ((documentsPerSecond === undefined) === (documentsPerHour === undefined)) {
@@ -218,8 +218,8 @@ function loadOf(
   const percent = Number(((360_000 * load) / repository).toPrecision(2));
   const rate =
     documentsPerHour === undefined
-      ? `${formatCount(load)} documents a second`
-      : `${formatCount(documentsPerHour)} documents an hour`;
+      ? `${amount(load, 'documents')} a second`
+      : `${amount(documentsPerHour, 'documents')} an hour`;
   const inWords = `${rate} into a repository of ${formatCount(repository)} (${percent} % of it per hour)`;
   return { workload: crawlWorkload({ ...given, hasWorkers }), load, inWords };
 }

@@ -1,9 +1,9 @@
 /**
- * What of a cluster can be full, and how much of each a unit of load takes.
+ * The parts of a cluster that can be full, and how much of each a unit of load takes.
  *
- * A demand of 0.01 of processors: at a load of 50 units a second, half of one machine's processors
- * are busy. So a load needs load × demand machines that are busy all the time, and more if a part of
- * each is to stay free.
+ * A demand of 0.01 for processors means that half of one machine's processors are busy at a load of
+ * 50 units a second. So a load needs load × demand machines that are busy all the time, and more if
+ * a part of each is to stay free.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { KindUsage } from '../cluster.ts';
@@ -17,7 +17,7 @@ export interface Demand {
   readonly resource: 'processors' | 'disks' | 'network' | 'observer runs';
   /** Machines that are busy all the time for a load of one unit a second. */
   readonly perUnit: number;
-  /** The same without what adapts to the load: at this load it is full. */
+  /** The same without work that shrinks when the part is busy: it decides when the part is full. */
   readonly perUnitWhenFull: number;
 }
 
@@ -58,8 +58,8 @@ export function demandsOf(
             ? demand('workers', workerKind, 'observer runs')
             : demand('tablet servers', 'tablet server', 'observer runs'),
         ]),
-    // Each worker asks again as soon as it is answered, for all timestamps that it then needs: an
-    // oracle that is busy with requests has fewer and larger ones, and is full of timestamps only.
+    // Each worker asks again as soon as it is answered, for all timestamps that it then needs. So a
+    // busy oracle gets fewer and larger requests; it is full when timestamps alone take all its time.
     {
       ...demand('oracle', 'oracle'),
       perUnitWhenFull: (timestamps * oracle.perTimestampUs) / 1e6 / oracle.cores,
@@ -86,7 +86,7 @@ export function sizeFor(
   };
 }
 
-/** Of sums: without it, 5.000000001 machines would be six. */
+/** Without it, 5.000000001 machines, a sum that was rounded, would be six. */
 const ROUNDING = 1e-6;
 
 export interface Part extends Pick<Demand, 'place' | 'resource'> {

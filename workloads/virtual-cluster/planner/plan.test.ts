@@ -2,121 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
-import type { KindUsage, Usage } from '../cluster.ts';
 import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
-import { type Plan, planCluster } from './plan.ts';
-import type { PlanRequest } from './request.ts';
+import { planCluster } from './plan.ts';
+import { partOf } from './request.ts';
 import { TooSlow } from './search.ts';
 import { timesOf } from './sureness.ts';
-import { crawlWorkload, type Outcome, type Trial, type Workload } from './trial.ts';
-
-const loaded = loadCalibration('cloud-bigtable');
-const { signal } = new AbortController();
-
-/** Processors of a server that a unit takes, and those of a worker. */
-const SERVER_PER_UNIT = 0.001;
-const WORKER_PER_UNIT = 0.0005;
-
-/** Latency grows with how busy the servers are, as in a queue. */
-function formula(
-  change: Partial<{
-    readonly serverPerUnit: (trial: Trial) => number;
-    readonly latencyMs: (busy: number, trial: Trial) => number;
-  }> = {},
-): Workload & { readonly trials: Trial[] } {
-  const { serverPerUnit = () => SERVER_PER_UNIT, latencyMs = (busy) => 10 / (1 - busy) } = change;
-  const trials: Trial[] = [];
-  return {
-    trials,
-    unit: 'documents',
-    workerKind: 'worker',
-    hasWorkers: true,
-    mutationsPerUnit: 60,
-    simulatedPerSecond: 1e9,
-    warmUpSeconds: 1,
-    simulate: (trial) => {
-      trials.push(trial);
-      const servers = (trial.perSecond * serverPerUnit(trial)) / trial.tabletServers;
-      const workers = (trial.perSecond * WORKER_PER_UNIT) / trial.workers;
-      const busy = Math.max(servers, workers);
-      const over = Math.max(1, busy);
-      const latency = busy >= 1 ? Infinity : latencyMs(busy, trial);
-      return Promise.resolve({
-        keptUp: busy < 1,
-        completedPerSecond: trial.perSecond / over,
-        latencyMs: { 50: latency / 2, 90: latency, 99: 2 * latency },
-        usage: usageOf(trial, servers / over, workers / over),
-        runs: 0,
-      });
-    },
-  };
-}
-
-function usageOf({ tabletServers, workers }: Trial, server: number, worker: number): Usage {
-  const kind = (name: KindUsage['kind'], machines: number, cores: number): KindUsage => ({
-    kind: name,
-    machines,
-    cores,
-    disks: 0,
-    cards: 0,
-    coresMax: cores,
-    disksMax: 0,
-    coreWaitMeanUs: 0,
-    diskWaitMeanUs: 0,
-    coreWaitMaxUs: 0,
-    backlogUs: 0,
-  });
-  const none = {
-    sent: 1,
-    answered: 1,
-    lost: 0,
-    rows: 1,
-    cells: 1,
-    bytes: 100,
-    latencyUs: 0,
-    serverUs: 100,
-    clientUs: 50,
-    misses: 0,
-  };
-  return {
-    seconds: 1,
-    kinds: [
-      kind('tablet server', tabletServers, server),
-      kind('worker', workers, worker),
-      kind('oracle', 1, 0.5),
-      kind('lock service', 1, 0.01),
-    ],
-    calls: { read: none, mutate: none, conditionalMutate: none, scan: none },
-    inFlight: 0,
-    timestamps: 100,
-    oracleCalls: 10,
-    lockCalls: 1,
-    maintenanceUs: 0,
-    events: 0,
-  };
-}
-
-async function planOf(workload: Workload, given: Partial<PlanRequest> = {}): Promise<Plan> {
-  const found = await planCluster(requestOf(workload, given));
-  assert.ok(!(found instanceof TooSlow));
-  return found;
-}
-
-function requestOf(workload: Workload, given: Partial<PlanRequest>): PlanRequest {
-  return {
-    loaded,
-    workload,
-    load: 10_000,
-    latencyMs: 1_000,
-    percentile: '90',
-    margin: 0.3,
-    checkSeconds: 100,
-    seed: 1,
-    signal,
-    onTrial: () => {},
-    ...given,
-  };
-}
+import { formula, loaded, planOf, requestOf, SERVER_PER_UNIT, signal, usageOf } from './testing.ts';
+import { crawlWorkload, type Outcome, secondsOf, type Trial } from './trial.ts';
 
 test('machines are the load times what a unit takes, with the margin, and all of them are checked', async () => {
   const workload = formula();
@@ -143,12 +35,61 @@ test('where a busy cluster is too slow, the latency decides', async () => {
 test('a percentile that no cluster can have is said', async () => {
   const found = await planCluster(requestOf(formula(), { latencyMs: 9 }));
   assert.ok(found instanceof TooSlow);
-  assert.ok(found.outcome.keptUp && found.busyMax < 0.1);
+  assert.ok(found.outcome.keptUp && found.busyMax < 0.1 && found.busyMax > 0.05);
   const [almost, far] = [formula(), formula()];
   await planCluster(requestOf(almost, { latencyMs: 9 }));
   await planCluster(requestOf(far, { latencyMs: 1 }));
   assert.ok(almost.trials.length > 2);
   assert.equal(far.trials.length, 1);
+});
+
+test('a first trial that asks too much of a few machines is repeated with less', async () => {
+  const heavy = formula({ serverPerUnit: () => 0.2 });
+  const { size } = await planOf(heavy);
+  assert.equal(size.tabletServers, Math.ceil((10_000 * 0.2) / 0.7));
+  const [first, second] = heavy.trials;
+  assert.ok((first?.perSecond ?? 0) * 0.2 > 4, 'the first trial has too few machines');
+  assert.ok((second?.perSecond ?? 0) * 0.2 < 4);
+
+  const impossible = formula({ serverPerUnit: () => 1e9 });
+  const found = await planCluster(requestOf(impossible, {}));
+  assert.ok(found instanceof TooSlow);
+  assert.equal(found.outcome.keptUp, false);
+});
+
+test('a cluster that is too slow has no part that is busier than is said', async () => {
+  const disks = formula({ latencyMs: () => 1e6 });
+  const withDisks = {
+    ...disks,
+    simulate: async (trial: Trial) => {
+      const outcome = await disks.simulate(trial, signal);
+      const kinds = outcome.usage.kinds.map((kind) =>
+        kind.kind === 'tablet server' ? { ...kind, disks: 0.8 } : kind,
+      );
+      return { ...outcome, usage: { ...outcome.usage, kinds }, runs: 0.2 };
+    },
+  };
+  const found = await planCluster(requestOf(withDisks, {}));
+  assert.ok(found instanceof TooSlow);
+  assert.equal(found.busyMax, 0.8);
+});
+
+test('a part has at least as many machines of each kind as it should, and its share of the load', () => {
+  for (let tabletServers = 4; tabletServers < 400; tabletServers++) {
+    for (const least of [4, Math.ceil(tabletServers / 2)]) {
+      const size = { tabletServers, workers: tabletServers };
+      const part = partOf(requestOf(formula(), {}), size, { tabletServers: least, workers: 2 });
+      assert.deepEqual([part.tabletServers, part.workers], [least, least], String(tabletServers));
+      assert.equal(part.share, least / tabletServers);
+    }
+  }
+});
+
+test('a trial is short where much arrives, and long enough for some units where little does', () => {
+  assert.equal(secondsOf({ units: 3_000, perSecond: 1e6 }), 1.5);
+  assert.equal(secondsOf({ units: 3_000, perSecond: 200 }), 15);
+  assert.equal(secondsOf({ units: 3_000, perSecond: 1 }), 60);
+  assert.equal(secondsOf({ units: 3_000, perSecond: 0.01 }), 1_000);
 });
 
 test('what a unit takes may depend on the size: a cache that many servers have', async () => {
@@ -161,19 +102,25 @@ test('what a unit takes may depend on the size: a cache that many servers have',
 
 test('a whole cluster that is slower than its part grows', async () => {
   const latencyMs = (busy: number, { share }: Trial): number => (share < 1 ? 10 : 400) / (1 - busy);
-  const { size, isFastEnough, check } = await planOf(formula({ latencyMs }));
+  const plan = await planOf(formula({ latencyMs }));
+  const { size, isFastEnough, check, decidedBy, busyMax } = plan;
   assert.ok(isFastEnough);
+  assert.equal(decidedBy, 'latency');
+  assert.ok(Math.abs(busyMax - (0.7 * 15) / size.tabletServers) < 1e-9, String(busyMax));
   assert.ok(size.tabletServers > 15, String(size.tabletServers));
   assert.ok(check.outcome.latencyMs[90] <= 1_000);
 });
 
 test('without time for all of it, the largest part is checked', async () => {
-  // 30,000 documents in a second of warm-up and two measured: a third of the cluster.
+  // 25,000 documents in a second of warm-up and 1.5 measured: two fifths of the cluster.
   const slow = { ...formula(), simulatedPerSecond: 100 };
   const { check } = await planOf(slow, { checkSeconds: 100 });
-  assert.ok(check.share > 0.25 && check.share < 0.5, String(check.share));
+  assert.deepEqual([check.share, check.size], [6 / 15, { tabletServers: 6, workers: 3 }]);
+  const before = slow.trials.length;
   const { check: none } = await planOf(slow, { checkSeconds: 0 });
-  assert.ok(none.share <= check.share && none.outcome.keptUp);
+  // Only the search has run: a trial of a few machines, and one of the smallest part.
+  assert.equal(slow.trials.length - before, 2);
+  assert.deepEqual([none.share, none.size], [4 / 15, { tabletServers: 4, workers: 2 }]);
 });
 
 test('an oracle is full of timestamps, not of calls', () => {
@@ -193,18 +140,52 @@ test('an oracle is full of timestamps, not of calls', () => {
   assert.equal(firstFull(parts).place, 'tablet servers');
 });
 
-test('a trial of the real engine counts the work that it asks of servers and clients', async () => {
-  const workload = crawlWorkload({
-    repository: 20_000,
-    concurrency: 16,
-    scanRest: 20,
-    hasWorkers: true,
+test('other costs of an assumed number have other plans', async () => {
+  const { alternatives, size } = await planOf(formula());
+  const of = (place: string) => alternatives.find((one) => one.place === place);
+  // Half of one core is one core.
+  assert.deepEqual(of('cluster.tabletServerCores'), {
+    place: 'cluster.tabletServerCores',
+    halved: size,
+    doubled: { ...size, tabletServers: 8 },
   });
-  const trial = { tabletServers: 2, workers: 1, perSecond: 200, share: 1, units: 100, seed: 1 };
-  const { calibration } = loaded;
-  const outcome = await workload.simulate({ ...trial, calibration }, signal);
-  assert.ok(outcome.keptUp && outcome.runs > 0 && outcome.runs < 1);
-  const counted = Object.values(outcome.usage.calls).reduce((sum, one) => sum + one.serverUs, 0);
-  const { serverUs } = timesOf(outcome.usage, calibration);
-  assert.ok(Math.abs(serverUs / counted - 1) < 0.03, `${serverUs} instead of ${counted}`);
+  assert.deepEqual(of('cluster.workerCores'), {
+    place: 'cluster.workerCores',
+    halved: { ...size, workers: 15 },
+    doubled: { ...size, workers: 4 },
+  });
+  const calls = of('storage.call.fixed.serverUs');
+  assert.ok((calls?.halved.tabletServers ?? 0) < size.tabletServers);
+  assert.ok((calls?.doubled.tabletServers ?? 0) > size.tabletServers);
+  assert.equal(of('log.wait.medianUs'), undefined, 'which only moves latencies');
+  const most = alternatives.map(({ halved, doubled }) =>
+    Math.max(halved.tabletServers + halved.workers, doubled.tabletServers + doubled.workers),
+  );
+  assert.deepEqual(
+    most,
+    most.toSorted((a, b) => b - a),
+  );
 });
+
+for (const name of ['cloud-bigtable', 'this-machine']) {
+  test(`a trial of the real engine counts the work of servers and clients at the costs of ${name}`, async () => {
+    const workload = crawlWorkload({
+      repository: 20_000,
+      concurrency: 16,
+      scanRest: 20,
+      hasWorkers: true,
+    });
+    const trial = { tabletServers: 2, workers: 1, perSecond: 200, share: 1, units: 100, seed: 1 };
+    const { calibration } = loadCalibration(name);
+    const { keptUp, runs, usage } = await workload.simulate({ ...trial, calibration }, signal);
+    assert.ok(keptUp && runs > 0 && runs < 1);
+    const times = timesOf({ ...usage, oracleCalls: 0, lockCalls: 0 }, calibration);
+    for (const side of ['serverUs', 'clientUs'] as const) {
+      const counted = Object.values(usage.calls).reduce((sum, one) => sum + one[side], 0);
+      assert.ok(
+        Math.abs(times[side] / counted - 1) < 0.03,
+        `${side}: ${times[side]} instead of ${counted}`,
+      );
+    }
+  });
+}

@@ -3,9 +3,9 @@
  *
  *   1. Try a few machines under a small load: what does a unit of load take of each part?
  *   2. From that, the machines that the whole load needs, with the margin.
- *   3. Try the same part of those machines, of the load and of the repository, again and again:
+ *   3. Try the same part of those machines, of the load and of the repository, again and again,
  *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not keep
- *      up, parts may be less busy.
+ *      up, plan again with parts that are less busy.
  *   4. Check: try the planned cluster itself, or the largest part of it that this machine simulates
  *      in the given time. If it is too slow, plan more machines, and check again.
  */
@@ -17,7 +17,7 @@ import { secondsOf, type Size, type Trial } from './trial.ts';
 
 export interface Plan {
   readonly size: Size;
-  /** The busiest that a part was planned to be. */
+  /** Share of the time that a part was planned to be busy, at most. */
   readonly busyMax: number;
   /** What keeps parts from being busier: the margin, or the latency. */
   readonly decidedBy: 'margin' | 'latency';
@@ -25,7 +25,7 @@ export interface Plan {
   readonly parts: readonly Part[];
   /** Of the largest trial. */
   readonly check: Check;
-  /** The same parts as the check found them; its part of the load is taken for all of it. */
+  /** The parts of the cluster that was checked, under the load that it had. */
   readonly checkedParts: readonly Part[];
   /** Whether the check was as fast as wanted. */
   readonly isFastEnough: boolean;
@@ -33,15 +33,17 @@ export interface Plan {
 }
 
 const CHECKS_MAX = 4;
-/** By how much a cluster that was too slow grows. */
+/** A cluster that was too slow gets so many times as many machines. */
 const GROWTH = 1.15;
 
 export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow> {
   const found = await search(request);
   if (found instanceof TooSlow) return found;
   const { workload, loaded, load } = request;
-  const { busyMax, demands, usage } = found;
+  const { demands, usage } = found;
   const { size, check } = await checkAll(request, found);
+  // A cluster that was too slow has grown, and its parts are less busy.
+  const busyMax = found.busyMax * (found.size.tabletServers / size.tabletServers);
   const { outcome, share } = check;
   const { hasWorkers } = workload;
   return {
@@ -61,8 +63,7 @@ export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow>
       load,
       demands,
       usage,
-      // A cluster that was too slow has grown, and would grow as much at other costs.
-      busyMax: (busyMax * found.size.tabletServers) / size.tabletServers,
+      busyMax, // It would grow as much at other costs.
       hasWorkers,
     }),
   };
@@ -90,7 +91,8 @@ async function checkAll(
   return { size, check };
 }
 
-function isSame(a: Size, b: Size): boolean {
+/** Whether two clusters have the same machines. */
+export function isSame(a: Size, b: Size): boolean {
   return a.tabletServers === b.tabletServers && a.workers === b.workers;
 }
 
@@ -101,6 +103,7 @@ function grown({ tabletServers, workers }: Size): Size {
   };
 }
 
+/** The largest part that is simulated in about the given time; its share is 0 if there is none. */
 function largestPart(request: PlanRequest, size: Size): Trial {
   const { workload, checkSeconds, load } = request;
   const { simulatedPerSecond, warmUpSeconds, unit } = workload;

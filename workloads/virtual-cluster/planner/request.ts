@@ -1,4 +1,4 @@
-/** What is asked of the planner, and a trial of a part of a cluster. */
+/** What is asked of the planner, and trials of a part of a cluster. */
 import type { LoadedCalibration } from '../calibration/load.ts';
 import type { Outcome, Percentile, Size, Trial, Workload } from './trial.ts';
 
@@ -7,12 +7,12 @@ export interface PlanRequest {
   readonly workload: Workload;
   /** Units a second. */
   readonly load: number;
-  /** The part of the units given by the percentile must be done within so many milliseconds. */
+  /** So many percent of the units, `percentile`, must be done within this time. */
   readonly latencyMs: number;
   readonly percentile: Percentile;
   /** Share of the time that each part is free. */
   readonly margin: number;
-  /** How long the check may take on this machine; 0: no check. */
+  /** How long the check may take on this machine, about; 0: none but the last trial of the search. */
   readonly checkSeconds: number;
   readonly seed: number;
   readonly signal: AbortSignal;
@@ -20,10 +20,13 @@ export interface PlanRequest {
   readonly onTrial: (what: string, trial: Trial) => void;
 }
 
-/** Units that a trial measures, about: enough for a 99th percentile. */
+/** Units that a trial measures, about: a 99th percentile rests on 30 documents or 2 Trade-Results. */
 export const UNITS = { documents: 3_000, 'Trade-Results': 200 };
 
-/** The smallest part of a cluster that has at least so many machines of each kind. */
+/**
+ * The smallest part of a cluster that has at least so many machines of each kind; all of it if it
+ * has fewer.
+ */
 export function partOf(
   { workload, loaded, load, seed }: PlanRequest,
   size: Size,
@@ -37,7 +40,7 @@ export function partOf(
     ),
   );
   // Rounded down: then each machine has at least its share of the load.
-  const part = (machines: number): number => Math.max(1, Math.floor(machines * share));
+  const part = (machines: number): number => Math.max(1, Math.floor(machines * share + ROUNDING));
   return {
     calibration: loaded.calibration,
     tabletServers: part(size.tabletServers),
@@ -49,6 +52,10 @@ export function partOf(
   };
 }
 
+/** Without it, 24 / 47 of 47 machines would be 23. */
+const ROUNDING = 1e-6;
+
+/** Simulates the trial. @throws what the signal says once it is aborted */
 export function tryOut(
   { workload, signal, onTrial }: PlanRequest,
   what: string,

@@ -1,55 +1,67 @@
 /**
- * The machines for a load, found by trials of a part of them, from one trial of a few to the next:
- * what does a unit of load take of each part, and what would the whole load need?
+ * The machines for a load, found by trials of a part of them, one after the other: what does a unit
+ * of load take of each part, and what would the whole load need?
  */
 import { type Demand, demandsOf, sizeFor } from './parts.ts';
 import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
-import type { Outcome, Size, Trial } from './trial.ts';
+import type { Outcome, Size, Trial, Workload } from './trial.ts';
 
 export interface Check {
   /** Of the planned cluster: 1 for all of it. */
   readonly share: number;
+  /** The machines of the trial. */
   readonly size: Size;
   readonly outcome: Outcome;
 }
 
 export interface Found {
   readonly size: Size;
+  /** Share of the time that a part was planned to be busy, at most. */
   readonly busyMax: number;
+  /** From the last trial. */
   readonly demands: readonly Demand[];
   readonly usage: Outcome['usage'];
-  /** The last trial. */
+  /** Of the last trial. */
   readonly check: Check;
 }
 
-/** There is no such cluster: the last trial was too slow although hardly anything was busy. */
+/** There is no such cluster: the last trial was too slow although its machines had little to do. */
 export class TooSlow {
   readonly outcome: Outcome;
+  /** Share of the time in which the busiest part of tablet servers and workers worked in it. */
   readonly busyMax: number;
 
-  constructor(outcome: Outcome, busyMax: number) {
+  constructor(outcome: Outcome, { workerKind }: Workload) {
+    const kinds = outcome.usage.kinds.filter(
+      ({ kind }) => kind === 'tablet server' || kind === workerKind,
+    );
     this.outcome = outcome;
-    this.busyMax = busyMax;
+    this.busyMax = Math.max(
+      outcome.runs,
+      ...kinds.flatMap(({ cores, disks, cards }) => [cores, disks, cards]),
+    );
   }
 }
 
 /** Machines of each kind of a trial of a part: few, but more than one. */
 const SMALL: Size = { tabletServers: 4, workers: 2 };
 const ROUNDS_MAX = 12;
-/** A plan that changes by less is the same. */
+/** A plan that changes by a smaller share is the same. */
 const SAME = 0.1;
-/** By how much a part that makes a trial too slow is less busy in the next one. */
+/** If a trial is too slow, parts of the next plan are so many times as busy at most. */
 const LESS_BUSY = 0.75;
-/** Below, waiting for parts is no longer what takes time. */
+/** Where parts are less busy, little of the time is spent waiting for them. */
 const BUSY_MIN = 0.1;
-/** A cluster with little to do that takes so many times the latency: more machines do not help. */
+/** If a cluster with little to do takes so many times the latency, more machines do not help. */
 const FAR_TOO_SLOW = 2;
+/** First trials, each with a tenth of the load of the one before, until one keeps up. */
+const FIRST_TRIALS_MAX = 3;
 
 export async function search(request: PlanRequest): Promise<Found | TooSlow> {
   const first = await firstTrial(request);
-  const fastest = first.latencyMs[request.percentile];
-  if (fastest > FAR_TOO_SLOW * request.latencyMs) {
-    return new TooSlow(first, Math.max(...first.usage.kinds.map(({ cores }) => cores)));
+  const { percentile, latencyMs, workload } = request;
+  if (!first.keptUp || first.latencyMs[percentile] > FAR_TOO_SLOW * latencyMs) {
+    return new TooSlow(first, workload);
   }
   return new Search(request, first).run();
 }
@@ -81,7 +93,7 @@ class Search {
         continue;
       }
       if (isFastEnough(this.#request, outcome)) return this.#found(trial, outcome);
-      if (this.#busyMax < BUSY_MIN) return new TooSlow(outcome, this.#busyMax);
+      if (this.#busyMax < BUSY_MIN) return new TooSlow(outcome, this.#request.workload);
       this.#busyMax *= LESS_BUSY;
       this.#moveTo(largerOf(this.#size, this.#wanted()));
     }
@@ -115,7 +127,10 @@ class Search {
   }
 }
 
-/** Where servers are too few, calls wait, and workers need more runs in flight than they would. */
+/**
+ * Notes that the present size was too small, of tablet servers or else of workers: where servers are
+ * too few, calls wait, and workers seem too few only because their runs take longer.
+ */
 function noted(tooSmall: Size, size: Size, wanted: Size): Size {
   if (wanted.tabletServers > size.tabletServers) {
     return { ...tooSmall, tabletServers: size.tabletServers };
@@ -124,8 +139,8 @@ function noted(tooSmall: Size, size: Size, wanted: Size): Size {
 }
 
 /**
- * The wanted size; but between one that a trial has found too small and the present one, if the
- * wanted one is not above it: what a unit takes depends on the size, where more machines have more
+ * The wanted size; but if a trial has found it too small, one between the largest such size and the
+ * present one. That happens because what a unit takes depends on the size: more machines have more
  * cache.
  */
 function nextSize(size: Size, wanted: Size, tooSmall: Size): Size {
@@ -143,29 +158,35 @@ function largerOf(a: Size, b: Size): Size {
   };
 }
 
-/** Of a small cluster with so little to do that it certainly keeps up. */
+/** Of a small cluster with so little to do that it keeps up, by what the calibration says of calls. */
 async function firstTrial(request: PlanRequest): Promise<Outcome> {
   const { workload, loaded, load, seed } = request;
+  let perSecond = Math.min(load, littleLoad(request));
+  for (let tries = 1; ; tries++) {
+    const outcome = await tryOut(request, 'a few machines with little to do', {
+      calibration: loaded.calibration,
+      tabletServers: SMALL.tabletServers,
+      workers: workload.hasWorkers ? SMALL.tabletServers : 0,
+      perSecond,
+      share: perSecond / load,
+      units: UNITS[workload.unit] / 3,
+      seed,
+    });
+    if (outcome.keptUp || tries === FIRST_TRIALS_MAX) return outcome;
+    // Something else than cores is full: disks, for example.
+    perSecond /= 10;
+  }
+}
+
+/** In units a second. */
+function littleLoad({ workload, loaded }: PlanRequest): number {
   const { calibration } = loaded;
   const { call, conditionalMutate } = calibration.storage;
   const unitUs =
     workload.mutationsPerUnit *
     (1 + call.fixed.serverUs + conditionalMutate.fixed.serverUs + call.fixed.clientUs);
   const cores = SMALL.tabletServers * calibration.cluster.tabletServerCores;
-  const perSecond = Math.min(load, (BUSY_MIN * cores * 1e6) / unitUs);
-  const outcome = await tryOut(request, 'a few machines with little to do', {
-    calibration,
-    tabletServers: SMALL.tabletServers,
-    workers: workload.hasWorkers ? SMALL.tabletServers : 0,
-    perSecond,
-    share: perSecond / load,
-    units: UNITS[workload.unit] / 3,
-    seed,
-  });
-  if (!outcome.keptUp) {
-    throw new Error('a few machines do not keep up with a load that is small by the calibration');
-  }
-  return outcome;
+  return (BUSY_MIN * cores * 1e6) / unitUs;
 }
 
 function isAlike(a: Size, b: Size): boolean {

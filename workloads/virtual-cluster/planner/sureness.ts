@@ -2,14 +2,16 @@
  * How sure a plan is: the machines that it would have if an assumed number of its calibration were
  * half or twice as much.
  *
- * No further simulation: a trial has counted calls, rows, cells and bytes, so their processor time at
- * other costs is a sum. What waits for what is taken to stay the same, so latencies are not varied.
+ * That takes no further simulation: a trial has counted calls, rows, cells and bytes, so their
+ * processor time at other costs is a sum. Queues are assumed to stay the same, so numbers that only
+ * move latencies are not varied.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
-import type { OperationKind } from '../costs.ts';
+import { HEAD_BYTES } from '../call.ts';
 import type { Usage } from '../cluster.ts';
+import type { OperationKind } from '../costs.ts';
 import { type Demand, sizeFor } from './parts.ts';
 import type { Size } from './trial.ts';
 
@@ -20,7 +22,10 @@ export interface Alternative {
   readonly doubled: Size;
 }
 
-/** The rest moves latencies, or nothing; and how much of a repository is in the cache is given. */
+/**
+ * The rest moves latencies, or what machines do besides calls; and the share of a repository that is
+ * in the cache is taken as it was in the trial.
+ */
 const MOVES_MACHINES = /^(storage|disk\.perMachine|network\.bytes|cluster\..*Cores|cache\.miss)/;
 
 export interface Planned {
@@ -66,7 +71,7 @@ function sizeWith(planned: Planned, calibration: Calibration): Size {
   const [before, after] = [timesOf(usage, base), timesOf(usage, calibration)];
   const server = after.serverUs / before.serverUs;
   const client = after.clientUs / before.clientUs;
-  const part = serversPart(usage, before.serverUs, base);
+  const part = hasWorkers ? 1 : serversPart(usage, before.serverUs, base);
   const changes = demands.map((demand) => {
     const { place, resource, perUnit, perUnitWhenFull } = demand;
     const isServer = place === 'tablet servers';
@@ -85,7 +90,7 @@ function sizeWith(planned: Planned, calibration: Calibration): Size {
   return sizeFor(load, changes, { busyMax, hasWorkers });
 }
 
-/** On machines that workers share with tablet servers: the servers' part of the work. */
+/** The tablet servers' part of the work on machines that they share with workers. */
 function serversPart(
   { kinds, seconds }: Usage,
   serverUs: number,
@@ -111,10 +116,13 @@ export function timesOf(
   for (const [kind, counts] of Object.entries(calls)) {
     const { fixed: row, perCell } = storage[kind as OperationKind];
     const { sent, rows, cells, bytes, misses } = counts;
+    const isWrite = kind === 'mutate' || kind === 'conditionalMutate';
+    const written = isWrite ? bytes - 2 * HEAD_BYTES * sent : 0;
     serverUs += sent * fixed.serverUs + (bytes * perByte.serverNs) / 1000;
     serverUs += rows * row.serverUs + cells * perCell.serverUs + misses * cache.missCpuUs;
+    serverUs += (written * storage.writtenByteNs) / 1000;
     clientUs += sent * fixed.clientUs + (bytes * perByte.clientNs) / 1000;
-    clientUs += rows * row.clientUs + cells * perCell.clientUs;
+    clientUs += (kind === 'scan' ? sent : rows) * row.clientUs + cells * perCell.clientUs;
   }
   return { serverUs, clientUs };
 }

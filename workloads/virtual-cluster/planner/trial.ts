@@ -21,7 +21,7 @@ export interface Trial extends Size {
   readonly calibration: Calibration;
   /** Units of load a second. */
   readonly perSecond: number;
-  /** Of the planned cluster: a trial of a part of it has that part of load and repository. */
+  /** The part of the planned cluster that is tried: it has that part of load and repository. */
   readonly share: number;
   /** Units that are measured, about. */
   readonly units: number;
@@ -37,14 +37,14 @@ export interface Outcome {
   readonly completedPerSecond: number;
   readonly latencyMs: Readonly<Record<Percentile, number>>;
   readonly usage: Usage;
-  /** Of all observer runs that workers may have in flight, the share that they had; 0 without. */
+  /** Of the observer runs that workers may have in flight, the share in flight; 0 without observers. */
   readonly runs: number;
 }
 
 export interface Workload {
-  /** What is counted of it, in the plural. */
+  /** What the load consists of, in the plural. */
   readonly unit: 'documents' | 'Trade-Results';
-  /** Where the engine runs if it has machines of its own. */
+  /** The machines on which the engine runs, if it has machines of its own. */
   readonly workerKind: MachineKind;
   readonly hasWorkers: boolean;
   /** Conditional mutations that a unit costs a tablet server, at most: for the first trial. */
@@ -56,12 +56,16 @@ export interface Workload {
   simulate(trial: Trial, signal: AbortSignal): Promise<Outcome>;
 }
 
-/** Shorter, and a rest of the scanners decides; longer, and idle scans take most of the time. */
+/** In a shorter time the rest of the scanners decides; in a longer one most work is idle scans. */
 const SECONDS_MIN = 1.5;
 const SECONDS_MAX = 60;
+/** Units that a trial measures in any case, however long they take to arrive. */
+const UNITS_MIN = 10;
 
+/** Virtual seconds that a trial measures. */
 export function secondsOf({ units, perSecond }: Pick<Trial, 'units' | 'perSecond'>): number {
-  return Math.min(SECONDS_MAX, Math.max(SECONDS_MIN, units / perSecond));
+  const seconds = Math.min(SECONDS_MAX, Math.max(SECONDS_MIN, units / perSecond));
+  return Math.max(seconds, UNITS_MIN / perSecond);
 }
 
 interface CrawlSettings {
@@ -73,7 +77,7 @@ interface CrawlSettings {
   readonly hasWorkers: boolean;
 }
 
-/** Documents that arrive in a trial are few of those in memory that stand for a repository. */
+/** Documents in memory, which stand for a repository, for each one that arrives in a trial. */
 const IN_MEMORY_PER_ARRIVAL = 10;
 const IN_MEMORY = { min: 50_000, max: 4_000_000 };
 /** Documents in the history that is judged, about. */

@@ -1,0 +1,116 @@
+/** For tests of the planner: a workload whose clusters behave by a formula, and requests for it. */
+import assert from 'node:assert/strict';
+import { type LoadedCalibration, loadCalibration } from '../calibration/load.ts';
+import type { KindUsage, Usage } from '../cluster.ts';
+import { type Plan, planCluster } from './plan.ts';
+import type { PlanRequest } from './request.ts';
+import { TooSlow } from './search.ts';
+import type { Trial, Workload } from './trial.ts';
+
+export const loaded: LoadedCalibration = loadCalibration('cloud-bigtable');
+export const signal: AbortSignal = new AbortController().signal;
+
+/** Processors of a server that a unit takes, and those of a worker. */
+export const SERVER_PER_UNIT = 0.001;
+const WORKER_PER_UNIT = 0.0005;
+
+/** Latency grows with how busy the servers are, as in a queue. */
+export function formula(
+  change: Partial<{
+    readonly serverPerUnit: (trial: Trial) => number;
+    readonly latencyMs: (busy: number, trial: Trial) => number;
+  }> = {},
+): Workload & { readonly trials: Trial[] } {
+  const { serverPerUnit = () => SERVER_PER_UNIT, latencyMs = (busy) => 10 / (1 - busy) } = change;
+  const trials: Trial[] = [];
+  return {
+    trials,
+    unit: 'documents',
+    workerKind: 'worker',
+    hasWorkers: true,
+    mutationsPerUnit: 60,
+    simulatedPerSecond: 1e9,
+    warmUpSeconds: 1,
+    simulate: (trial) => {
+      trials.push(trial);
+      const servers = (trial.perSecond * serverPerUnit(trial)) / trial.tabletServers;
+      const workers = (trial.perSecond * WORKER_PER_UNIT) / trial.workers;
+      const busy = Math.max(servers, workers);
+      const over = Math.max(1, busy);
+      const latency = busy >= 1 ? Infinity : latencyMs(busy, trial);
+      return Promise.resolve({
+        keptUp: busy < 1,
+        completedPerSecond: trial.perSecond / over,
+        latencyMs: { 50: latency / 2, 90: latency, 99: 2 * latency },
+        usage: usageOf(trial, servers / over, workers / over),
+        runs: 0,
+      });
+    },
+  };
+}
+
+export function usageOf({ tabletServers, workers }: Trial, server: number, worker: number): Usage {
+  const kind = (name: KindUsage['kind'], machines: number, cores: number): KindUsage => ({
+    kind: name,
+    machines,
+    cores,
+    disks: 0,
+    cards: 0,
+    coresMax: cores,
+    disksMax: 0,
+    coreWaitMeanUs: 0,
+    diskWaitMeanUs: 0,
+    coreWaitMaxUs: 0,
+    backlogUs: 0,
+  });
+  const none = {
+    sent: 1,
+    answered: 1,
+    lost: 0,
+    rows: 1,
+    cells: 1,
+    bytes: 100,
+    latencyUs: 0,
+    serverUs: 100,
+    clientUs: 50,
+    misses: 0,
+  };
+  return {
+    seconds: 1,
+    kinds: [
+      kind('tablet server', tabletServers, server),
+      kind('worker', workers, worker),
+      kind('oracle', 1, 0.5),
+      kind('lock service', 1, 0.01),
+    ],
+    calls: { read: none, mutate: none, conditionalMutate: none, scan: none },
+    inFlight: 0,
+    timestamps: 100,
+    oracleCalls: 10,
+    lockCalls: 1,
+    maintenanceUs: 0,
+    events: 0,
+  };
+}
+
+export async function planOf(workload: Workload, given: Partial<PlanRequest> = {}): Promise<Plan> {
+  const found = await planCluster(requestOf(workload, given));
+  assert.ok(!(found instanceof TooSlow));
+  return found;
+}
+
+export function requestOf(workload: Workload, given: Partial<PlanRequest>): PlanRequest {
+  return {
+    loaded,
+    workload,
+    load: 10_000,
+    latencyMs: 1_000,
+    percentile: '90',
+    margin: 0.3,
+    checkSeconds: 100,
+    seed: 1,
+    signal,
+    onTrial: () => {},
+    ...given,
+  };
+}

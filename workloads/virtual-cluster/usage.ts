@@ -27,10 +27,9 @@ export interface KindUsage {
   /** The same of the busiest machine. */
   readonly coresMax: number;
   readonly disksMax: number;
-  /** How long work waited for a core or a disk, on average and at most. */
+  /** How long work waited for a core or a disk, on average. */
   readonly coreWaitMeanUs: number;
   readonly diskWaitMeanUs: number;
-  readonly coreWaitMaxUs: number;
   /** Work that has come and is not finished, in microseconds of a core of each machine. */
   readonly backlogUs: number;
 }
@@ -167,7 +166,6 @@ function usageOf(kind: MachineKind, machines: readonly Machine[], between: Betwe
     disksMax: Math.max(...disks),
     coreWaitMeanUs: wait((machine) => machine.cores),
     diskWaitMeanUs: wait((machine) => machine.disks),
-    coreWaitMaxUs: Math.max(...machines.map((machine) => machine.cores.longestWaitUs)),
     backlogUs: mean(machines.map((machine) => machine.cores.backlogUs(now.nowUs))),
   };
 }

@@ -63,7 +63,6 @@ function usageOf({ tabletServers, workers }: Trial, server: number, worker: numb
     disksMax: 0,
     coreWaitMeanUs: 0,
     diskWaitMeanUs: 0,
-    coreWaitMaxUs: 0,
     backlogUs: 0,
   });
   const none = {

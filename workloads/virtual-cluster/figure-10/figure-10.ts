@@ -20,6 +20,7 @@ import { measuredRecovery } from '../measured-series.ts';
 export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
   readonly seed: number;
+  /** Trade-Results per second. */
   readonly load: number;
   /** Seconds from the beginning of the load to the kill, and from the kill to the end. */
   readonly before: number;

@@ -109,7 +109,7 @@ test('where the cluster does not keep up, the line ends, and the busiest machine
   assert.match(headline, /R² 1\.0000 up to 40 TR\/s/);
   assert.match(
     headline,
-    /The line ends before 80 TR\/s: the busiest tablet server works 87\.5 % of the time, and a tablet of exchange has 12\.5 % of all rows\.$/,
+    /The line ends before 80 TR\/s: the busiest tablet server works 87\.5 % of the time, and a tablet of exchange has 12\.5 % of all operations\.$/,
   );
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });

@@ -22,6 +22,7 @@ export interface Figure9Plan {
   readonly seed: number;
   /** Trade-Results per second. */
   readonly loads: readonly number[];
+  /** In seconds. */
   readonly warmUp: number;
   /** Trade-Results of each load that are measured, about; a high load has them sooner. */
   readonly tradeResults: number;
@@ -183,7 +184,7 @@ function bendOf(points: readonly LoadPoint[], fit: LineFit | null): string {
   if (bent === undefined) return fit === null ? '' : ' The line does not bend in this range.';
   const { hottest, usage } = bent.result;
   const busiest = usage.kinds.toSorted((a, b) => b.coresMax - a.coresMax)[0];
-  return ` The line ends before ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all rows.`;
+  return ` The line ends before ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
 }
 
 function percent(share: number): string {
@@ -212,7 +213,7 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
       'oracle',
       'conflicts per 1,000',
       'hottest tablet',
-      'of all rows',
+      'of all operations',
       'kept up',
     ],
     rows: [

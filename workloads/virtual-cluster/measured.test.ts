@@ -63,3 +63,11 @@ test('a recovery counts if region servers were killed, and not stopped for a whi
     assert.deepEqual(measuredRecovery([other, ...others]), []);
   }
 });
+
+test('a run whose check failed does not count', () => {
+  const record = newest(RUNS, 'failover', () => true);
+  assert.ok(record?.findings != null);
+  const check = { passed: false, detail: 'a row was lost' };
+  const failed = { ...record, runId: 'failed', findings: { ...record.findings, check } };
+  assert.equal(newest([failed, ...RUNS], 'failover', () => true)?.runId, record.runId);
+});

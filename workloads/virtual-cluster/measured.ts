@@ -161,7 +161,7 @@ export function runsIn(folders: readonly string[]): readonly RunRecord[] {
   return folders.flatMap((folder) => findRuns(folder)).flatMap(({ record }) => record ?? []);
 }
 
-/** The first finished run that is more than a smoke test; null if there is none. */
+/** The first finished run that is more than a smoke test, and has passed its check; or else null. */
 export function newest(
   runs: readonly RunRecord[],
   experiment: string,
@@ -172,6 +172,7 @@ export function newest(
       record.experiment === experiment &&
       record.state === 'finished' &&
       record.profile !== 'smoke' &&
+      record.findings?.check.passed !== false &&
       isUsable(record),
   );
   return found ?? null;

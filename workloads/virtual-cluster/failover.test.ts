@@ -19,7 +19,7 @@ async function killTwo(act: (cluster: Cluster, noticedMs: number) => void): Prom
     const diedMs = cluster.clock.monotonicMs();
     for (const server of dying) {
       for (const tablet of cluster.tablets.of(server)) tablet.logBytes = 0;
-      const [first] = cluster.tablets.of(server).filter(({ table }) => table === 't');
+      const first = cluster.tablets.of(server).find(({ table }) => table === 't');
       assert.ok(first !== undefined);
       first.logBytes = LOG_BYTES;
       cluster.kill(server);

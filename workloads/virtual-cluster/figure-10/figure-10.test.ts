@@ -40,10 +40,7 @@ test('the headline says how and when the throughput came back, if it did', () =>
     headlineWith({ recoverySeconds: 4, lowestShare: 0.8 }),
     '80 % of the throughput, and it is back after 4 s, before the deaths are noticed.',
   );
-  assert.equal(
-    headlineWith({ recoverySeconds: 0, lowestShare: 0.95 }),
-    '95 % of the throughput.',
-  );
+  assert.equal(headlineWith({ recoverySeconds: 0, lowestShare: 0.95 }), '95 % of the throughput.');
 });
 
 test('a run whose transactions failed, so that nothing was checked, has no numbers', () => {

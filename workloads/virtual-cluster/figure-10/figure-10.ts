@@ -145,7 +145,10 @@ function perSecond(endedAt: readonly number[], seconds: number): readonly number
   return bins;
 }
 
-export function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): FindingsParts {
+export function figure10Findings(
+  plan: Figure10Plan,
+  points: readonly FailurePoint[],
+): FindingsParts {
   const wrong = points.flatMap((point) =>
     wrongIn(point).map((one) => `with ${point.servers} servers: ${one}`),
   );

@@ -80,7 +80,10 @@ function pointAt(load: number, changed: Partial<LoadPoint['result']> = {}): Load
 test('the cost of a Trade-Result is the slope of the line', () => {
   const { headline, check, tables } = figure9Findings(PLAN, [10, 20, 40].map(pointOf), []);
   assert.match(headline, /takes 0\.250 core seconds, on a straight line with R² 1\.0000 up to 40/);
-  assert.match(headline, /took 1\.34, 5\.4 times as much\. The line does not bend in this range\.$/);
+  assert.match(
+    headline,
+    /took 1\.34, 5\.4 times as much\. The line does not bend in this range\.$/,
+  );
   assert.equal(check.passed, true);
   const [loads, line] = tables;
   const row = loads?.rows[1]?.map((cell, i) => [loads.columns[i], cell]) ?? [];

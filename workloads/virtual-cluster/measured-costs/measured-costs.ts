@@ -32,7 +32,10 @@ export async function measureCosts(
   return costsFindings(operations, [...crawl, ...brokerage]);
 }
 
-export function costsFindings(operations: readonly OperationCost[], own: readonly OwnCost[]): FindingsParts {
+export function costsFindings(
+  operations: readonly OperationCost[],
+  own: readonly OwnCost[],
+): FindingsParts {
   const total = own.reduce((sum, { us }) => sum + us, 0);
   if (total === 0) {
     const check = { passed: false, detail: 'no profile shows code of the workloads' };

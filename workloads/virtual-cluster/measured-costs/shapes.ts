@@ -23,7 +23,10 @@ const WIDE = 'costs-wide';
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 const LOAD_ROWS = 1_000;
 
-export async function loadShapes(store: Bigtable, { readKeys }: Data): Promise<void> {
+export async function loadShapes(
+  store: Bigtable,
+  { readKeys }: Pick<Data, 'readKeys'>,
+): Promise<void> {
   const set = (qualifier: string, bytes: number) =>
     ({
       kind: 'set',

@@ -30,6 +30,9 @@ test('one scanner runs each row once in every mode, and loses only what a run ta
     assert.ok(runMs > 100 && runMs < 100 + 2 * OVERHEAD_MS, String(runMs));
   }
   // It never met another one, and yet does not reach all of that rate.
-  assert.match(headline, /^1 scanners can clean 10 rows per second at most, because each run waits/);
+  assert.match(
+    headline,
+    /^1 scanners can clean 10 rows per second at most, because each run waits/,
+  );
   assert.match(headline, /They reach \d\d % of that with no locks; \d\d % with locks, skipping/);
 });

@@ -73,7 +73,14 @@ test('the processor time of a document is that of all busy cores, and is compare
 });
 
 test('busy cores are all those of the servers that worked, and the work in the background', () => {
-  const idle = { disks: 0, cards: 0, disksMax: 0, coreWaitMeanUs: 0, diskWaitMeanUs: 0, backlogUs: 0 };
+  const idle = {
+    disks: 0,
+    cards: 0,
+    disksMax: 0,
+    coreWaitMeanUs: 0,
+    diskWaitMeanUs: 0,
+    backlogUs: 0,
+  };
   const kind = (name: KindUsage['kind'], share: number): KindUsage => {
     return { ...idle, kind: name, machines: 3, cores: share, coresMax: share };
   };

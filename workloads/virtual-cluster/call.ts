@@ -45,6 +45,13 @@ export abstract class RowWork {
     this.bytes = size.bytes;
   }
 
+  /** The call before this one may have been lost after it was served. */
+  forgetAnswer(): void {
+    this.answerCells = 0;
+    this.answerBytes = 0;
+    this.error = undefined;
+  }
+
   /** At the server. May throw errors of the engine. */
   abstract serve(storage: Storage, tablet: Tablet): void;
   /** At the client: the answer, or the error that `serve` has thrown. */
@@ -93,6 +100,8 @@ class Call implements VirtualEvent {
   #sentUs = 0;
   #arrivedUs = 0;
   #finishUs = 0;
+  /** How much later than `#finishUs` the server finishes, because of its pauses until now. */
+  #delayedUs = 0;
   #answerBytes = HEAD_BYTES;
   #answerCells = 0;
 
@@ -205,6 +214,7 @@ class Call implements VirtualEvent {
     const { tablets, tables } = this.#storage;
     const tablet = tablets.find(work.table, work.row);
     const data = tables.get(work.table);
+    work.forgetAnswer();
     try {
       if (tablet === undefined || data === undefined) {
         throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${work.table}`);
@@ -251,12 +261,12 @@ class Call implements VirtualEvent {
 
   #answer(): void {
     const { loop, costs } = this.#storage;
-    if (this.#isServerDead() && this.#server.diedUs < this.#finishUs) return this.#lose();
-    const delayUs = this.#server.delayedUs(this.#arrivedUs, this.#finishUs);
-    if (delayUs > 0) {
-      this.#arrivedUs = this.#finishUs; // Those pauses have been taken into account.
-      this.#finishUs += delayUs;
-      loop.after(delayUs, this);
+    const finishUs = this.#finishUs + this.#delayedUs;
+    if (this.#isServerDead() && this.#server.diedUs < finishUs) return this.#lose();
+    const moreUs = this.#server.delayedUs(this.#arrivedUs, this.#finishUs) - this.#delayedUs;
+    if (moreUs > 0) {
+      this.#delayedUs += moreUs;
+      loop.after(moreUs, this);
       return;
     }
     const counts = this.#storage.counts[this.#kind];

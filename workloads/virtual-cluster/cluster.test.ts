@@ -12,7 +12,7 @@ import {
 } from '#engine';
 import { createMemoryBigtable, VirtualClock } from '#engine/testing';
 import type { Bigtable } from '../../engine/bigtable/index.ts';
-import { Cluster, type Machine } from './cluster.ts';
+import { Cluster } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import { PAPER, withoutCosts } from './testing.ts';
 
@@ -104,7 +104,7 @@ async function runBank(
     readonly seed: number;
     readonly clients: number;
     readonly transfers: number;
-    readonly disturb?: (machines: readonly Machine[]) => Promise<void>;
+    readonly disturb?: () => Promise<void>;
   },
 ): Promise<BankRun> {
   const machines = Array.from({ length: given.clients }, () => cluster.addMachine('client'));
@@ -116,7 +116,7 @@ async function runBank(
     assert.ok(percolator !== undefined && machine !== undefined);
     await percolator.createTable('accounts', { observedColumns: ['balance'], splits: SPLITS });
     const window = cluster.window();
-    await Promise.all([moveMoney(percolators, given), given.disturb?.(machines)]);
+    await Promise.all([moveMoney(percolators, given), given.disturb?.()]);
     window.end(); // Asserts its laws.
     const total = await totalOf(percolator);
     const store = new ClientStore(cluster.storage, { machine, life: machine.life });
@@ -191,7 +191,7 @@ async function untimedBank(
   return result;
 }
 
-test('money is kept while tablet servers and a client are killed and paused', async () => {
+test('money is kept while tablet servers are killed and one stands still', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 3, tabletServers: 4 });
   const [server1, server2, server3] = cluster.tabletServers;
   assert.ok(server1 !== undefined && server2 !== undefined && server3 !== undefined);

@@ -214,7 +214,7 @@ export class Cluster {
     machine.pause(seconds * 1e6);
   }
 
-  /** Starts a killed machine. A tablet server has no tablets until `spread`. */
+  /** Starts a killed machine: a tablet server once its death was noticed. It has no tablets until `spread`. */
   start(machine: Machine): void {
     machine.start();
     if (machine === this.oracleMachine) this.oracle.restart();

@@ -13,16 +13,20 @@ import type { Tablet } from './tablets.ts';
 export function loadTablets(storage: Storage, dead: Machine): void {
   const { loop, costs } = storage;
   const { detectionMs } = costs.calibration.failures;
-  const { life } = dead;
-  const happen = (): void => assignTablets(storage, dead, life);
+  const happen = (): void => assignTablets(storage, dead);
   loop.at(dead.diedUs + detectionMs * 1000, { happen });
 }
 
-function assignTablets(storage: Storage, dead: Machine, life: number): void {
+function assignTablets(storage: Storage, dead: Machine): void {
   const { loop, servers, tablets } = storage;
   const alive = servers.filter((server) => server.isAlive);
-  if (alive.length === 0 || dead.life < life) return;
+  if (alive.length === 0) return;
   const freeUs = new Map(alive.map((server) => [server, loop.nowUs]));
+  // A server may still replay logs of another one that died.
+  for (const { server, availableUs } of tablets.all()) {
+    const known = freeUs.get(server);
+    if (known !== undefined) freeUs.set(server, Math.max(known, availableUs));
+  }
   tablets.of(dead).forEach((tablet, i) => {
     const server = alive[i % alive.length] as Machine;
     const fromUs = freeUs.get(server) ?? loop.nowUs;

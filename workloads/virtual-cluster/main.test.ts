@@ -51,7 +51,7 @@ test('figure 7 keeps up at low rates, and not above the capacity', async () => {
 test('figure 9 is a straight line, with the conditions of the brokerage checked', async () => {
   const { findings } = (await runScript(BENCH, ['--figure', '9', '--profile', 'smoke'])).record();
   assert.equal(findings?.check.passed, true, findings?.check.detail);
-  assert.match(findings.headline, /takes 0\.\d+ core seconds, on a straight line/);
+  assert.match(findings.headline, /takes 0\.\d+ core seconds, on a straight line with R² 0\.9\d+/);
   assert.match(findings.headline, /The line does not bend in this range\.$/);
 });
 

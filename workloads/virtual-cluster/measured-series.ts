@@ -63,7 +63,7 @@ export function measuredRecovery(runs: Runs = runsHere()): readonly ResultSeries
   const record = newest(
     runs,
     'failover',
-    ({ parameters }) => parameters['kill'] === 'region-servers',
+    ({ parameters: { kill, pause } }) => kill === 'region-servers' && pause !== true,
   );
   if (record === null) return [];
   const killed = Number(record.parameters['before']);

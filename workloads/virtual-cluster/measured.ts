@@ -11,20 +11,21 @@ import {
   RUNS_FOLDER,
 } from '#results';
 
-/** Of `./run.sh bench:crawl-rate`, with one process. */
+/** Of `./run.sh bench:crawl-rate`, with the settings that are simulated: one process, no batches. */
 export interface MeasuredCrawl {
   readonly runId: string;
+  readonly store: 'embedded' | 'hbase';
   readonly repository: number;
   readonly documentBytes: number;
   readonly concurrency: number;
-  /** Of Percolator, and of the batch. */
+  /** Of Percolator, and of the batch; none of a batch on another engine than our own. */
   readonly points: readonly Point[];
   readonly batch: readonly Point[];
-  /** Seconds of one batch over the whole repository; null if the run did not fit its model. */
+  /** Seconds of one batch over the whole repository; null without a batch that fits its model. */
   readonly batchRunSeconds: number | null;
 }
 
-/** Of `./run.sh bench:brokerage`, on the embedded store. */
+/** Of `./run.sh bench:brokerage` on the embedded store, with the settings that are simulated. */
 export interface MeasuredBrokerage {
   readonly runId: string;
   readonly users: number;
@@ -51,19 +52,24 @@ export function measuredCrawl(
   runs: readonly RunRecord[] = runsHere(),
 ): MeasuredCrawl | null {
   const record = newest(runs, 'crawl-rate', ({ points, parameters }) => {
-    const { store = 'embedded', processes } = parameters;
-    const isHere = store === on && processes === undefined;
+    const { store = 'embedded', processes, scanners = 1 } = parameters;
+    const { batching = 'off', prefetch = 'off' } = parameters;
+    const isPlain = batching === 'off' && prefetch === 'off' && scanners === 1;
+    const isHere = store === on && processes === undefined && isPlain;
     return isHere && points.some(({ system, latency }) => system === 'percolator' && latency);
   });
   if (record === null) return null;
-  const { parameters, runId, mapreduceModel: model } = record;
+  const { parameters, runId, mapreduceModel } = record;
+  const { batch = 'local' } = parameters;
+  const model = batch === 'local' ? mapreduceModel : null;
   return {
     runId,
+    store: on,
     repository: Number(parameters['repository']),
     documentBytes: Number(parameters['documentBytes']),
     concurrency: Number(parameters['concurrency']),
     points: record.points.filter(({ system }) => system === 'percolator'),
-    batch: record.points.filter(({ system }) => system === 'mapreduce'),
+    batch: record.points.filter(({ system }) => system === 'mapreduce' && batch === 'local'),
     batchRunSeconds: model && model.fixedSeconds + model.perRepositorySeconds,
   };
 }
@@ -72,8 +78,9 @@ export function measuredBrokerage(
   runs: readonly RunRecord[] = runsHere(),
 ): MeasuredBrokerage | null {
   const record = newest(runs, 'brokerage', (one) => {
-    const { processes } = one.parameters;
-    return processes === undefined && numberIn(one, 'unpaced', 'TR/s', EMBEDDED) !== null;
+    const { processes, broker = 'omit', prefetch = 'off' } = one.parameters;
+    const isSimulated = processes === undefined && broker === 'omit' && prefetch === 'off';
+    return isSimulated && numberIn(one, 'unpaced', 'TR/s', EMBEDDED) !== null;
   });
   if (record === null) return null;
   return {
@@ -154,7 +161,7 @@ export function runsIn(folders: readonly string[]): readonly RunRecord[] {
   return folders.flatMap((folder) => findRuns(folder)).flatMap(({ record }) => record ?? []);
 }
 
-/** The first finished run that is more than a smoke test; null if there is none. */
+/** The first finished run that is more than a smoke test, and has passed its check; or else null. */
 export function newest(
   runs: readonly RunRecord[],
   experiment: string,
@@ -165,6 +172,7 @@ export function newest(
       record.experiment === experiment &&
       record.state === 'finished' &&
       record.profile !== 'smoke' &&
+      record.findings?.check.passed !== false &&
       isUsable(record),
   );
   return found ?? null;

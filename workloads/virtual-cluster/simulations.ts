@@ -72,10 +72,11 @@ export async function performAll<S extends Simulation>(
   await Promise.all(Array.from({ length: Math.min(jobs, simulations.length) }, take));
 }
 
-export function performInThread<S extends Simulation>(
+export async function performInThread<S extends Simulation>(
   simulation: S,
   signal: AbortSignal,
 ): Promise<ResultOf<S>> {
+  signal.throwIfAborted();
   const documents = simulation.kind === 'crawl' ? JSON.stringify(simulation.documents) : '';
   const clustered = latest?.documents === documents ? latest.clustered : undefined;
   const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {

@@ -14,9 +14,9 @@ export class Station {
   busyUs = 0;
   /** Time that pieces of work waited for a server, in all. */
   waitedUs = 0;
-  longestWaitUs = 0;
   /** When each server has finished what has come so far. */
   readonly #freeUs: Float64Array;
+  #standsUntilUs = 0;
 
   constructor(servers: number) {
     assert(Number.isSafeInteger(servers) && servers > 0, 'a station has servers');
@@ -41,20 +41,21 @@ export class Station {
     this.arrivals++;
     this.busyUs += serviceUs;
     this.waitedUs += waitUs;
-    if (waitUs > this.longestWaitUs) this.longestWaitUs = waitUs;
     return finishUs;
   }
 
-  /** No server works for this long, from now. */
+  /** No server works for this long, from now, or from the end of an earlier stand. */
   stand(nowUs: number, us: number): void {
     const free = this.#freeUs;
+    this.#standsUntilUs = nowUs + us;
     for (let i = 0; i < free.length; i++) free[i] = Math.max(free[i] ?? 0, nowUs) + us;
   }
 
   /** All work that has come is lost. The work that was to come does not count as done. */
   clear(nowUs: number): void {
-    for (const freeUs of this.#freeUs) this.busyUs -= Math.max(0, freeUs - nowUs);
+    this.busyUs -= this.backlogUs(nowUs);
     this.#freeUs.fill(nowUs);
+    this.#standsUntilUs = 0;
   }
 
   /** When no server works any more, if nothing else comes. */
@@ -64,6 +65,7 @@ export class Station {
 
   /** Time of work that has come and is not finished. */
   backlogUs(nowUs: number): number {
-    return this.#freeUs.reduce((sum, freeUs) => sum + Math.max(0, freeUs - nowUs), 0);
+    const fromUs = Math.max(nowUs, this.#standsUntilUs);
+    return this.#freeUs.reduce((sum, freeUs) => sum + Math.max(0, freeUs - fromUs), 0);
   }
 }

@@ -14,7 +14,10 @@ import { ColdBlocks, type Tablet, Tablets } from './tablets.ts';
 
 /** Of the calls of one kind. */
 export interface CallCounts {
-  /** Calls sent, answered, and lost with a server; those sent again count again. */
+  /**
+   * Calls sent, answered, and lost: with a server, or because a row had moved to another one. Those sent
+   * again count again.
+   */
   sent: number;
   answered: number;
   lost: number;

@@ -62,6 +62,18 @@ test('a row of the background is read until it is touched, and kept from then on
   });
 });
 
+test('a row of the background whose cells were all erased stays empty', () => {
+  const table = new TableData({ families: ['f'] });
+  const place = { family: 'f', qualifier: 'q' };
+  table.background = () => [{ ...place, timestamp: 1, value: Buffer.from('old') }];
+  table.mutateRow('b1', [{ kind: 'erase', ...place, from: 0, to: 9 }]);
+  assert.equal(table.readRow('b1', [{ family: 'f' }]), undefined);
+  assert.deepEqual(table.readRange({ limit: 9 }, [{ family: 'f' }]), []);
+  const set = { kind: 'set', ...place, timestamp: 2, value: Buffer.from('new') } as const;
+  const found = table.checkAndMutateRow({ table: 't', row: 'b1', anyOf: [place], ifFound: [set] });
+  assert.equal(found, false);
+});
+
 function some<T>(random: Random, make: () => T): readonly T[] {
   return Array.from({ length: random.integer(0, 3) }, make);
 }

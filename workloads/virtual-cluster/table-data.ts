@@ -111,7 +111,8 @@ export class TableData {
       if (mutation.kind === 'set') this.bytes += put(cells, mutation);
       else this.bytes -= erase(cells, mutation);
     }
-    if (cells.length > 0) return;
+    // Without cells, a row of the background stays: it would otherwise have its old cells again.
+    if (cells.length > 0 || this.background?.(key) !== undefined) return;
     this.#rows.delete(key);
     if (!this.#newKeys.delete(key)) this.#keys.delete(key);
   }

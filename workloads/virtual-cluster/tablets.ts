@@ -161,7 +161,8 @@ export class Tablets {
     assert(left !== undefined, 'the first tablet begins before all rows');
     found.starts.splice(position, 0, row);
     const right = tabletOf(table, row, server ?? left.server);
-    found.tablets.splice(position, 0, { ...right, logBytes: left.logBytes / 2 });
+    const { availableUs, logBytes } = left;
+    found.tablets.splice(position, 0, { ...right, availableUs, logBytes: logBytes / 2 });
     left.logBytes /= 2;
   }
 

@@ -5,7 +5,7 @@ import { loadCalibration } from './calibration/load.ts';
 import type { Cluster, Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 
-/** Nothing costs anything; sizes stay. */
+/** No call costs anything, and no death has to be noticed; sizes, batch and workloads stay. */
 export function withoutCosts(calibration: Calibration): Calibration {
   const { storage, cache, network, oracle, lockService, failures } = calibration;
   const none = { serverUs: 0, clientUs: 0 };

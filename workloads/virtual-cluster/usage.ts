@@ -2,10 +2,11 @@
  * What the cluster did between two moments: calls and their costs, and how busy each kind of machine
  * was. Asserts what must hold in every run:
  *
- *   - Conservation: each call was answered, or was lost with a server, or is in flight.
+ *   - Conservation: each call was answered, was lost, or is in flight.
  *   - Utilisation: no machine did more than its cores can, and all machines together did the work
  *     that the calls asked of them.
- *   - Little's law: the integral of the calls in flight is the sum of their latencies.
+ *   - Little's law, if no call is in flight: the integral of the calls in flight is the sum of their
+ *     latencies.
  */
 import { assert } from '#engine/base';
 import type { Calibration } from './calibration/calibration.ts';
@@ -27,10 +28,9 @@ export interface KindUsage {
   /** The same of the busiest machine. */
   readonly coresMax: number;
   readonly disksMax: number;
-  /** How long work waited for a core or a disk, on average and at most. */
+  /** How long work waited for a core or a disk, on average. */
   readonly coreWaitMeanUs: number;
   readonly diskWaitMeanUs: number;
-  readonly coreWaitMaxUs: number;
   /** Work that has come and is not finished, in microseconds of a core of each machine. */
   readonly backlogUs: number;
 }
@@ -167,7 +167,6 @@ function usageOf(kind: MachineKind, machines: readonly Machine[], between: Betwe
     disksMax: Math.max(...disks),
     coreWaitMeanUs: wait((machine) => machine.cores),
     diskWaitMeanUs: wait((machine) => machine.disks),
-    coreWaitMaxUs: Math.max(...machines.map((machine) => machine.cores.longestWaitUs)),
     backlogUs: mean(machines.map((machine) => machine.cores.backlogUs(now.nowUs))),
   };
 }

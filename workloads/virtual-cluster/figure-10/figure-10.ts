@@ -20,6 +20,7 @@ import { measuredRecovery } from '../measured-series.ts';
 export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
   readonly seed: number;
+  /** Trade-Results per second. */
   readonly load: number;
   /** Seconds from the beginning of the load to the kill, and from the kill to the end. */
   readonly before: number;
@@ -27,7 +28,7 @@ export interface Figure10Plan {
   readonly variants: readonly Variant[];
 }
 
-/** One run; what is not given is that of the first. */
+/** One run. */
 export interface Variant {
   readonly servers: number;
   readonly detectionSeconds: number;
@@ -35,9 +36,11 @@ export interface Variant {
   readonly logBytes: number;
 }
 
-interface FailurePoint extends Variant {
-  readonly result: BrokerageResult;
+export interface FailurePoint extends Variant {
+  readonly result: Pick<BrokerageResult, 'wrong' | 'judged' | 'endedAt'>;
+  /** From the kill; 0 if the throughput never fell, null if it was not back before the end. */
   readonly recoverySeconds: number | null;
+  /** Of the throughput before; no number if there was none. */
   readonly lowestShare: number;
 }
 
@@ -142,9 +145,12 @@ function perSecond(endedAt: readonly number[], seconds: number): readonly number
   return bins;
 }
 
-function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): FindingsParts {
-  const wrong = points.flatMap(({ servers, result }) =>
-    result.wrong.map((one) => `with ${servers} servers: ${one}`),
+export function figure10Findings(
+  plan: Figure10Plan,
+  points: readonly FailurePoint[],
+): FindingsParts {
+  const wrong = points.flatMap((point) =>
+    wrongIn(point).map((one) => `with ${point.servers} servers: ${one}`),
   );
   const [base] = points;
   if (wrong.length > 0 || base === undefined) {
@@ -153,10 +159,9 @@ function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): 
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
   const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
-  const recovery =
-    base.recoverySeconds === null ? 'not before the end' : `after ${base.recoverySeconds} s`;
+  const lowest = `${(100 * base.lowestShare).toFixed(0)} % of the throughput`;
   return {
-    headline: `At the costs of ${plan.loaded.name}, killing a third of ${base.servers} tablet servers leaves ${(100 * base.lowestShare).toFixed(0)} % of the throughput, and it is back ${recovery}, ${base.detectionSeconds} s of which pass until the deaths are noticed.`,
+    headline: `At the costs of ${plan.loaded.name}, killing a third of ${base.servers} tablet servers leaves ${lowest}${recoveryWords(base)}.`,
     check: {
       passed: true,
       detail:
@@ -167,6 +172,22 @@ function figure10Findings(plan: Figure10Plan, points: readonly FailurePoint[]): 
     charts: [chartOf(plan, base), shareChart(plan, base)],
     targets: [],
   };
+}
+
+function wrongIn({ result, lowestShare }: FailurePoint): readonly string[] {
+  if (result.wrong.length > 0) return result.wrong;
+  // Their orders stay incomplete, so the tables and the history were not checked (brokerage.ts).
+  if (result.judged === 0) return ['transactions failed, because they waited too long for locks'];
+  return Number.isFinite(lowestShare) ? [] : ['no Trade-Result ended before the kill'];
+}
+
+function recoveryWords({ recoverySeconds, detectionSeconds }: FailurePoint): string {
+  if (recoverySeconds === null) return ', and it is not back before the end';
+  if (recoverySeconds === 0) return '';
+  const back = `, and it is back after ${recoverySeconds} s`;
+  return recoverySeconds < detectionSeconds
+    ? `${back}, before the deaths are noticed`
+    : `${back}, ${detectionSeconds} s of which pass until the deaths are noticed`;
 }
 
 function failuresTable(points: readonly FailurePoint[]): ResultTable {

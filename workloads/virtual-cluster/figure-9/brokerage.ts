@@ -45,6 +45,7 @@ export interface BrokeragePlan {
   readonly batching?: DatabaseOptions['batching'];
   /** How long a transaction waits for a lock. Default: that of the engine. */
   readonly lockWaitMsMax?: number | undefined;
+  /** In seconds of virtual time, as is the measured interval after it. */
   readonly warmUp: number;
   readonly seconds: number;
   /**
@@ -75,7 +76,7 @@ export interface BrokerageResult {
   readonly keptUp: boolean;
   /** Moments at which a Trade-Result ended, in seconds since the load began. */
   readonly endedAt: readonly number[];
-  /** The tablet with the most rows read and written, and its share of all of them. */
+  /** The tablet with the most operations on its rows, and its share of all of them. */
   readonly hottest: { readonly table: string; readonly share: number };
   readonly wrong: readonly string[];
 }
@@ -83,8 +84,8 @@ export interface BrokerageResult {
 /** Customers' transactions for each Trade-Result (brokerage/driver). */
 const TRANSACTIONS_PER_TRADE = 8.9;
 /**
- * The rule has 500 customers for each Trade-Result per second. With fewer than some, Market-Feeds
- * conflict on the few securities that there are.
+ * The paper's rule is 500 customers for each Trade-Result per second. With too few, Market-Feeds
+ * conflict on the few securities that these trade.
  */
 const CUSTOMERS_PER_LOAD = 6;
 /** How many identifiers of trades are a client's own: more than it uses. */

@@ -60,7 +60,6 @@ export function usageOf({ tabletServers, workers }: Trial, server: number, worke
     disksMax: 0,
     coreWaitMeanUs: 0,
     diskWaitMeanUs: 0,
-    coreWaitMaxUs: 0,
     backlogUs: 0,
   });
   const none = {

@@ -40,7 +40,7 @@ interface ScannersPoint {
   /** Until 90 % of the rows were clean: the last ones are few, whatever scanners do. */
   readonly seconds: number;
   readonly rowsPerSecond: number;
-  /** Of the rate if all scanners always ran different rows. */
+  /** Of the rate if all scanners always waited, each in the run of a row of its own. */
   readonly ofMost: number;
   readonly runsPerRow: number;
   readonly meetings: number;
@@ -143,7 +143,7 @@ class Scanning {
     await this.#untilClean(rows, endMs);
     await stopAll(workers);
     const rowsPerSecond = measured / seconds;
-    const ofMost = rowsPerSecond / ((1000 * scanners) / THINK_MS);
+    const ofMost = rowsPerSecond / mostOf(scanners);
     const wrong = wrongIn(this.#committed, rows);
     return { mode: this.#mode, seconds, rowsPerSecond, ofMost, runsPerRow, meetings, wrong };
   }
@@ -209,6 +209,11 @@ function observerOn(clock: Clock, runs: { begun: number }): Observer {
   };
 }
 
+/** Rows per second, if scanners did nothing but wait in runs of different rows. */
+function mostOf(scanners: number): number {
+  return (1000 * scanners) / THINK_MS;
+}
+
 function wrongIn(committed: ReadonlyMap<string, number>, rows: number): readonly string[] {
   const twice = committed
     .values()
@@ -232,10 +237,12 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
   }
   const judged = points.reduce((sum, point) => sum + point.judged, 0);
   const rates = points.map(
-    ({ mode, ofMost }) => `${(100 * ofMost).toFixed(0)} % with ${MEANINGS[mode]}`,
+    ({ mode, ofMost }, i) =>
+      `${(100 * ofMost).toFixed(0)} %${i === 0 ? ' of that' : ''} with ${MEANINGS[mode]}`,
   );
+  const most = formatCount(mostOf(plan.scanners));
   return {
-    headline: `${formatCount(plan.scanners)} scanners reach of the rate that they would have if they never met: ${rates.join(', ')}.`,
+    headline: `${formatCount(plan.scanners)} scanners can clean ${most} rows per second at most, because each run waits ${THINK_MS} ms. They reach ${rates.join('; ')}.`,
     check: {
       passed: true,
       detail:
@@ -255,7 +262,7 @@ function tableOf({ scanners, rows }: ScannersPlan, points: readonly ScannersPoin
     title: 'Rows cleaned per second, without and with the cure for platooning',
     caption:
       `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows; ` +
-      `until ${percent} % of them are clean.`,
+      `until ${percent} % of them are clean. The most would be ${formatCount(mostOf(scanners))} rows per second, if runs did nothing but wait.`,
     columns: [
       'mode',
       'seconds',

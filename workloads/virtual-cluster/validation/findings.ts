@@ -44,7 +44,7 @@ export function validationFindings(validated: Validated): FindingsParts {
       detail:
         wrong.length > 0
           ? wrong.join('; ')
-          : 'clusters, histories and tables of the simulated runs are right, and calls, utilisation and queues keep their laws',
+          : 'clusters are right, and so are histories and tables of the simulated runs that came to rest; calls, utilisation and queues keep their laws',
     },
     tables: [comparedTable(validated), operationsTable(counted)],
     charts: [],

@@ -1,9 +1,10 @@
 /**
- * What the model predicts of this machine, next to what this machine did: figure 7 and figure 9 at the
- * costs that bench:micro has measured, on one machine in virtual time.
+ * What the model predicts of this machine, next to what this machine did: figures 7 and 9 at the costs
+ * that were measured here (calibration/this-machine.ts), on one machine in virtual time.
  *
  * The engine, its observers or clients, and the embedded store share one thread of one process, so
- * the simulated machine has one core. The batch has a process for each core, and gets all of them.
+ * the simulated machine has one core. The batch has a process for each core, and gets all of them, and
+ * so does HBase, whose processes share them with the client.
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, type Point, UsageError } from '#results';
@@ -15,6 +16,14 @@ import type { CrawlPlan, CrawlResult } from '../figure-7/crawl.ts';
 import { type BrokeragePlan, type BrokerageResult, scaleOf } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 import type { Usage } from '../usage.ts';
+import {
+  busyCores,
+  comparedPoint,
+  comparedTrade,
+  nearest,
+  pointsOf,
+  workloadOf,
+} from './comparisons.ts';
 import { type Compared, inWords, validationFindings } from './findings.ts';
 import {
   type MeasuredBrokerage,
@@ -41,7 +50,6 @@ export interface ValidationPlan {
 }
 
 const THROUGHPUT_ERROR_MAX = 15;
-const LATENCY_ERROR_MAX = 30;
 /** Virtual time of a point: neither a moment nor hours. */
 const SECONDS = { min: 1, tiny: 0.3, max: 60 };
 const WARM_UP = 0.2;
@@ -94,7 +102,7 @@ export async function simulateValidation(
     const { calibration, used } = hbase.costs;
     runs.push(hbase.crawl.runId, ...used);
     // Its processes share all cores of the machine.
-    const onHBase = new Simulating(plan, calibration, signal, { where: ' on HBase', wrong });
+    const onHBase = new Simulating(plan, calibration, signal, wrong);
     for (const point of pointsOf(hbase.crawl, plan)) {
       tell(await onHBase.crawlPoint(hbase.crawl, point));
     }
@@ -136,24 +144,21 @@ class Simulating {
   readonly wrong: string[];
   readonly #plan: ValidationPlan;
   readonly #signal: AbortSignal;
-  /** After the name of a workload. */
-  readonly #where: string;
 
   constructor(
     plan: ValidationPlan,
     calibration: Calibration,
     signal: AbortSignal,
-    { where = '', wrong = [] }: { readonly where?: string; readonly wrong?: string[] } = {},
+    wrong: string[] = [],
   ) {
     this.#plan = plan;
     this.calibration = calibration;
     this.#signal = signal;
-    this.#where = where;
     this.wrong = wrong;
   }
 
   async crawlPoint(crawl: MeasuredCrawl, point: Point): Promise<readonly Compared[]> {
-    const workload = `crawl-rate${this.#where}, ${point.ratePercentPerHour} %/hour`;
+    const workload = workloadOf(crawl, point);
     if (point.verdict === 'saturated') {
       const predicted = await this.#crawlCapacity(crawl, point.documentsPerSecondOffered);
       const measured = point.documentsPerSecondCompleted;
@@ -161,30 +166,9 @@ class Simulating {
       const errorMax = THROUGHPUT_ERROR_MAX;
       return [{ workload, what, unit: 'documents/s', measured, predicted, errorMax }];
     }
-    const { usage, latency, completedPerSecond } = await this.#crawl(
-      crawl,
-      point.documentsPerSecondOffered,
-    );
-    if (latency === null || point.latency === null) return [];
-    const isHalf = point === halfLoad(crawl);
-    return [
-      {
-        workload,
-        what: isHalf ? 'median latency at half load' : 'median latency',
-        unit: 'ms',
-        measured: point.latency.medianMs,
-        predicted: latency.medianMs,
-        errorMax: isHalf ? LATENCY_ERROR_MAX : null,
-      },
-      {
-        workload,
-        what: 'processor time of a document',
-        unit: 'µs',
-        measured: 1e6 * (point.cpuSecondsPerDocument ?? Number.NaN),
-        predicted: (1e6 * coresOf(usage)) / completedPerSecond,
-        errorMax: null,
-      },
-    ];
+    if (point.latency === null) return [];
+    const result = await this.#crawl(crawl, point.documentsPerSecondOffered);
+    return comparedPoint(crawl, point, { ...result, cores: this.#busyCores(result) });
   }
 
   async fullBrokerage(measured: MeasuredBrokerage): Promise<readonly Compared[]> {
@@ -201,25 +185,28 @@ class Simulating {
         predicted: result.tradeResultsPerSecond,
         errorMax: THROUGHPUT_ERROR_MAX,
       },
-      ...cpuOfTrade(workload, full.cpuMs, result),
+      ...this.#cpuOfTrade(workload, full.cpuMs, result),
     ];
   }
 
   async pacedBrokerage(measured: MeasuredBrokerage, load: PacedLoad): Promise<readonly Compared[]> {
-    const { tradesPerSecond, medianMs } = load;
+    const { tradesPerSecond } = load;
     const result = await this.#brokerage(measured, { tradeResultsPerSecond: tradesPerSecond });
     const workload = `brokerage, ${tradesPerSecond.toFixed(0)} TR/s`;
-    const latency = {
-      workload,
-      what: 'median latency at half load',
-      unit: 'ms',
-      predicted: result.medianMs,
-      errorMax: LATENCY_ERROR_MAX,
-    };
     return [
-      ...(medianMs === null ? [] : [{ ...latency, measured: medianMs }]),
-      ...cpuOfTrade(workload, load.cpuMs, result),
+      ...comparedTrade(workload, load, result.medianMs),
+      ...this.#cpuOfTrade(workload, load.cpuMs, result),
     ];
+  }
+
+  #cpuOfTrade(workload: string, measured: number, result: BrokerageResult): readonly Compared[] {
+    const predicted = (1000 * this.#busyCores(result)) / result.tradeResultsPerSecond;
+    const what = 'processor time of a Trade-Result';
+    return [{ workload, what, unit: 'ms', measured, predicted, errorMax: null }];
+  }
+
+  #busyCores({ usage }: { readonly usage: Usage }): number {
+    return busyCores(usage, this.calibration.cluster.tabletServerCores);
   }
 
   /** Offers more until the model does not keep up. */
@@ -285,47 +272,4 @@ class Simulating {
 
 function virtualSeconds(wanted: number, isTiny: boolean): number {
   return Math.min(SECONDS.max, Math.max(isTiny ? SECONDS.tiny : SECONDS.min, wanted));
-}
-
-function pointsOf(crawl: MeasuredCrawl, { isTiny }: ValidationPlan): readonly Point[] {
-  const isJudged = (point: Point): boolean =>
-    point.verdict === 'saturated' || point === halfLoad(crawl);
-  return isTiny ? crawl.points.filter(isJudged) : crawl.points;
-}
-
-/** The rate nearest to half of what was completed at saturation, among those with a latency. */
-function halfLoad({ points }: MeasuredCrawl): Point | undefined {
-  const saturated = points.find(({ verdict }) => verdict === 'saturated');
-  const kept = points.filter(({ verdict, latency }) => verdict === 'sustained' && latency !== null);
-  if (saturated === undefined) return kept.at(-1);
-  const half = saturated.documentsPerSecondCompleted / 2;
-  return kept.toSorted(
-    (a, b) =>
-      Math.abs(a.documentsPerSecondCompleted - half) -
-      Math.abs(b.documentsPerSecondCompleted - half),
-  )[0];
-}
-
-/** Of those that can say a percentile. */
-function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad | undefined {
-  const distance = ({ tradesPerSecond }: PacedLoad): number => Math.abs(tradesPerSecond - wanted);
-  return loads
-    .filter(({ medianMs }) => medianMs !== null)
-    .toSorted((a, b) => distance(a) - distance(b))[0];
-}
-
-/** Cores that the engine and the store kept busy, also aside from their one thread. */
-function coresOf({ kinds, maintenanceUs, seconds }: Usage): number {
-  const cores = kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? 0;
-  return cores + maintenanceUs / 1e6 / seconds;
-}
-
-function cpuOfTrade(
-  workload: string,
-  measured: number,
-  { usage, tradeResultsPerSecond }: BrokerageResult,
-): readonly Compared[] {
-  const predicted = (1000 * coresOf(usage)) / tradeResultsPerSecond;
-  const what = 'processor time of a Trade-Result';
-  return [{ workload, what, unit: 'ms', measured, predicted, errorMax: null }];
 }

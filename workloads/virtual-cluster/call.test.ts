@@ -1,0 +1,56 @@
+/** What happens to a call on its way: its server dies and it is sent again, or its server stands still. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Cluster, type Machine } from './cluster.ts';
+import { ClientStore } from './client-store.ts';
+import type { CallCounts } from './storage.ts';
+import { PAPER } from './testing.ts';
+
+/** Deaths are noticed before the oracle reads its lease again, so all reads are those of the test. */
+const CALIBRATION = { ...PAPER, failures: { ...PAPER.failures, detectionMs: 5 } };
+const CELL = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.alloc(1_000) };
+
+/** `disturb` runs once the server has applied the only read of the row, before its answer is heard. */
+async function readOnce(
+  disturb: (cluster: Cluster, server: Machine) => void,
+): Promise<{ readonly counts: CallCounts; readonly latencyUs: number }> {
+  const cluster = new Cluster({ calibration: CALIBRATION, seed: 1, tabletServers: 2 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  return cluster.run(async () => {
+    await store.createTable('t', { families: ['f'] });
+    await store.mutateRows([{ table: 't', row: 'r', mutations: [{ kind: 'set', ...CELL }] }]);
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    const window = cluster.window();
+    const sentUs = cluster.loop.nowUs;
+    const tablet = cluster.tablets.find('t', 'r');
+    assert.ok(tablet !== undefined);
+    const answer = store.readRow('t', 'r', [{ family: 'f' }]);
+    const { operations } = tablet;
+    while (tablet.operations === operations) await cluster.clock.sleep(0.01);
+    await cluster.clock.sleep(0.01);
+    disturb(cluster, tablet.server);
+    assert.equal((await answer)?.cells.length, 1);
+    const latencyUs = cluster.loop.nowUs - sentUs;
+    await store.close();
+    return { counts: window.end().calls.read, latencyUs };
+  });
+}
+
+test('the answer to a read that was lost is not part of the answer to the next try', async () => {
+  const { counts } = await readOnce((cluster, server) => cluster.kill(server));
+  assert.deepEqual([counts.sent, counts.lost, counts.answered], [2, 1, 1]);
+  assert.deepEqual([counts.rows, counts.cells], [2, 2]);
+});
+
+test('a call is later by the time that its server stands still, also if it was paused twice', async () => {
+  const latencyUs = async (...pauses: readonly number[]): Promise<number> => {
+    const read = await readOnce((cluster, server) => {
+      for (const seconds of pauses) cluster.pause(server, seconds);
+    });
+    return read.latencyUs;
+  };
+  const undisturbedUs = await latencyUs();
+  assert.equal(await latencyUs(0.01), undisturbedUs + 10_000);
+  assert.equal(await latencyUs(0.01, 0.015), undisturbedUs + 15_000);
+});

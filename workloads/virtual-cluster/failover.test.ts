@@ -1,0 +1,60 @@
+/** How long tablets of dead servers are not served. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Cluster } from './cluster.ts';
+import { ClientStore } from './client-store.ts';
+import { PAPER } from './testing.ts';
+
+const LOG_BYTES = 1e8;
+const REPLAY_MS = (1000 * LOG_BYTES) / PAPER.failures.logReplayBytesPerSecond;
+
+/** Two of three servers die at the same moment, each with two tablets, which the third one loads. */
+async function killTwo(act: (cluster: Cluster, noticedMs: number) => void): Promise<void> {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 3 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  await cluster.run(async () => {
+    await store.createTable('t', { families: ['f'], splits: ['b', 'c', 'd', 'e', 'f'] });
+    const dying = cluster.tabletServers.slice(0, 2);
+    const diedMs = cluster.clock.monotonicMs();
+    for (const server of dying) {
+      for (const tablet of cluster.tablets.of(server)) tablet.logBytes = 0;
+      const first = cluster.tablets.of(server).find(({ table }) => table === 't');
+      assert.ok(first !== undefined);
+      first.logBytes = LOG_BYTES;
+      cluster.kill(server);
+    }
+    const noticedMs = diedMs + PAPER.failures.detectionMs;
+    await cluster.clock.sleep(noticedMs - diedMs + 1);
+    act(cluster, noticedMs);
+    await store.close();
+  });
+}
+
+test('one server replays the logs of two dead ones one after the other', async () => {
+  await killTwo((cluster, noticedMs) => {
+    const [, , survivor] = cluster.tabletServers;
+    const served = cluster.tablets
+      .all()
+      .filter(({ table }) => table === 't')
+      .map(({ server, availableUs }) => {
+        assert.equal(server, survivor);
+        return availableUs === 0 ? 0 : Math.round(availableUs / 1000 - noticedMs);
+      });
+    // Tablets without a log are served as soon as those before them are.
+    assert.deepEqual(
+      served,
+      [1, 1, 2, 2, 0, 0].map((logs) => logs * REPLAY_MS),
+    );
+  });
+});
+
+test('both parts of a tablet that is split during the replay of its log wait for its end', async () => {
+  await killTwo(({ tablets }) => {
+    const left = tablets.find('t', 'a');
+    assert.ok(left !== undefined && left.availableUs > 0);
+    tablets.split('t', 'aa');
+    assert.equal(tablets.find('t', 'aa')?.start, 'aa');
+    assert.equal(tablets.find('t', 'aa')?.availableUs, left.availableUs);
+  });
+});

@@ -1,0 +1,58 @@
+/** What the findings of figure 10 say of runs that end in different ways. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadCalibration } from '../calibration/load.ts';
+import { figure10Findings, type FailurePoint, type Figure10Plan } from './figure-10.ts';
+
+const PLAN: Figure10Plan = {
+  loaded: loadCalibration('paper-2010'),
+  seed: 1,
+  load: 10,
+  before: 10,
+  after: 30,
+  variants: [],
+};
+const POINT: FailurePoint = {
+  servers: 15,
+  detectionSeconds: 12,
+  logBytes: 1e8,
+  recoverySeconds: 13,
+  lowestShare: 0.02,
+  result: { wrong: [], judged: 100, endedAt: Array.from({ length: 400 }, (_, i) => i / 10) },
+};
+
+function headlineWith(changed: Partial<FailurePoint>): string {
+  const { headline, check } = figure10Findings(PLAN, [{ ...POINT, ...changed }]);
+  assert.equal(check.passed, true, check.detail);
+  return headline.replace(/^.* tablet servers leaves /, '');
+}
+
+test('the headline says how and when the throughput came back, if it did', () => {
+  assert.equal(
+    headlineWith({}),
+    '2 % of the throughput, and it is back after 13 s, 12 s of which pass until the deaths are noticed.',
+  );
+  assert.equal(
+    headlineWith({ recoverySeconds: null }),
+    '2 % of the throughput, and it is not back before the end.',
+  );
+  assert.equal(
+    headlineWith({ recoverySeconds: 4, lowestShare: 0.8 }),
+    '80 % of the throughput, and it is back after 4 s, before the deaths are noticed.',
+  );
+  assert.equal(headlineWith({ recoverySeconds: 0, lowestShare: 0.95 }), '95 % of the throughput.');
+});
+
+test('a run whose transactions failed, so that nothing was checked, has no numbers', () => {
+  const failed = { ...POINT, result: { ...POINT.result, judged: 0 } };
+  const { headline, check, tables } = figure10Findings(PLAN, [POINT, failed]);
+  assert.equal(check.passed, false);
+  assert.match(check.detail, /^with 15 servers: transactions failed/);
+  assert.deepEqual([headline, tables], ['There are no numbers.', []]);
+});
+
+test('a run without throughput before the kill has no numbers', () => {
+  const { check } = figure10Findings(PLAN, [{ ...POINT, lowestShare: Number.NaN }]);
+  assert.equal(check.passed, false);
+  assert.match(check.detail, /no Trade-Result ended before the kill/);
+});

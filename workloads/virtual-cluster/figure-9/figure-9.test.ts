@@ -1,0 +1,133 @@
+/** What the findings of figure 9 say of some loads. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadCalibration } from '../calibration/load.ts';
+import type { KindUsage } from '../usage.ts';
+import { figure9Findings, type Figure9Plan, type LoadPoint } from './figure-9.ts';
+
+const PLAN: Figure9Plan = {
+  loaded: loadCalibration('paper-2010'),
+  seed: 1,
+  loads: [],
+  warmUp: 1,
+  tradeResults: 100,
+  isVaried: true,
+};
+const IDLE = {
+  disks: 0,
+  cards: 0,
+  disksMax: 0,
+  coreWaitMeanUs: 0,
+  diskWaitMeanUs: 0,
+  backlogUs: 0,
+};
+const SERVERS: KindUsage = {
+  ...IDLE,
+  kind: 'tablet server',
+  machines: 3,
+  cores: 0.5,
+  coresMax: 0.875,
+};
+const ORACLE: KindUsage = { ...IDLE, kind: 'oracle', machines: 1, cores: 0.25, coresMax: 0.25 };
+const CALLS = {
+  sent: 0,
+  answered: 0,
+  lost: 0,
+  rows: 0,
+  cells: 0,
+  bytes: 0,
+  latencyUs: 0,
+  serverUs: 0,
+  clientUs: 0,
+  misses: 0,
+};
+
+/** A quarter of a core second for each Trade-Result. */
+function pointAt(load: number, changed: Partial<LoadPoint['result']> = {}): LoadPoint {
+  return {
+    load,
+    servers: 3,
+    result: {
+      tradeResultsPerSecond: load,
+      usage: {
+        seconds: 10,
+        kinds: [ORACLE, SERVERS],
+        calls: { read: CALLS, mutate: CALLS, conditionalMutate: CALLS, scan: CALLS },
+        inFlight: 0,
+        timestamps: 0,
+        oracleCalls: 0,
+        lockCalls: 0,
+        maintenanceUs: 0,
+        events: 0,
+      },
+      cores: load / 4,
+      medianMs: 20,
+      p90Ms: 40,
+      p99Ms: 60,
+      samples: 10 * load,
+      transactions: 100 * load,
+      judged: 50,
+      conflicts: load,
+      keptUp: true,
+      endedAt: [],
+      hottest: { table: 'exchange', share: 0.125 },
+      wrong: [],
+      ...changed,
+    },
+  };
+}
+
+test('the cost of a Trade-Result is the slope of the line', () => {
+  const { headline, check, tables } = figure9Findings(PLAN, [10, 20, 40].map(pointOf), []);
+  assert.match(headline, /takes 0\.250 core seconds, on a straight line with R² 1\.0000 up to 40/);
+  assert.match(
+    headline,
+    /took 1\.34, 5\.4 times as much\. The line does not bend in this range\.$/,
+  );
+  assert.equal(check.passed, true);
+  const [loads, line] = tables;
+  const row = loads?.rows[1]?.map((cell, i) => [loads.columns[i], cell]) ?? [];
+  const of = Object.fromEntries(row) as Readonly<Record<string, unknown>>;
+  assert.equal(of['core s per TR'], 0.25);
+  assert.equal(of['core ms per transaction'], 25);
+  assert.equal(of['busiest server'], 0.875);
+  assert.equal(of['oracle'], 0.25);
+  assert.equal(of['conflicts per 1,000'], 10);
+  assert.deepEqual(line?.rows[0]?.slice(1), [0.25, 0, 1]);
+});
+
+test('two loads make no line, of which nothing is said then', () => {
+  const { headline, tables } = figure9Findings(PLAN, [10, 20].map(pointOf), []);
+  assert.match(headline, /a Trade-Result takes 0\.250 core seconds; the paper's took 1\.34/);
+  assert.match(headline, /5\.4 times as much\.$/);
+  assert.deepEqual(
+    tables.map(({ name }) => name),
+    ['loads'],
+  );
+});
+
+test('where the cluster does not keep up, the line ends, and the busiest machine is named', () => {
+  const points = [...[10, 20, 40].map(pointOf), pointAt(80, { keptUp: false, cores: 99 })];
+  const { headline, charts } = figure9Findings(PLAN, points, []);
+  assert.match(headline, /R² 1\.0000 up to 40 TR\/s/);
+  assert.match(
+    headline,
+    /The line ends before 80 TR\/s: the busiest tablet server works 87\.5 % of the time, and a tablet of exchange has 12\.5 % of all operations\.$/,
+  );
+  assert.equal(charts[0]?.series[0]?.points.length, 3);
+});
+
+test('a mistake at a load, or with a varied number, leaves no numbers', () => {
+  const points = [10, 20, 40].map(pointOf);
+  const bad = figure9Findings(PLAN, [...points, pointAt(80, { wrong: ['a mistake'] })], []);
+  assert.deepEqual([bad.check.passed, bad.tables], [false, []]);
+  assert.equal(bad.check.detail, 'at 80 TR/s: a mistake');
+  const variation = { place: 'log.wait.medianUs', half: 0.9, twice: 1.2, wrong: ['a mistake'] };
+  const varied = figure9Findings(PLAN, points, [variation]);
+  assert.deepEqual([varied.check.passed, varied.tables], [false, []]);
+  assert.equal(varied.check.detail, 'with another log.wait.medianUs: a mistake');
+});
+
+function pointOf(load: number): LoadPoint {
+  return pointAt(load);
+}

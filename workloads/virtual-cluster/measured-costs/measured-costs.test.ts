@@ -1,0 +1,36 @@
+/** What the measurement of costs refuses: reads that find nothing, and profiles without own code. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryBigtable } from '#engine/testing';
+import { Data, FAMILY, RAW } from '../../microbench/data.ts';
+import { costsFindings } from './measured-costs.ts';
+import { loadShapes, readsOfShapes } from './shapes.ts';
+
+const COST = { what: 'raw read', inFlight: 64, us: 5, mainUs: 4, groups: 0 };
+
+test('reads of every shape fail if what they read is not there', async () => {
+  const data = new Data({ rows: 50, valueBytes: 10, seed: 1 });
+  const store = createMemoryBigtable();
+  await store.createTable(RAW, { families: [FAMILY] });
+  await loadShapes(store, { readKeys: [] });
+  const reads = readsOfShapes(store, data);
+  assert.equal(reads.length, 4);
+  for (const { name, operate } of reads) await assert.rejects(operate(1), /returned/, name);
+});
+
+test('the headline has the own code of each workload, and its check fails without any', () => {
+  const own = [
+    { what: 'a', us: 1.25 },
+    { what: 'b', us: 2 },
+  ];
+  const found = costsFindings([COST], own);
+  assert.equal(
+    found.headline,
+    'The code of the workloads themselves takes 1.3 µs (a), 2.0 µs (b).',
+  );
+  assert.equal(found.check.passed, true);
+  const none = costsFindings([COST], []);
+  assert.equal(none.check.passed, false);
+  assert.match(none.check.detail, /no profile shows code of the workloads/);
+  assert.equal(none.headline, 'There are no numbers.');
+});

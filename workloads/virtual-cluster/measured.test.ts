@@ -1,0 +1,73 @@
+/** Which records of this machine count: those whose settings the virtual cluster has as well. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { REFERENCE_FOLDER, type RunRecord } from '#results';
+import { measuredBrokerage, measuredCrawl, newest, runsIn } from './measured.ts';
+import { measuredRecovery } from './measured-series.ts';
+
+const RUNS = runsIn([REFERENCE_FOLDER]);
+
+/** The runs of the reference after a newer one of an experiment, with other parameters. */
+function withNewer(record: RunRecord | null, parameters: RunRecord['parameters']): RunRecord[] {
+  assert.ok(record !== null);
+  const newer = { ...record, runId: 'newer', parameters: { ...record.parameters, ...parameters } };
+  return [newer, ...RUNS];
+}
+
+test('a crawl counts with the settings that are simulated', () => {
+  for (const on of ['embedded', 'hbase'] as const) {
+    const counted = measuredCrawl(on, RUNS);
+    const record = newest(RUNS, 'crawl-rate', ({ runId }) => runId === counted?.runId);
+    const idOf = (parameters: RunRecord['parameters']): string | undefined =>
+      measuredCrawl(on, withNewer(record, parameters))?.runId;
+    assert.equal(idOf({}), 'newer');
+    assert.equal(idOf({ concurrency: 64 }), 'newer');
+    assert.equal(idOf({ processes: 2 }), counted?.runId);
+    assert.equal(idOf({ store: 'emulator' }), counted?.runId);
+    assert.equal(idOf({ batching: 'on' }), counted?.runId);
+    assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);
+    assert.equal(idOf({ scanners: 4 }), counted?.runId);
+  }
+});
+
+test('the batch of a crawl counts if it is our own', () => {
+  const record = newest(RUNS, 'crawl-rate', ({ runId }) => {
+    return runId === measuredCrawl('embedded', RUNS)?.runId;
+  });
+  assert.ok((measuredCrawl('embedded', withNewer(record, {}))?.batch.length ?? 0) > 0);
+  const spark = measuredCrawl('embedded', withNewer(record, { batch: 'spark' }));
+  assert.equal(spark?.runId, 'newer');
+  assert.deepEqual([spark.batch, spark.batchRunSeconds], [[], null]);
+});
+
+test('a brokerage counts with the settings that are simulated', () => {
+  const counted = measuredBrokerage(RUNS);
+  const record = newest(RUNS, 'brokerage', ({ runId }) => runId === counted?.runId);
+  const idOf = (parameters: RunRecord['parameters']): string | undefined =>
+    measuredBrokerage(withNewer(record, parameters))?.runId;
+  assert.equal(idOf({}), 'newer');
+  assert.equal(idOf({ batching: 'off' }), 'newer');
+  assert.equal(idOf({ processes: 2 }), counted?.runId);
+  assert.equal(idOf({ broker: 'inline' }), counted?.runId);
+  assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);
+});
+
+test('a recovery counts if region servers were killed, and not stopped for a while', () => {
+  const record = newest(RUNS, 'failover', () => true);
+  const [killed] = measuredRecovery(RUNS);
+  assert.ok(killed !== undefined && killed.points.length > 0);
+  for (const parameters of [{ pause: true }, { kill: 'oracle' }]) {
+    const others = RUNS.filter(({ experiment }) => experiment !== 'failover');
+    const [other] = withNewer(record, parameters);
+    assert.ok(other !== undefined);
+    assert.deepEqual(measuredRecovery([other, ...others]), []);
+  }
+});
+
+test('a run whose check failed does not count', () => {
+  const record = newest(RUNS, 'failover', () => true);
+  assert.ok(record?.findings != null);
+  const check = { passed: false, detail: 'a row was lost' };
+  const failed = { ...record, runId: 'failed', findings: { ...record.findings, check } };
+  assert.equal(newest([failed, ...RUNS], 'failover', () => true)?.runId, record.runId);
+});

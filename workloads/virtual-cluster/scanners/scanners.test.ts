@@ -1,0 +1,38 @@
+/** Scanners that cannot meet, and what the findings say of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Measuring } from '#harness';
+import { loadCalibration } from '../calibration/load.ts';
+import { MODES, simulateScanners } from './scanners.ts';
+
+const ROWS = 40;
+/** Of a run with the costs of paper-2010 besides its wait of 100 ms: reads, writes, and the scan. */
+const OVERHEAD_MS = 30;
+
+test('one scanner runs each row once in every mode, and loses only what a run takes besides its wait', async () => {
+  const loaded = loadCalibration('paper-2010');
+  const nothing = (): void => undefined;
+  const measuring = {
+    progress: { phase: nothing, update: nothing, note: nothing },
+    signal: new AbortController().signal,
+    keep: nothing,
+  } as unknown as Measuring;
+  const plan = { loaded, seed: 1, scanners: 1, rows: ROWS };
+  const { headline, check, tables } = await simulateScanners(plan, measuring);
+  assert.equal(check.passed, true, check.detail);
+  const rows = tables[0]?.rows ?? [];
+  assert.equal(rows.length, MODES.length);
+  for (const [mode, seconds, perSecond, ofMost, runsPerRow, meetings] of rows) {
+    assert.deepEqual([runsPerRow, meetings], [1, 0], String(mode));
+    const most = 1000 / 100;
+    assert.ok(Math.abs(Number(perSecond) / most - Number(ofMost)) < 0.001, String(ofMost));
+    const runMs = (1000 * Number(seconds)) / (0.9 * ROWS);
+    assert.ok(runMs > 100 && runMs < 100 + 2 * OVERHEAD_MS, String(runMs));
+  }
+  // It never met another one, and yet does not reach all of that rate.
+  assert.match(
+    headline,
+    /^1 scanners can clean 10 rows per second at most, because each run waits/,
+  );
+  assert.match(headline, /They reach \d\d % of that with no locks; \d\d % with locks, skipping/);
+});

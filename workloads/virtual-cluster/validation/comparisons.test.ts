@@ -1,0 +1,89 @@
+/** What a validation compares with what, and what it leaves out. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { REFERENCE_FOLDER } from '#results';
+import { type MeasuredCrawl, measuredCrawl, runsIn } from '../measured.ts';
+import type { KindUsage } from '../usage.ts';
+import { busyCores, comparedPoint, halfLoad, pointsOf } from './comparisons.ts';
+
+const RUNS = runsIn([REFERENCE_FOLDER]);
+const PREDICTED = {
+  latency: { medianMs: 5, p90Ms: 6, p99Ms: 7, maxMs: 8, samples: 100 },
+  completedPerSecond: 500,
+  cores: 1,
+};
+
+function reference(on: 'embedded' | 'hbase'): MeasuredCrawl {
+  const crawl = measuredCrawl(on, RUNS);
+  assert.ok(crawl !== null, on);
+  return crawl;
+}
+
+test('the half load is the rate nearest to half of the documents completed at saturation', () => {
+  const crawl = reference('embedded');
+  assert.equal(halfLoad(crawl)?.ratePercentPerHour, 800);
+  const whats = crawl.points.flatMap((point) =>
+    comparedPoint(crawl, point, PREDICTED).map(({ what, errorMax }) => [
+      point.ratePercentPerHour,
+      what,
+      errorMax,
+    ]),
+  );
+  assert.deepEqual(
+    whats.filter(([, , errorMax]) => errorMax !== null),
+    [[800, 'median latency at half load', 30]],
+  );
+  assert.deepEqual(whats[0], [1, 'median latency', null]);
+});
+
+test('without a saturated rate there is no half load, and no limit of a latency', () => {
+  const { points, ...others } = reference('embedded');
+  const crawl = { ...others, points: points.filter(({ verdict }) => verdict !== 'saturated') };
+  assert.equal(halfLoad(crawl), undefined);
+  for (const point of crawl.points) {
+    for (const { errorMax } of comparedPoint(crawl, point, PREDICTED)) assert.equal(errorMax, null);
+  }
+  assert.deepEqual(pointsOf(crawl, { isTiny: true }), crawl.points.slice(-1));
+  assert.equal(pointsOf(crawl, { isTiny: false }).length, crawl.points.length);
+});
+
+test('the processor time of a document is that of all busy cores, and is compared only where it is all', () => {
+  const embedded = reference('embedded');
+  const [point] = embedded.points;
+  assert.ok(point !== undefined && point.cpuSecondsPerDocument !== null);
+  const cpu = comparedPoint(embedded, point, PREDICTED)[1];
+  assert.deepEqual(
+    [cpu?.what, cpu?.predicted, cpu?.measured],
+    ['processor time of a document', 2_000, 1e6 * point.cpuSecondsPerDocument],
+  );
+  // A record of HBase has only the processor time of the client's process.
+  const hbase = reference('hbase');
+  const sustained = hbase.points.filter(({ latency }) => latency !== null);
+  assert.ok(sustained.length > 0);
+  for (const one of sustained) {
+    const compared = comparedPoint(hbase, one, PREDICTED);
+    assert.deepEqual(
+      compared.map(({ unit }) => unit),
+      ['ms'],
+    );
+    assert.match(compared[0]?.workload ?? '', /^crawl-rate on HBase, /);
+  }
+  const unknown = comparedPoint(embedded, { ...point, cpuSecondsPerDocument: null }, PREDICTED);
+  assert.equal(unknown.length, 1);
+});
+
+test('busy cores are all those of the servers that worked, and the work in the background', () => {
+  const idle = {
+    disks: 0,
+    cards: 0,
+    disksMax: 0,
+    coreWaitMeanUs: 0,
+    diskWaitMeanUs: 0,
+    backlogUs: 0,
+  };
+  const kind = (name: KindUsage['kind'], share: number): KindUsage => {
+    return { ...idle, kind: name, machines: 3, cores: share, coresMax: share };
+  };
+  const kinds = [kind('client', 0.9), kind('tablet server', 0.5)];
+  assert.equal(busyCores({ kinds, maintenanceUs: 5e6, seconds: 10 }, 4), 3 * 0.5 * 4 + 0.5);
+});

@@ -104,8 +104,8 @@ describe('a job', () => {
 
   test('may have hundreds of thousands of splits', () => {
     const split = { ...volume, inputBytes: 3e10 };
-    const options = { calibration: plainOn(100), backupTasks: true, random: createRandom(1) };
-    assert.ok(simulateJob(split, options).seconds > 1);
+    const job = { calibration: plainOn(100), backupTasks: true, random: createRandom(1) };
+    assert.ok(simulateJob(split, job).seconds > 1);
   });
 
   test('is slower with a slow machine, and less so with backup tasks', () => {

@@ -149,10 +149,9 @@ describe('where workers have machines of their own', () => {
 
   test('the headline counts them, and the runs on each of them', () => {
     const kinds = [usageOf('tablet server', 6, 0.8), usageOf('worker', 8, 0.3)];
-    const points = [SATURATED, pointOf(1)].map((one) => ({
-      ...one,
-      result: { ...one.result, usage: { ...one.result.usage, kinds } },
-    }));
+    const usage = { ...SATURATED.result.usage, kinds };
+    const full = pointOf(100, { isSaturated: true, completed: 83, usage });
+    const points = [full, pointOf(1, { usage })];
     const { headline } = findingsOf(points, { plan });
     assert.match(headline, /, 6 tablet servers and 8 workers cluster at most 83 %/);
     assert.match(headline, /with 38 of at most 100 observer runs in flight on each worker\./);

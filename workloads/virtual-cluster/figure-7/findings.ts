@@ -26,10 +26,10 @@ import { capacityOf, type CapacitySensitivity, OFFERED } from './sensitivity.ts'
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
   machines: 240,
-  /** In percent of the repository per hour, as the wall. */
+  /** In percent of the repository per hour: of its latency, and where it does not keep up. */
   rate: 1,
-  percolatorSeconds: 2,
   wall: 40,
+  percolatorSeconds: 2,
   /** A thousand million documents in 20 minutes, over 40 % of them per hour. */
   q: 7.5,
 };

@@ -14,28 +14,37 @@ export interface BatchOptions extends Omit<ClusteringOptions, 'documents'> {
   readonly seed: number;
 }
 
+/** The numbers are null if the batches grow without end. */
 export interface BatchPoint {
   /** In percent of the repository per hour. */
   readonly rate: number;
-  /** Of a document from its arrival to its cluster; null if the batches grow without end. */
+  /** Of a document from its arrival to its cluster. */
   readonly medianSeconds: number | null;
-  readonly runSeconds: number;
-  readonly cpuSecondsPerRun: number;
+  /** Of the three MapReduces together, on average. */
+  readonly runSeconds: number | null;
+  readonly cpuSecondsPerRun: number | null;
 }
 
 const WARM_UP_RUNS = 2;
 const RUNS = 12;
+/** The last of the measured runs over the first: if it took longer, batches still grew. */
+const STEADY_TIMES = 1.1;
 /** Latencies of each run: arrivals are uniform, so a few stand for all. */
 const SAMPLES_PER_RUN = 50;
 /** A batch that has become so many times the repository grows without end. */
 const GROWN_TIMES = 20;
+
+interface Run {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
 
 /** The three MapReduces over so many documents. */
 export function simulateRun(
   documents: number,
   { calibration, documentBytes, contents, backupTasks, seed }: BatchOptions,
   run = 0,
-): { readonly seconds: number; readonly cpuSeconds: number } {
+): Run {
   const random = createRandom(seed).fork(`run ${run}`);
   const jobs = clusteringVolumes({ documents, documentBytes, contents }).map((volume, phase) =>
     simulateJob(volume, { calibration, backupTasks, random: random.fork(`phase ${phase}`) }),
@@ -46,32 +55,45 @@ export function simulateRun(
   };
 }
 
+/** Measures runs as soon as the batches no longer grow. */
 export function simulateBatch(rate: number, options: BatchOptions): BatchPoint {
   const { repository } = options;
   const perSecond = (repository * rate) / 100 / 3600;
-  const latencies: number[] = [];
-  const runs: { readonly seconds: number; readonly cpuSeconds: number }[] = [];
+  let measured: Cycle[] = [];
   let lastSeconds = 0;
-  for (let run = 0; run < WARM_UP_RUNS + RUNS; run++) {
-    const batch = perSecond * lastSeconds;
-    if (batch > GROWN_TIMES * repository) break;
-    const { seconds, cpuSeconds } = simulateRun(repository + batch, options, run);
-    if (run >= WARM_UP_RUNS) {
-      runs.push({ seconds, cpuSeconds });
-      for (let i = 0; i < SAMPLES_PER_RUN; i++) {
-        latencies.push(((i + 0.5) / SAMPLES_PER_RUN) * lastSeconds + seconds);
-      }
-    }
-    lastSeconds = seconds;
+  for (let number = 0; perSecond * lastSeconds <= GROWN_TIMES * repository; number++) {
+    const run = simulateRun(repository + perSecond * lastSeconds, options, number);
+    if (number >= WARM_UP_RUNS) measured.push({ ...run, lastSeconds });
+    lastSeconds = run.seconds;
+    if (measured.length < RUNS) continue;
+    if (isSteady(measured)) return pointOf(rate, measured);
+    measured = [];
   }
+  return { rate, medianSeconds: null, runSeconds: null, cpuSecondsPerRun: null };
+}
+
+/** A run, and how long the one before took, during which its documents arrived. */
+interface Cycle extends Run {
+  readonly lastSeconds: number;
+}
+
+function isSteady(runs: readonly Run[]): boolean {
+  return (runs.at(-1)?.seconds ?? 0) <= STEADY_TIMES * (runs[0]?.seconds ?? 0);
+}
+
+function pointOf(rate: number, cycles: readonly Cycle[]): BatchPoint {
+  const latencies = cycles.flatMap(({ seconds, lastSeconds }) =>
+    Array.from(
+      { length: SAMPLES_PER_RUN },
+      (_, i) => ((i + 0.5) / SAMPLES_PER_RUN) * lastSeconds + seconds,
+    ),
+  );
   const sorted = latencies.toSorted((a, b) => a - b);
-  const [first, last] = [runs[0]?.seconds ?? Infinity, runs.at(-1)?.seconds ?? Infinity];
-  const isGrowing = runs.length < RUNS || last > 1.5 * first;
   return {
     rate,
-    medianSeconds: isGrowing ? null : (sorted[Math.floor(sorted.length / 2)] ?? null),
-    runSeconds: mean(runs.map(({ seconds }) => seconds)),
-    cpuSecondsPerRun: mean(runs.map(({ cpuSeconds }) => cpuSeconds)),
+    medianSeconds: sorted[Math.floor(sorted.length / 2)] ?? null,
+    runSeconds: mean(cycles.map(({ seconds }) => seconds)),
+    cpuSecondsPerRun: mean(cycles.map(({ cpuSeconds }) => cpuSeconds)),
   };
 }
 

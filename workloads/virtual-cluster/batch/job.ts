@@ -7,7 +7,8 @@
  *
  * A machine runs as many tasks as it has cores. Some machines are slow; when no task is left to
  * begin, idle cores run copies of the tasks that still run elsewhere, and the first copy to end
- * counts. Not in the model: failed tasks, combiners, and disks for the shuffle.
+ * counts. Not in the model: failed tasks, combiners, disks for the shuffle, and the network for copies
+ * of the output. A task whose other copy has ended goes on to its end.
  */
 import type { Random } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -15,25 +16,23 @@ import type { JobVolume } from './clustering.ts';
 
 export interface JobOptions {
   readonly calibration: Calibration;
-  /** Copies of what is slow. */
+  /** Whether idle cores run copies of the tasks that still run. */
   readonly backupTasks: boolean;
   readonly random: Random;
 }
 
 export interface JobTimes {
-  readonly mapSeconds: number;
-  readonly shuffleSeconds: number;
-  readonly reduceSeconds: number;
+  /** From the call to the end of the last task. */
   readonly seconds: number;
+  /** Of all tasks, copies included. */
   readonly cpuSeconds: number;
-  /** Cores of all machines, and the tasks that they ran, copies included. */
-  readonly tasks: number;
+  /** Tasks that a second machine ran as well. */
   readonly copies: number;
 }
 
 /** Copies of the output that the file system keeps. */
 const REPLICAS = 3;
-/** Reduce tasks per core: the last ones to end then leave few cores idle. */
+/** Tasks per core, if splits are not larger: the last ones to end then leave few cores idle. */
 const REDUCES_PER_CORE = 2;
 const MAPS_PER_CORE = 4;
 const SPLIT_BYTES_MIN = 1024 * 1024;
@@ -54,7 +53,7 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
     diskBytes: volume.inputBytes / splits,
   };
   const maps = runTasks(machines, { count: splits, cost: map, startUs }, options);
-  const mappedUs = Math.max(...maps.finishedUs);
+  const mappedUs = latest(maps.finishedUs);
 
   const emitted = volume.shuffledBytes / splits / cluster.tabletServers;
   const cardUs = (1e6 * emitted) / network.bytesPerSecond;
@@ -75,16 +74,16 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
     { count: reducers, cost: reduce, startUs: Math.max(mappedUs, receivedUs) },
     options,
   );
-  const endUs = Math.max(...reduces.finishedUs);
   return {
-    mapSeconds: (mappedUs - startUs) / 1e6,
-    shuffleSeconds: Math.max(0, receivedUs - mappedUs) / 1e6,
-    reduceSeconds: (endUs - Math.max(mappedUs, receivedUs)) / 1e6,
-    seconds: endUs / 1e6,
+    seconds: latest(reduces.finishedUs) / 1e6,
     cpuSeconds: (maps.coreUs + reduces.coreUs) / 1e6,
-    tasks: splits + reducers + maps.copies + reduces.copies,
     copies: maps.copies + reduces.copies,
   };
+}
+
+/** Of a list that may be too long for the arguments of a function. */
+function latest(times: readonly number[]): number {
+  return times.reduce((last, time) => Math.max(last, time), 0);
 }
 
 /** As in our baseline: smaller splits than the calibration's if there would be too few of them. */

@@ -1,7 +1,8 @@
 /**
  * The check of a crawl: is each document that was clustered in the cluster that the reference finds
- * in commit order? It reads what the tablet servers hold, so it costs no virtual time and may come
- * while transactions are in flight.
+ * in commit order? It reads what the tablet servers hold, so it costs no virtual time. Documents may
+ * still load, but each observer run that has committed must be among the commits: others may have read
+ * what it wrote.
  */
 import {
   CELLS,

@@ -1,6 +1,7 @@
 /** A crawl in virtual time: what it checks, and that it repeats. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Bigtable, decorate } from '#engine';
 import { createSyntheticDocuments } from '../../crawl-rate/documents/index.ts';
 import { CLUSTER, DOCUMENTS } from '../../crawl-rate/percolator/tables.ts';
 import { DATA, placeOf } from '../../../engine/transaction/index.ts';
@@ -59,6 +60,47 @@ test('above its capacity a cluster is saturated, and completes what it can', asy
   const server = more.usage.kinds.find(({ kind }) => kind === 'tablet server');
   assert.ok(server !== undefined && server.coresMax > 0.9);
 });
+
+test('a document may join one whose commit its worker has not heard of when the measuring ends', async () => {
+  const options = { repository: 300, documentBytes: 200, seed: 3 };
+  const few = new Repository(createSyntheticDocuments(options)); // Many new documents share a key.
+  const times = { warmUp: 0.1, seconds: 0.3 };
+  const load = { tabletServers: 2, perSecond: 4_000, concurrency: 128, historyShare: 1_000 };
+  const { growth, wrong } = await measureCrawl({ ...plan, ...times, ...load, seed: 45 }, few);
+  assert.equal(growth.isSaturated, true);
+  assert.deepEqual(wrong, []);
+});
+
+test('loading pauses by the runs of the workers, of which there may be fewer than tablet servers', async () => {
+  const cluster = { ...PAPER.cluster, workerMachines: 1 };
+  const overload = { tabletServers: 8, concurrency: 1, perSecond: 2_000, seconds: 0.5 };
+  const rows = new Set<string>();
+  const result = await measureCrawl(
+    { ...plan, ...overload, calibration: { ...PAPER, cluster } },
+    repository,
+    (store) => notingRows(store, rows),
+  );
+  assert.equal(result.growth.isSaturated, true);
+  assert.ok(result.clustered > 5, String(result.clustered));
+  assert.ok(rows.size <= result.clustered + 4, `${rows.size} rows, ${result.clustered} clustered`);
+});
+
+/** The store; rows of documents that any process locks are added to `rows`. */
+function notingRows(store: Bigtable, rows: Set<string>): Bigtable {
+  const note = (all: readonly { readonly table: string; readonly row: string }[]): void => {
+    for (const { table, row } of all) if (table === DOCUMENTS) rows.add(row);
+  };
+  return decorate(store, {
+    checkAndMutateRow: (one) => {
+      note([one]);
+      return store.checkAndMutateRow(one);
+    },
+    checkAndMutateRows: (all) => {
+      note(all);
+      return store.checkAndMutateRows(all);
+    },
+  });
+}
 
 test('a document in a wrong cluster is found', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });

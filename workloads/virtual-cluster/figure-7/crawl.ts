@@ -5,7 +5,8 @@
  *
  *   1. Open the databases, and give the table of keys the repository as its background.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
- *   3. If the cluster keeps up, wait until all documents are clustered.
+ *   3. If the cluster keeps up, wait until all documents are clustered; else let the observer runs in
+ *      flight end.
  *   4. Compare the clusters with the reference's in commit order (check.ts).
  *
  * The loaders are the crawler: machines of their own, as many as it takes. As in bench:crawl-rate,
@@ -33,9 +34,10 @@ export interface CrawlPlan {
   readonly scale: number;
   /** Documents that arrive in a second. */
   readonly perSecond: number;
+  /** Virtual seconds before the measured interval, and of it. */
   readonly warmUp: number;
   readonly seconds: number;
-  /** Observer runs in flight on each worker. */
+  /** Observer runs in flight on each worker, at most. */
   readonly concurrency: number;
   /** Milliseconds that a worker rests after a scan that found nothing new. */
   readonly scanRest: number;
@@ -52,21 +54,24 @@ export interface CrawlPlan {
 /** Survives a message between threads. */
 export interface CrawlResult {
   readonly perSecond: number;
-  /** Of the documents that arrived in the measured interval; null if there were none. */
+  /** Of the clustered documents that arrived in the measured interval; null if there were none. */
   readonly latency: {
     readonly medianMs: number;
     readonly p90Ms: number;
     readonly p99Ms: number;
-    readonly maxMs: number;
     readonly samples: number;
   } | null;
   readonly growth: Growth;
   readonly completedPerSecond: number;
-  /** Observer runs in flight on all workers, on average, in the measured interval. */
+  /**
+   * Observer runs in flight on all workers, on average, in the measured interval: from the call of
+   * the observer to the answer of its commit. Runs that lose a conflict do not count.
+   */
   readonly runsInFlight: number;
+  /** Of the measured interval. */
   readonly usage: Usage;
+  /** Commits of observers that lost a conflict, since the beginning of the warm-up. */
   readonly conflicts: number;
-  readonly meetings: number;
   /** What is wrong with the clusters, the counts or the laws of queues; empty if nothing is. */
   readonly wrong: readonly string[];
   /** Documents that were compared with the reference. */
@@ -89,7 +94,7 @@ const UNCLUSTERED_PER_RUN = 4;
 const SAMPLES = 40;
 /** Bytes of a row of the table of keys in a repository. */
 const ENTRY_BYTES = 100;
-/** How long the last documents may take. */
+/** How long the last documents may take, in virtual time. */
 const DRAIN_SECONDS = 60;
 
 /** @param wrapStore makes what processes use of their stores */
@@ -110,6 +115,14 @@ interface Process {
   readonly percolator: Percolator;
 }
 
+interface WorkerProcess {
+  readonly percolator: Percolator;
+  readonly worker: Worker;
+}
+
+/** What is known once nothing is measured any more. */
+type Ended = Pick<CrawlResult, 'latency' | 'conflicts' | 'wrong' | 'judged'>;
+
 class Crawl {
   readonly #plan: CrawlPlan;
   readonly #cluster: Cluster;
@@ -119,14 +132,18 @@ class Crawl {
   readonly #commits: { readonly arrival: number; readonly commitTimestamp: number }[] = [];
   readonly #recorder: HistoryRecorder;
   #loaders: readonly Process[] = [];
+  #workers: readonly WorkerProcess[] = [];
+  /** Nothing is loaded any more. */
+  #isOver = false;
   /** New documents that have arrived, have begun to load, are loaded, and are clustered. */
   #arrived = 0;
   #begun = 0;
   #loaded = 0;
   #clustered = 0;
   #firstMs = 0;
-  /** When the runs in flight began, by start timestamp; and how long those that committed took. */
+  /** When runs began that have not committed, by start timestamp. */
   readonly #runs = new Map<number, number>();
+  /** How long the runs that have committed took, in all. */
   #runMs = 0;
   /** The integral of the number of documents between arrival and cluster. */
   #inSystemMs = 0;
@@ -144,8 +161,7 @@ class Crawl {
     const cluster = this.#cluster;
     const { warmUp, seconds, perSecond } = this.#plan;
     this.#loaders = await this.#openLoaders();
-    const databases = await this.#openWorkers();
-    const workers = databases.map(({ worker }) => worker);
+    this.#workers = await this.#openWorkers();
     this.#firstMs = cluster.clock.monotonicMs();
     this.#changedMs = this.#firstMs;
     const arriving = this.#arrive();
@@ -160,32 +176,45 @@ class Crawl {
     const runsInFlight = (this.#runMs - ranMs) / (1000 * seconds);
     await arriving;
     const growth = growthOf(this.#series, perSecond);
-    if (!growth.isSaturated) await this.#drain();
-    const wrong = [
-      ...(growth.isSaturated ? [] : this.#countsWrong()),
-      ...checkClusters(cluster, this.#repository, this.#commits),
-    ];
-    if (!growth.isSaturated) {
-      for (const worker of workers) await worker.stop();
-      for (const { percolator } of databases) await percolator.close();
-      for (const { percolator } of this.#loaders) await percolator.close();
-      cluster.window().end();
-      wrong.push(...this.#recorder.judge([clusteringObserver]).map(inWords));
-    }
+    const ended = growth.isSaturated ? await this.#stopRuns() : await this.#comeToRest();
     const [first, last] = [this.#series[0], this.#series.at(-1)];
+    const completedPerSecond = ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds;
+    const measured = { perSecond, growth, completedPerSecond, runsInFlight, usage };
+    return { ...measured, ...ended, clustered: this.#commits.length };
+  }
+
+  /** Waits until all documents are clustered, and judges the history. */
+  async #comeToRest(): Promise<Ended> {
+    await this.#drain();
+    const wrong = [...this.#countsWrong(), ...this.#clustersWrong()];
+    for (const { worker } of this.#workers) await worker.stop();
+    for (const { percolator } of [...this.#workers, ...this.#loaders]) await percolator.close();
+    this.#cluster.window().end();
+    wrong.push(...this.#recorder.judge([clusteringObserver]).map(inWords));
+    return { ...this.#counted(), wrong, judged: this.#recorder.transactions };
+  }
+
+  /**
+   * Lets the runs in flight end: other documents may have joined one whose commit its worker has not
+   * heard of.
+   */
+  async #stopRuns(): Promise<Ended> {
+    const counted = this.#counted();
+    this.#isOver = true;
+    await Promise.all(this.#workers.map(({ worker }) => worker.stop()));
+    return { ...counted, wrong: this.#clustersWrong(), judged: 0 };
+  }
+
+  #counted(): Pick<CrawlResult, 'latency' | 'conflicts'> {
+    const conflicts = this.#workers.map(({ percolator }) => percolator.counters.conflicts);
     return {
-      perSecond,
       latency: this.#latency(),
-      growth,
-      completedPerSecond: ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds,
-      runsInFlight,
-      usage,
-      conflicts: databases.reduce((sum, one) => sum + one.percolator.counters.conflicts, 0),
-      meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
-      wrong,
-      clustered: this.#commits.length,
-      judged: growth.isSaturated ? 0 : this.#recorder.transactions,
+      conflicts: conflicts.reduce((sum, one) => sum + one, 0),
     };
+  }
+
+  #clustersWrong(): readonly string[] {
+    return checkClusters(this.#cluster, this.#repository, this.#commits);
   }
 
   async #openLoaders(): Promise<readonly Process[]> {
@@ -215,7 +244,7 @@ class Crawl {
     return [process, ...others];
   }
 
-  #openWorkers(): Promise<readonly { readonly percolator: Percolator; readonly worker: Worker }[]> {
+  #openWorkers(): Promise<readonly WorkerProcess[]> {
     const cluster = this.#cluster;
     const { concurrency, scanRest, calibration, isOneMachine = false } = this.#plan;
     const { workerMachines } = calibration.cluster;
@@ -223,10 +252,7 @@ class Crawl {
       workerMachines === 0
         ? cluster.tabletServers
         : Array.from({ length: workerMachines }, () => cluster.addMachine('worker'));
-    const open = async (
-      machine: Machine,
-      i: number,
-    ): Promise<{ percolator: Percolator; worker: Worker }> => {
+    const open = async (machine: Machine, i: number): Promise<WorkerProcess> => {
       const shared = isOneMachine ? this.#loaders[i]?.percolator : undefined;
       const percolator = shared ?? (await cluster.openDatabase(machine));
       const worker = percolator.startWorker(
@@ -274,9 +300,9 @@ class Crawl {
   /** Begins to load what has arrived, as far as the cluster keeps up. */
   #fill(): void {
     const loaders = this.#loaders;
-    const { concurrency, tabletServers } = this.#plan;
-    const unclusteredMax = UNCLUSTERED_PER_RUN * concurrency * tabletServers;
+    const unclusteredMax = UNCLUSTERED_PER_RUN * this.#plan.concurrency * this.#workers.length;
     while (
+      !this.#isOver &&
       this.#begun < this.#arrived &&
       this.#begun - this.#clustered < unclusteredMax &&
       this.#begun - this.#loaded < LOADING_MAX * loaders.length
@@ -338,7 +364,7 @@ class Crawl {
     const samples = latencies.totalCount;
     if (samples === 0) return null;
     const at = (percentile: number): number => percentileMs(latencies, percentile);
-    return { medianMs: at(50), p90Ms: at(90), p99Ms: at(99), maxMs: at(100), samples };
+    return { medianMs: at(50), p90Ms: at(90), p99Ms: at(99), samples };
   }
 
   async #drain(): Promise<void> {

@@ -1,6 +1,6 @@
 /** The findings of figure 7 in virtual time. */
 import type { FindingsParts, ResultChart, ResultMark, ResultSeries, ResultTable } from '#results';
-import { formatCount, lowerIsBetter } from '#results';
+import { counted, formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import {
   BATCH_NAMES,
@@ -8,22 +8,28 @@ import {
   batchSentence,
   batchSeries,
   batchTable,
+  PAPER_BATCH,
 } from '../batch/figure-7-batch.ts';
 import type { KindUsage } from '../cluster.ts';
 import { judgedWords } from '../history.ts';
 import { measuredBatchSeconds, measuredLatencies } from '../measured-series.ts';
 import type { CrawlResult } from './crawl.ts';
-import { comparedRate, type Figure7Plan, type RatePoint, repositoryOf } from './measure.ts';
-import { capacityOf, type CapacitySensitivity } from './sensitivity.ts';
+import {
+  comparedRate,
+  type Figure7Plan,
+  type RatePoint,
+  repositoryOf,
+  workersOf,
+} from './measure.ts';
+import { capacityOf, type CapacitySensitivity, OFFERED } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
   machines: 240,
+  /** In percent of the repository per hour: of its latency, and where it does not keep up. */
   rate: 1,
-  batchSeconds: 30 * 60,
-  runSeconds: 20 * 60,
-  percolatorSeconds: 2,
   wall: 40,
+  percolatorSeconds: 2,
   /** A thousand million documents in 20 minutes, over 40 % of them per hour. */
   q: 7.5,
 };
@@ -39,17 +45,21 @@ export interface Figure7Result {
 
 export function figure7Findings(result: Figure7Result): FindingsParts {
   const { points } = result;
-  const wrong = points.flatMap(({ rate, result: { wrong: all } }) =>
-    all.map((one) => `at ${rate} %/hour: ${one}`),
-  );
-  if (wrong.length > 0 || points.length === 0) {
+  const wrong = wrongOf(result);
+  const latency = lowestLatency(result);
+  if (wrong.length > 0 || mainPoints(result).length === 0) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
     const check = { passed: false, detail };
     return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
   }
   const documents = formatCount(sum(points.map((one) => one.result.clustered)));
   return {
-    headline: [headlineOf(result), batchSentence(result.batch), ratioSentence(result)]
+    headline: [
+      capacitySentences(result),
+      latency === undefined ? '' : latencySentence(latency),
+      batchSentence(result.batch, latency?.rate),
+      ratioSentence(result),
+    ]
       .filter((sentence) => sentence !== '')
       .join(' '),
     check: {
@@ -72,6 +82,13 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   };
 }
 
+function wrongOf({ points, sensitivity }: Figure7Result): readonly string[] {
+  const wrong = points.flatMap(({ rate, result }) =>
+    result.wrong.map((one) => `at ${rate} %/hour: ${one}`),
+  );
+  return [...wrong, ...(sensitivity?.wrong ?? [])];
+}
+
 /** By rate, with the repository that all rates have. */
 function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
   return points
@@ -79,36 +96,65 @@ function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
     .toSorted((a, b) => a.rate - b.rate);
 }
 
-function headlineOf(result: Figure7Result): string {
-  const points = mainPoints(result);
-  const sustained = points.filter(({ result: { growth } }) => !growth.isSaturated);
-  const first = points.find(({ result: { growth } }) => growth.isSaturated);
-  const [lowest, highest] = [sustained[0], sustained.at(-1)];
-  const machines = `${result.plan.machines} machines`;
-  const latency =
-    lowest === undefined
-      ? ''
-      : ` At ${lowest.rate} % per hour a document waits ${milliseconds(lowest.result)} (median); the paper's waited 2 s.`;
-  if (first === undefined) {
-    return `At the costs of ${result.calibration}, ${machines} keep up with ${highest?.rate ?? 0} % per hour, the highest rate here; the paper's stop at 40 %.${latency}`;
-  }
-  const capacity = capacityOf(first.rate, first.result);
-  return `At the costs of ${result.calibration}, ${machines} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at 40 %. ${limitWords(result.plan, first.result)}${latency}`;
+/** Null where the backlog grew: those that were clustered are not those that arrived. */
+function latencyOf({ growth, latency }: CrawlResult): CrawlResult['latency'] {
+  return growth.isSaturated ? null : latency;
 }
 
-/** What is full at the limit: the cores, or the observer runs that a machine may have in flight. */
+function capacitySentences(result: Figure7Result): string {
+  const { plan, calibration } = result;
+  const points = mainPoints(result);
+  const first = points.find(({ result: { growth } }) => growth.isSaturated);
+  const capacity = capacityPercent(result);
+  const cluster = `At the costs of ${calibration}, ${clusterWords(plan)}`;
+  if (first === undefined || capacity === null) {
+    return `${cluster} keep up with ${points.at(-1)?.rate} % per hour, the highest rate here; the paper's stop at ${PAPER.wall} %.`;
+  }
+  return `${cluster} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at ${PAPER.wall} %. ${limitWords(plan, first.result)}`;
+}
+
+function clusterWords(plan: Figure7Plan): string {
+  const workers = workersOf(plan);
+  if (workers === 0) return `${plan.machines} machines`;
+  return `${plan.machines} tablet servers and ${counted(workers, 'workers')}`;
+}
+
+/** What is full at the limit: the cores, or the observer runs that a worker may have in flight. */
 function limitWords(plan: Figure7Plan, { usage, runsInFlight }: CrawlResult): string {
   const servers = usage.kinds.find(({ kind }) => kind === 'tablet server');
   const cores = 100 * (servers?.cores ?? 0);
-  const runs = runsInFlight / plan.machines;
-  return `The cores of tablet servers are ${cores.toFixed(0)} % busy there, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each machine.`;
+  const workers = workersOf(plan);
+  const runs = runsInFlight / (workers === 0 ? plan.machines : workers);
+  const each = workers === 0 ? 'machine' : 'worker';
+  return `The cores of tablet servers are ${cores.toFixed(0)} % busy there, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each ${each}.`;
 }
 
-/** In documents per second; null if all rates were kept up with. */
+/** The lowest rate that has a latency. */
+function lowestLatency(result: Figure7Result): RatePoint | undefined {
+  return mainPoints(result).find((point) => latencyOf(point.result) !== null);
+}
+
+function latencySentence({ rate, result }: RatePoint): string {
+  const { medianMs = Number.NaN } = latencyOf(result) ?? {};
+  const paperWhere = rate === PAPER.rate ? '' : ` at ${PAPER.rate} %`;
+  return `At ${rate} % per hour a document waits ${medianMs.toFixed(0)} ms (median); the paper's waited ${PAPER.percolatorSeconds} s${paperWhere}.`;
+}
+
+/** In percent of the repository per hour; null if the cluster kept up with all rates. */
+function capacityPercent(result: Figure7Result): number | null {
+  const points = mainPoints(result);
+  if (points.every(({ result: { growth } }) => !growth.isSaturated)) return null;
+  // At a rate that it keeps up with, a cluster clusters the last documents after the interval.
+  const reached = points.map(({ rate, result: one }) =>
+    one.growth.isSaturated ? capacityOf(rate, one) : rate,
+  );
+  return Math.max(...reached);
+}
+
+/** In documents per second; null if the cluster kept up with all rates. */
 function capacityPerSecond(result: Figure7Result): number | null {
-  const first = mainPoints(result).find(({ result: { growth } }) => growth.isSaturated);
-  if (first === undefined) return null;
-  const percent = capacityOf(first.rate, first.result);
+  const percent = capacityPercent(result);
+  if (percent === null) return null;
   return (percent / 100 / 3600) * repositoryOf(result.plan.machines);
 }
 
@@ -125,7 +171,7 @@ function costRatios(result: Figure7Result): readonly CostRatio[] {
   const capacity = capacityPerSecond(result);
   if (capacity === null) return [];
   return result.batch.flatMap(({ contents, points: [lowest] }) => {
-    if (lowest === undefined) return [];
+    if (lowest === undefined || lowest.runSeconds === null) return [];
     const batchPerSecond = repositoryOf(result.plan.machines) / lowest.runSeconds;
     const q = batchPerSecond / capacity;
     return [{ batch: BATCH_NAMES[contents], batchPerSecond, capacity, q }];
@@ -142,7 +188,7 @@ function ratioTable(result: Figure7Result): readonly ResultTable[] {
   const ratios = costRatios(result);
   if (ratios.length === 0) return [];
   const repository = repositoryOf(PAPER.machines);
-  const paper = [repository / PAPER.runSeconds, (PAPER.wall / 100 / 3600) * repository];
+  const paper = [repository / PAPER_BATCH.runSeconds, (PAPER.wall / 100 / 3600) * repository];
   return [
     {
       name: 'cost-ratio',
@@ -163,18 +209,15 @@ function ratioTable(result: Figure7Result): readonly ResultTable[] {
   ];
 }
 
-function milliseconds({ latency }: CrawlResult): string {
-  return latency === null ? 'unknown' : `${latency.medianMs.toFixed(0)} ms`;
-}
-
 function ratesTable(result: Figure7Result): ResultTable {
   const { plan, calibration } = result;
   return {
     name: 'figure-7',
     title: 'Latency until a document is clustered, by crawl rate',
     caption:
-      `${plan.machines} machines at the costs of ${calibration}. Where the backlog grows there is no latency. The paper states ` +
-      'the latency at 1 %, and its wall.',
+      `${clusterWords(plan)} at the costs of ${calibration}. Where the backlog grows there is no latency. Calls are those of a ` +
+      'document, its load and scans included; conflicts are those of the warm-up and of all documents after it. The paper ' +
+      'states the latency at 1 %, and its wall.',
     columns: [
       'cluster',
       '% per hour',
@@ -190,8 +233,8 @@ function ratesTable(result: Figure7Result): ResultTable {
     rows: [
       ['paper', PAPER.rate, null, null, 0, 1000 * PAPER.percolatorSeconds, ...nulls(4)],
       ...mainPoints(result).map(({ rate, result: one }) => {
-        const { perSecond, completedPerSecond, growth, latency, conflicts } = one;
-        const shown = growth.isSaturated ? null : latency;
+        const { perSecond, completedPerSecond, growth, conflicts } = one;
+        const shown = latencyOf(one);
         return [
           calibration,
           rate,
@@ -264,15 +307,19 @@ function scaleTable({ plan, points }: Figure7Result): ResultTable {
       'calls of a document',
       'cores of tablet servers',
     ],
-    rows: compared.map(({ repository, scale, result }) => [
-      repository,
-      rounded(scale),
-      rounded(result.latency?.medianMs ?? null),
-      rounded(result.latency?.p99Ms ?? null),
-      result.latency?.samples ?? null,
-      rounded(callsPerDocument(result)),
-      rounded(result.usage.kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? null, 3),
-    ]),
+    rows: compared.map(({ repository, scale, result }) => {
+      const latency = latencyOf(result);
+      const servers = result.usage.kinds.find(({ kind }) => kind === 'tablet server');
+      return [
+        repository,
+        rounded(scale),
+        rounded(latency?.medianMs ?? null),
+        rounded(latency?.p99Ms ?? null),
+        latency?.samples ?? null,
+        rounded(callsPerDocument(result)),
+        rounded(servers?.cores ?? null, 3),
+      ];
+    }),
   };
 }
 
@@ -283,7 +330,7 @@ function sensitivityTables({ sensitivity }: Figure7Result): readonly ResultTable
     {
       name: 'sensitivity',
       title: 'What becomes of the capacity if an assumed number is half or twice as large',
-      caption: `On ${machines} machines with their share of the repository, at a rate that none of them can do. Numbers that move the capacity by less than 3 % are left out.`,
+      caption: `On ${machines} machines with their share of the repository, offered ${OFFERED} % of it per hour; a capacity near that is a lower bound. Numbers that move the capacity by less than 3 % are left out.`,
       columns: ['number', 'times', 'capacity, % per hour', 'relative'],
       rows: [
         ['(as it is)', 1, rounded(capacity, 3), 1],
@@ -302,7 +349,7 @@ function chartOf(result: Figure7Result): ResultChart {
   return {
     name: 'figure-7',
     title: 'Latency until clustered, by crawl rate, in virtual time',
-    caption: `Points where the cluster of ${result.plan.machines} machines kept up. The paper's wall is at ${PAPER.wall} % per hour; hollow marks are its Percolator and its MapReduce at 1 %. This machine's rates are of its own repository.`,
+    caption: `Points where ${clusterWords(result.plan)} kept up. The paper's wall is at ${PAPER.wall} % per hour; hollow marks are its Percolator and its MapReduce at 1 %. This machine's rates are of its own repository.`,
     x: { title: 'Crawl rate, % of the repository per hour', scale: 'logarithmic', ticks: [] },
     y: { title: 'Seconds until clustered', scale: 'logarithmic', ticks: [] },
     series: [
@@ -327,8 +374,8 @@ function chartOf(result: Figure7Result): ResultChart {
 function normalisedChart(result: Figure7Result): readonly ResultChart[] {
   const here = measuredBatchSeconds();
   const batch = result.batch.filter(({ contents }) => contents === 'once');
-  const unit = batch[0]?.points[0]?.runSeconds;
-  if (unit === undefined) return [];
+  const unit = batch[0]?.points[0]?.runSeconds ?? null;
+  if (unit === null) return [];
   const inRuns = (all: readonly ResultSeries[], seconds: number): readonly ResultSeries[] =>
     all.map((series) => ({
       ...series,
@@ -354,7 +401,7 @@ function normalisedChart(result: Figure7Result): readonly ResultChart[] {
         ...inRuns([medianSeries(result), ...batchSeries(batch)], unit),
         // A run that was too noisy for a model of its batch has no such unit.
         ...(here === null ? [] : inRuns(measuredLatencies(), here)),
-        ...inRuns([paperSeries()], PAPER.runSeconds),
+        ...inRuns([paperSeries()], PAPER_BATCH.runSeconds),
       ],
     },
   ];
@@ -371,14 +418,14 @@ function medianSeries(result: Figure7Result): ResultSeries {
 
 function paperSeries(): ResultSeries {
   const stated = (y: number): ResultMark => ({ x: PAPER.rate, y, low: null, high: null });
-  const points = [stated(PAPER.percolatorSeconds), stated(PAPER.batchSeconds)];
+  const points = [stated(PAPER.percolatorSeconds), stated(PAPER_BATCH.medianSeconds)];
   return { name: 'paper', look: 'paper', isLine: false, points };
 }
 
-/** Of the rates at which the cluster kept up. */
+/** In seconds, at the rates that the cluster kept up with. */
 function marksOf(result: Figure7Result, of: 'medianMs' | 'p99Ms'): readonly ResultMark[] {
-  const sustained = mainPoints(result).filter(({ result: { growth } }) => !growth.isSaturated);
-  return sustained.flatMap(({ rate, result: { latency } }) => {
+  return mainPoints(result).flatMap(({ rate, result: one }) => {
+    const latency = latencyOf(one);
     if (latency === null) return [];
     return [{ x: rate, y: latency[of] / 1000, low: null, high: null, samples: latency.samples }];
   });

@@ -1,7 +1,7 @@
 /**
- * Did the cluster keep up? The number of documents between arrival and cluster decides: it is
- * saturated if that number grows by more than a twentieth of the arrivals, and by more than chance
- * explains: of a hundred documents, ten more or fewer under way say nothing.
+ * Did the cluster keep up? The number of documents between arrival and cluster decides: the cluster
+ * is saturated if that number grows by more than a twentieth of the arrivals, and by more than chance
+ * explains: of a hundred arrivals, thirty more or fewer documents in flight say nothing.
  *
  * Nothing disturbs virtual time, so short intervals suffice: only the second half of the samples
  * counts, when queues have had the time to fill.
@@ -19,6 +19,10 @@ const SHARE_MAX = 0.05;
 /** Standard deviations of the number that arrives in the interval. */
 const DEVIATIONS_MAX = 3;
 
+/**
+ * @param series samples of the measured interval, at even distances
+ * @param perSecond documents that arrive in a second
+ */
 export function growthOf(series: readonly TimeSeriesRow[], perSecond: number): Growth {
   const half = series.slice(Math.floor(series.length / 2));
   const points = half.map(({ seconds, arrived, completed }) => [seconds, arrived - completed]);

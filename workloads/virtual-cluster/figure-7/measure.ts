@@ -21,21 +21,28 @@ export const DOCUMENT_BYTES = 1024;
 
 export interface Figure7Plan {
   readonly calibration: Calibration;
+  /** Tablet servers, each with a worker if the calibration has no machines for workers. */
   readonly machines: number;
   /** Documents in memory that stand for the repository; the second is for comparison. */
   readonly repositories: readonly [number, number];
   /** Crawl rates, in percent of the repository per hour. */
   readonly rates: readonly number[];
+  /** Virtual seconds. */
   readonly warmUp: number;
   readonly seconds: number;
+  /** Observer runs in flight on each worker, at most. */
   readonly concurrency: number;
+  /** Milliseconds that a worker rests after a scan that found nothing new. */
   readonly scanRest: number;
   readonly seed: number;
+  /** Simulations at a time. */
   readonly jobs: number;
 }
 
 export interface RatePoint {
+  /** In percent of the repository per hour. */
   readonly rate: number;
+  /** Documents in memory. */
   readonly repository: number;
   /** Documents that each one of the repository stands for. */
   readonly scale: number;
@@ -75,18 +82,28 @@ export function comparedRate(rates: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 1;
 }
 
+/**
+ * Machines for workers, in the calibration's proportion to the tablet servers; 0 if workers run on
+ * those.
+ */
+export function workersOf({ calibration, machines }: Figure7Plan): number {
+  const { workerMachines, tabletServers } = calibration.cluster;
+  return Math.ceil((workerMachines * machines) / tabletServers);
+}
+
 /** One rate on a cluster of its own. */
 export function simulationOf(
   plan: Figure7Plan,
   { rate, repository }: { readonly rate: number; readonly repository: number },
 ): CrawlSimulation {
-  const { calibration, machines, warmUp, seconds, concurrency, scanRest, seed } = plan;
+  const { machines, warmUp, seconds, concurrency, scanRest, seed } = plan;
+  const cluster = { ...plan.calibration.cluster, workerMachines: workersOf(plan) };
   const whole = repositoryOf(machines);
   const documents: SyntheticOptions = { repository, documentBytes: DOCUMENT_BYTES, seed };
   const perSecond = documentsPerSecond(whole, rate);
   const arriving = perSecond * (warmUp + seconds);
   const crawl: CrawlPlan = {
-    calibration,
+    calibration: { ...plan.calibration, cluster },
     tabletServers: machines,
     scale: whole / repository,
     perSecond,

@@ -80,6 +80,29 @@ test('the rows of documents are spread over all tablets, and tell the arrival', 
   for (const count of counts) assert.ok(Math.abs(count - 1_000) < 20, counts.join());
 });
 
+test('the tablets of keys have even shares of the reads that clustering makes', () => {
+  const tablets = 9;
+  const { keys: splits = [] } = splitsFor(tablets);
+  assert.deepEqual(splits, [...new Set(splits)].toSorted());
+  assert.ok(splits.every((split) => /^[123]\/[0-9a-f]{12}$/.test(split)));
+  const many = createSyntheticDocuments({ repository: 20_000, documentBytes: 0, seed: 7 });
+  const repository = new Repository(many);
+  const background = repository.background(momentOf(1, 2));
+  const counts = Array.from({ length: tablets }, () => 0);
+  for (let arrival = 20_000; arrival < 40_000; arrival++) {
+    // A document reads its keys up to the first that is there, and writes those that are not.
+    for (const [i, key] of many.keysOf(numberOf(arrival)).entries()) {
+      const row = keyRow(i, key);
+      const isThere = background(row) !== undefined;
+      const tablet = splits.filter((split) => split <= row).length;
+      counts[tablet] = (counts[tablet] ?? 0) + (isThere ? 1 : 2);
+      if (isThere) break;
+    }
+  }
+  const mean = counts.reduce((sum, count) => sum + count, 0) / tablets;
+  for (const count of counts) assert.ok(count > 0.8 * mean && count < 1.25 * mean, counts.join());
+});
+
 function plain({ value, ...cell }: { readonly value: Uint8Array }): object {
   return { ...cell, value: Buffer.from(value).toString() };
 }

@@ -14,7 +14,7 @@ import { REPRESENTATIVE } from '../../crawl-rate/percolator/tables.ts';
 import type { Background } from '../cluster.ts';
 import { numberOf } from './rows.ts';
 
-/** What a repository has come to; threads share it. */
+/** The clusters of a repository, in memory that threads share. */
 export interface ClusteredKeys {
   /** By key space and key: 1 + the arrival that represents the cluster; 0: the key is not there. */
   readonly representatives: readonly Uint32Array[];
@@ -28,6 +28,7 @@ const SPACES = [0, 1, 2];
 
 export class Repository {
   readonly documents: SyntheticDocuments;
+  /** Keys that lead to a cluster. */
   entries = 0;
   readonly #representatives: readonly Uint32Array[];
 

@@ -30,13 +30,13 @@ export function arrivalOf(number: number): number {
   return Math.imul(number, INVERSE) >>> 0;
 }
 
-/** As many tablets of each table as given. */
+/** Where the tablets of each table begin, if it has so many; the first begins before all rows. */
 export function splitsFor(tablets: number): TableSplits {
   const documents = fractions(tablets).map((part) => documentId(Math.floor(part * NUMBERS)));
   return { documents, keys: fractions(tablets).map(keyAt) };
 }
 
-/** The key before which this part of the load lies. */
+/** The key before which this part of the load lies, from 0 to 1. */
 function keyAt(part: number): string {
   let rest = part;
   let space = 0;

@@ -24,14 +24,16 @@ export interface CapacitySensitivity {
   readonly capacity: number;
   /** Those that move the capacity, the farthest first. */
   readonly variations: readonly CapacityVariation[];
+  /** What is wrong with any of the simulations; empty if nothing is. */
+  readonly wrong: readonly string[];
 }
 
-/** The batch is another system, and nothing fails here. */
+/** The batch is another system, nothing fails here, and the numbers of machines are given. */
 const OTHERS = /^(batch|failures|cluster\.(tabletServers|workerMachines)$)/;
 const MACHINES = 8;
 const REPOSITORY = 200_000;
-/** In percent per hour: more than any variation can do. */
-const OFFERED = 500;
+/** In percent of the repository per hour: more than any variation of our calibrations can do. */
+export const OFFERED = 500;
 const TIMES = { warmUp: 0.25, seconds: 0.5 };
 /** A capacity that changes by less is the same. */
 const SAME = 0.03;
@@ -58,25 +60,42 @@ export async function varyFigure7(
       simulationOf({ ...small, calibration: varied(loaded, place, factor) }, point),
     ),
   ];
-  const capacities: number[] = [];
+  const results: CrawlResult[] = [];
   let done = 0;
   await performAll(simulations, { jobs: plan.jobs, signal }, (index, result) => {
-    capacities[index] = capacityOf(OFFERED, result);
+    results[index] = result;
     onVariation(++done, simulations.length);
   });
-  const [base = Number.NaN, ...others] = capacities;
-  const far = (capacity: number): number => Math.abs(Math.log(capacity / base));
+  return { machines, ...sensitivityOf(results, variations) };
+}
+
+/** @param results that with the numbers as they are, and then one for each variation */
+export function sensitivityOf(
+  [asTheyAre, ...others]: readonly CrawlResult[],
+  variations: readonly Pick<CapacityVariation, 'place' | 'factor'>[],
+): Omit<CapacitySensitivity, 'machines'> {
+  const capacityIn = (result: CrawlResult | undefined): number =>
+    result === undefined ? Number.NaN : capacityOf(OFFERED, result);
+  const capacity = capacityIn(asTheyAre);
+  const far = (one: CapacityVariation): number => Math.abs(Math.log(one.capacity / capacity));
   return {
-    machines,
-    capacity: base,
+    capacity,
     variations: variations
-      .map(({ place, factor }, i) => ({ place, factor, capacity: others[i] ?? Number.NaN }))
-      .filter(({ capacity }) => far(capacity) > SAME)
-      .toSorted((a, b) => far(b.capacity) - far(a.capacity)),
+      .map((one, i) => ({ ...one, capacity: capacityIn(others[i]) }))
+      .filter((one) => far(one) > SAME)
+      .toSorted((a, b) => far(b) - far(a)),
+    wrong: [
+      ...(asTheyAre?.wrong ?? []),
+      ...variations.flatMap(({ place, factor }, i) =>
+        (others[i]?.wrong ?? []).map((one) => `with ${place} times ${factor}: ${one}`),
+      ),
+    ],
   };
 }
 
-/** What a cluster completed while so much was offered, in percent of the repository per hour. */
+/**
+ * What a cluster completed while `rate` was offered; both in percent of the repository per hour.
+ */
 export function capacityOf(rate: number, { completedPerSecond, perSecond }: CrawlResult): number {
   return (rate * completedPerSecond) / perSecond;
 }

@@ -29,7 +29,7 @@ export interface Figure8Result {
 
 export function figure8Findings(result: Figure8Result): FindingsParts {
   const { cases, variations } = result;
-  const wrong = cases.flatMap(({ name, wrong: all }) => all.map((one) => `${name}: ${one}`));
+  const wrong = wrongOf(result);
   const isWhole = PAIRS.every(({ ours, raw }) => has(cases, ours) && has(cases, raw));
   if (wrong.length > 0 || !isWhole) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'not all cases have been measured';
@@ -43,7 +43,7 @@ export function figure8Findings(result: Figure8Result): FindingsParts {
     check: {
       passed: true,
       detail:
-        'the newest version of each row that was written is the one written last, raw and in a snapshot, no lock is ' +
+        'the newest version of each row that was written is the one written last, raw and in a snapshot, and no lock is ' +
         'left; calls, utilisation and queues keep their laws; ' +
         judgedWords(judged, { observers: false }),
     },
@@ -51,6 +51,15 @@ export function figure8Findings(result: Figure8Result): FindingsParts {
     charts: [chartOf(result)],
     targets: [],
   };
+}
+
+function wrongOf({ cases, variations }: Figure8Result): readonly string[] {
+  return [
+    ...cases.flatMap(({ name, wrong }) => wrong.map((one) => `${name}: ${one}`)),
+    ...variations.flatMap(({ place, factor, wrong }) =>
+      wrong.map((one) => `with ${place} times ${factor}: ${one}`),
+    ),
+  ];
 }
 
 function headlineOf({ calibration, cases }: Figure8Result): string {
@@ -68,7 +77,7 @@ function ratesTable({ calibration, cases }: Figure8Result): ResultTable {
     name: 'figure-8',
     title: 'Operations per second of one tablet server, raw and Percolator',
     caption:
-      'The server is the bottleneck; busy is the share of the time in which its cores worked. Relative is Percolator over raw.',
+      'Busy is the share of the time in which the cores of the server worked: near 1, the server is the bottleneck. Relative is Percolator over raw.',
     columns: ['cluster', 'operation', 'raw/s', 'Percolator/s', 'relative', 'raw busy', 'busy'],
     rows: [
       ...PAIRS.map(({ what }) => {
@@ -110,7 +119,7 @@ function sensitivityTable(variations: readonly Variation[]): ResultTable {
     name: 'sensitivity',
     title: 'What becomes of the ratios if an assumed number is half or twice as large',
     caption:
-      'All assumed numbers of the calibration; those that change neither ratio by 0.5 % are left out.',
+      'The assumed numbers of calls, log and network, and the cores of the server; those that change neither ratio by 0.5 % are left out.',
     columns: ['number', 'times', 'reads', 'writes'],
     rows: variations.map(({ place, factor, read, write }) => [
       place,

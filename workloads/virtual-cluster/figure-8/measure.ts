@@ -5,7 +5,7 @@
  *     for each of the four cases: a fresh cluster of one tablet server ─▶ load ─▶ warm-up ─▶ window
  *                                                                                ─▶ check
  *
- * Callers are many enough that the server is the bottleneck, as in the paper: "the limiting factor
+ * There are so many callers that the server is the bottleneck, as in the paper: "the limiting factor
  * was the performance of the tablet server".
  */
 import type { Percolator } from '#engine';
@@ -21,19 +21,20 @@ export interface Figure8Plan {
   readonly calibration: Calibration;
   readonly rows: number;
   readonly valueBytes: number;
+  /** Machines, each with a process and its callers. */
   readonly clients: number;
   readonly callersPerClient: number;
+  /** Virtual seconds of each case: before the measured window, and of it. */
   readonly warmUp: number;
-  /** Virtual seconds of each case. */
   readonly seconds: number;
   readonly seed: number;
 }
 
 export interface MeasuredCase {
   readonly name: string;
+  /** Of the measured window, as the next two. */
   readonly perSecond: number;
   readonly operations: number;
-  /** Of the measured window. */
   readonly usage: Usage;
   /** Real processor time that it took to simulate the window. */
   readonly cpuSeconds: number;

@@ -14,25 +14,31 @@ export interface Variation {
   /** Percolator over raw. */
   readonly read: number;
   readonly write: number;
+  /** What is wrong with any of its cases; empty if nothing is. */
+  readonly wrong: readonly string[];
 }
 
-/** Only calls of the storage and the size of a server take part in this figure. */
+/** What a tablet server's limit depends on; oracle and clients have time to spare at our costs. */
 const PLACES = /^(storage|cluster\.tabletServerCores|log|network)\b/;
 /** Of a variation. */
 const SMALL = { rows: 4_000, warmUp: 0.2, seconds: 0.4 };
 /** A ratio that changes by less is the same. */
 const SAME = 0.005;
 
-/** @param onVariation called before each one, with its number and how many there are */
+/** Of the variations: those that change a ratio, and those with which something is wrong. */
 export async function varyFigure8(
   loaded: LoadedCalibration,
   plan: Figure8Plan,
-  watching: {
+  given: {
+    /** Default: all that are assumed. */
+    readonly places?: readonly string[];
     readonly signal: AbortSignal;
+    /** Called before each variation, with the number of those before it, and of all. */
     readonly onVariation: (done: number, total: number) => void;
   },
 ): Promise<readonly Variation[]> {
-  const places = assumedPlaces(loaded).filter((place) => PLACES.test(place));
+  const { signal, onVariation } = given;
+  const { places = assumedPlaces(loaded).filter((place) => PLACES.test(place)) } = given;
   const variations = places.flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
   const measure = async (calibration: Calibration): Promise<Ratios> => {
     const cases: MeasuredCase[] = [];
@@ -42,19 +48,20 @@ export async function varyFigure8(
     return ratiosOf(cases);
   };
   const base = await measure(loaded.calibration);
-  const changed: Variation[] = [];
+  const told: Variation[] = [];
+  if (base.wrong.length > 0) told.push({ place: '(as it is)', factor: 1, ...base });
   for (const [done, { place, factor }] of variations.entries()) {
-    watching.signal.throwIfAborted();
-    watching.onVariation(done, variations.length);
-    const { read, write } = await measure(varied(loaded, place, factor));
-    const isSame = (now: number, then: number): boolean => Math.abs(now / then - 1) < SAME;
-    if (isSame(read, base.read) && isSame(write, base.write)) continue;
-    changed.push({ place, factor, read, write });
+    signal.throwIfAborted();
+    onVariation(done, variations.length);
+    const ratios = await measure(varied(loaded, place, factor));
+    const isSame = (of: 'read' | 'write'): boolean => Math.abs(ratios[of] / base[of] - 1) < SAME;
+    if (isSame('read') && isSame('write') && ratios.wrong.length === 0) continue;
+    told.push({ place, factor, ...ratios });
   }
-  return changed;
+  return told;
 }
 
-type Ratios = Pick<Variation, 'read' | 'write'>;
+type Ratios = Pick<Variation, 'read' | 'write' | 'wrong'>;
 
 function ratiosOf(cases: readonly MeasuredCase[]): Ratios {
   const rate = (name: string): number =>
@@ -62,5 +69,6 @@ function ratiosOf(cases: readonly MeasuredCase[]): Ratios {
   return {
     read: rate(NAMES.read) / rate(NAMES.rawRead),
     write: rate(NAMES.write) / rate(NAMES.rawWrite),
+    wrong: cases.flatMap(({ name, wrong }) => wrong.map((one) => `${name}: ${one}`)),
   };
 }

@@ -8,29 +8,35 @@
 import type { Measuring } from '#harness';
 import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { Cluster } from '../cluster.ts';
 
 export interface OraclePlan {
   readonly loaded: LoadedCalibration;
   readonly seed: number;
+  /** Machines, each with a process and its callers. */
   readonly workers: number;
   /** Callers on each worker; a point each. */
   readonly callers: readonly number[];
+  /** Virtual seconds of the warm-up, and of the measured window after it. */
   readonly seconds: number;
 }
 
 interface OraclePoint {
+  /** On all workers. */
   readonly callers: number;
   readonly perSecond: number;
+  /** Timestamps of a request, on average. */
   readonly perCall: number;
+  /** From a caller's question to its answer, on average. */
   readonly latencyMs: number;
+  /** Share of the time in which the oracle's cores worked. */
   readonly busy: number;
+  /** Each caller's timestamps grow. */
   readonly isIncreasing: boolean;
 }
 
-/** Transactions take two timestamps. */
+/** That of its start, and that of its commit. */
 const TIMESTAMPS_PER_TRANSACTION = 2;
 const PAPER_PER_SECOND = 2e6;
 
@@ -42,7 +48,7 @@ export async function simulateOracle(
   progress.phase('simulating', plan.callers.length, 'points');
   for (const callers of plan.callers) {
     signal.throwIfAborted();
-    points.push(await simulateCallers(plan, callers, plan.loaded.calibration));
+    points.push(await simulateCallers(plan, callers));
     progress.update(points.length);
     keep(oracleFindings(plan, points));
   }
@@ -50,9 +56,8 @@ export async function simulateOracle(
 }
 
 async function simulateCallers(
-  { seed, workers, seconds }: OraclePlan,
+  { loaded: { calibration }, seed, workers, seconds }: OraclePlan,
   callers: number,
-  calibration: Calibration,
 ): Promise<OraclePoint> {
   const cluster = new Cluster({ calibration, seed, tabletServers: 1 });
   const machines = Array.from({ length: workers }, () => cluster.addMachine('worker'));

@@ -1,0 +1,216 @@
+/** What figure 7 says of its points: sentences that are true of any rates and any calibration. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type BatchCurve, batchCurves } from '../batch/figure-7-batch.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { loadCalibration } from '../calibration/load.ts';
+import type { KindUsage } from '../cluster.ts';
+import { PAPER } from '../testing.ts';
+import type { CrawlResult } from './crawl.ts';
+import { figure7Findings, type Figure7Result } from './findings.ts';
+import { sensitivityOf } from './sensitivity.ts';
+import { type Figure7Plan, type RatePoint, simulationOf } from './measure.ts';
+
+const REPOSITORIES = [100_000, 50_000] as const;
+const planOf = (rates: readonly number[], calibration: Calibration = PAPER): Figure7Plan => ({
+  calibration,
+  machines: 6,
+  repositories: REPOSITORIES,
+  rates,
+  warmUp: 1,
+  seconds: 1,
+  concurrency: 100,
+  scanRest: 20,
+  seed: 1,
+  jobs: 1,
+});
+
+const NO_WORK = { rows: 0, cells: 0, bytes: 0, latencyUs: 0, serverUs: 0, clientUs: 0, misses: 0 };
+const CALLS = { sent: 0, answered: 0, lost: 0, ...NO_WORK };
+
+function usageOf(kind: KindUsage['kind'], machines: number, cores: number): KindUsage {
+  const none = { disks: 0, cards: 0, disksMax: 0, coreWaitMeanUs: 0, diskWaitMeanUs: 0 };
+  return { kind, machines, cores, coresMax: cores, coreWaitMaxUs: 0, backlogUs: 0, ...none };
+}
+
+/** The result at a rate, of which the cluster completed so much; both in percent per hour. */
+function pointOf(
+  rate: number,
+  {
+    completed = rate,
+    isSaturated = false,
+    ...more
+  }: Partial<CrawlResult> & { readonly completed?: number; readonly isSaturated?: boolean } = {},
+): RatePoint {
+  const result: CrawlResult = {
+    perSecond: rate,
+    latency: { medianMs: 130, p90Ms: 200, p99Ms: 400, samples: 1_000 },
+    growth: { isSaturated, perSecond: isSaturated ? rate - completed : 0 },
+    completedPerSecond: completed,
+    runsInFlight: 300,
+    usage: {
+      seconds: 1,
+      kinds: [usageOf('tablet server', 6, 0.8)],
+      calls: { read: CALLS, mutate: CALLS, conditionalMutate: CALLS, scan: CALLS },
+      inFlight: 0,
+      timestamps: 0,
+      oracleCalls: 0,
+      lockCalls: 0,
+      maintenanceUs: 0,
+      events: 0,
+    },
+    conflicts: 0,
+    wrong: [],
+    clustered: 1_000,
+    judged: 100,
+    ...more,
+  };
+  return { rate, repository: REPOSITORIES[0], scale: 1, result };
+}
+
+function curves(rates: readonly number[]): readonly BatchCurve[] {
+  const size = { machines: 6, repository: 1e6, documentBytes: 1024 };
+  return batchCurves({ calibration: PAPER, ...size, rates, seed: 1 });
+}
+
+function findingsOf(
+  points: readonly RatePoint[],
+  { plan = planOf(points.map(({ rate }) => rate)), ...more }: Partial<Figure7Result> = {},
+) {
+  const batch = curves(plan.rates);
+  return figure7Findings({ calibration: 'test', plan, points, batch, ...more });
+}
+
+const SATURATED = pointOf(100, { isSaturated: true, completed: 83 });
+
+describe('the headline', () => {
+  const headlineOf = (...given: Parameters<typeof findingsOf>): string =>
+    findingsOf(...given).headline;
+
+  test('has the latency at the lowest rate, the capacity and what is full there', () => {
+    assert.match(
+      headlineOf([SATURATED, pointOf(1)]),
+      /^At the costs of test, 6 machines cluster at most 83 % .* tablet servers are 80 % busy there, with 50 of at most 100 observer runs .* At 1 % per hour a document waits 130 ms \(median\); the paper's waited 2 s\. In the batch it waits \d+ min \(/,
+    );
+  });
+
+  test('is the same in whatever order the rates are given', () => {
+    const points = [pointOf(1), pointOf(50), SATURATED];
+    const inOrder = headlineOf(points);
+    assert.equal(headlineOf(points.toReversed()), inOrder);
+    assert.match(inOrder, /A document costs q = \d/);
+  });
+
+  test('says nothing of rates while only the repository of another size has been simulated', () => {
+    const other = { ...pointOf(10), repository: REPOSITORIES[1] };
+    assert.equal(headlineOf([other]), 'There are no numbers.');
+  });
+
+  test('has a capacity that is not below what any point has shown', () => {
+    const more = pointOf(120, { isSaturated: true, completed: 91 });
+    assert.match(headlineOf([pointOf(1), SATURATED, more]), /cluster at most 91 %/);
+    const less = pointOf(100, { isSaturated: true, completed: 70 });
+    assert.match(headlineOf([pointOf(80, { completed: 74 }), less]), /cluster at most 80 %/);
+  });
+
+  test("names the rate of the paper's latency if it is not that of ours", () => {
+    const headline = headlineOf([pointOf(10)]);
+    assert.match(headline, /^.* keep up with 10 % per hour, .* the paper's waited 2 s at 1 %\. In/);
+    assert.match(headline, /the paper's waited 30 min at 1 %\.$/);
+  });
+
+  test('says nothing of the latency where no document was clustered', () => {
+    const headline = headlineOf([pointOf(0.01, { latency: null }), pointOf(1)]);
+    assert.match(
+      headline,
+      / At 1 % per hour a document waits 130 ms .* In the batch .* at 0\.01 %/,
+    );
+    assert.match(headlineOf([SATURATED]), /each machine\. In the batch a document waits \d+ min/);
+  });
+
+  test('has no ratio of costs where batches grow without end', () => {
+    const headline = headlineOf([pointOf(10_000_000, { isSaturated: true, completed: 80 })]);
+    assert.match(headline, /In the batch a document waits for ever/);
+    assert.doesNotMatch(headline, /q =/);
+  });
+});
+
+describe('where workers have machines of their own', () => {
+  const { calibration } = loadCalibration('cloud-bigtable'); // Four for three tablet servers.
+  const plan = planOf([1, 100], calibration);
+
+  test('there are as many for each tablet server as in the calibration', () => {
+    const { plan: crawl } = simulationOf(plan, { rate: 1, repository: 1_000 });
+    assert.equal(crawl.tabletServers, 6);
+    assert.equal(crawl.calibration.cluster.workerMachines, 8);
+    const paper = simulationOf(planOf([1]), { rate: 1, repository: 1_000 });
+    assert.equal(paper.plan.calibration.cluster.workerMachines, 0);
+  });
+
+  test('the headline counts them, and the runs on each of them', () => {
+    const kinds = [usageOf('tablet server', 6, 0.8), usageOf('worker', 8, 0.3)];
+    const usage = { ...SATURATED.result.usage, kinds };
+    const full = pointOf(100, { isSaturated: true, completed: 83, usage });
+    const points = [full, pointOf(1, { usage })];
+    const { headline } = findingsOf(points, { plan });
+    assert.match(headline, /, 6 tablet servers and 8 workers cluster at most 83 %/);
+    assert.match(headline, /with 38 of at most 100 observer runs in flight on each worker\./);
+  });
+});
+
+test('a rate at which the backlog grew has no latency in any table or chart', () => {
+  const points = [SATURATED, { ...SATURATED, repository: REPOSITORIES[1] }];
+  const { tables, charts } = findingsOf(points, { plan: planOf([100]) });
+  const rowsOf = (name: string) => tables.find((table) => table.name === name)?.rows ?? [];
+  assert.deepEqual(rowsOf('figure-7')[1]?.slice(5, 8), [null, null, null]);
+  assert.deepEqual(
+    rowsOf('scale').map((row) => row.slice(2, 5)),
+    [
+      [null, null, null],
+      [null, null, null],
+    ],
+  );
+  const ours = charts[0]?.series.filter(({ name }) => name.startsWith('Percolator')) ?? [];
+  assert.deepEqual(
+    ours.map(({ points: marks }) => marks.length),
+    [0, 0],
+  );
+});
+
+describe('the variations of the assumed numbers', () => {
+  const overloaded = (completed: number, wrong: readonly string[] = []): CrawlResult =>
+    pointOf(500, { isSaturated: true, completed, wrong }).result;
+  const variations = [
+    { place: 'log.wait', factor: 0.5 },
+    { place: 'log.wait', factor: 2 },
+    { place: 'oracle.cores', factor: 2 },
+  ];
+
+  test('are those that move the capacity by more than 3 %, the farthest first', () => {
+    const results = [overloaded(80), overloaded(84), overloaded(20), overloaded(81)];
+    const found = sensitivityOf(results, variations);
+    assert.deepEqual(found, {
+      capacity: 80,
+      variations: [
+        { place: 'log.wait', factor: 2, capacity: 20 },
+        { place: 'log.wait', factor: 0.5, capacity: 84 },
+      ],
+      wrong: [],
+    });
+    const { tables } = findingsOf([pointOf(1)], { sensitivity: { machines: 8, ...found } });
+    assert.deepEqual(tables.at(-1)?.rows[1], ['log.wait', 2, 20, 0.25]);
+  });
+
+  test('are no finding if the check of one failed', () => {
+    const wrong = ['document 7 is in the cluster of 1, not of 2'];
+    const results = [overloaded(80), overloaded(84), overloaded(20, wrong), overloaded(81)];
+    const sensitivity = { machines: 8, ...sensitivityOf(results, variations) };
+    const { check, headline } = findingsOf([pointOf(1)], { sensitivity });
+    assert.equal(check.passed, false);
+    assert.match(
+      check.detail,
+      /^with log\.wait times 2: document 7 is in the cluster of 1, not of 2$/,
+    );
+    assert.equal(headline, 'There are no numbers.');
+  });
+});

@@ -1,0 +1,90 @@
+/** Figure 8 in virtual time: what a case counts, and what an assumed number does to the ratios. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadCalibration } from '../calibration/load.ts';
+import { figure8Findings } from './findings.ts';
+import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './measure.ts';
+import { varyFigure8 } from './sensitivity.ts';
+
+const loaded = loadCalibration('paper-2010');
+const plan: Figure8Plan = {
+  calibration: loaded.calibration,
+  rows: 2_000,
+  valueBytes: 1_000,
+  clients: 2,
+  callersPerClient: 64,
+  warmUp: 0.05,
+  seconds: 0.1,
+  seed: 1,
+};
+
+async function measureAll(): Promise<readonly MeasuredCase[]> {
+  const cases: MeasuredCase[] = [];
+  for (const name of CASES) cases.push(await measureCase(plan, name));
+  return cases;
+}
+
+test('a case counts the operations of its window alone, and the server has no time left', async () => {
+  const [rawRead, read, rawWrite] = await measureAll();
+  assert.ok(rawRead !== undefined && read !== undefined && rawWrite !== undefined);
+  // The calibration has the paper's rates of a raw Bigtable with four busy cores.
+  assert.ok(Math.abs(rawRead.perSecond / 15_513 - 1) < 0.03, String(rawRead.perSecond));
+  assert.equal(rawRead.perSecond, rawRead.operations / plan.seconds);
+  assert.equal(rawRead.usage.seconds, plan.seconds);
+  assert.ok((rawRead.usage.kinds[0]?.cores ?? 0) > 0.99);
+  const { conditionalMutate, mutate } = rawWrite.usage.calls;
+  assert.ok(mutate.answered >= rawWrite.operations - 1 && conditionalMutate.sent === 0);
+  assert.ok(read.perSecond < rawRead.perSecond);
+});
+
+test('there are no numbers if a case is missing, or anything is wrong with a case or a variation', async () => {
+  const cases = await measureAll();
+  const found = (given: Partial<Parameters<typeof figure8Findings>[0]>) =>
+    figure8Findings({ calibration: 'test', cases, variations: [], ...given });
+  assert.equal(found({}).check.passed, true);
+  assert.match(found({}).headline, /^At the costs of test, one tablet server does 0\.9\d of/);
+  const variation = {
+    place: 'log.wait',
+    factor: 2,
+    read: 1,
+    write: 0.2,
+    wrong: ['a lock is left'],
+  };
+  const [first, ...others] = cases;
+  assert.ok(first !== undefined);
+  const broken = [
+    [{ cases: others }, /^not all cases have been measured$/],
+    [
+      { cases: [{ ...first, wrong: ['row 7 is locked'] }, ...others] },
+      /^raw read: row 7 is locked$/,
+    ],
+    [{ variations: [variation] }, /^with log\.wait times 2: a lock is left$/],
+  ] as const;
+  for (const [given, detail] of broken) {
+    const { headline, check } = found(given);
+    assert.equal(headline, 'There are no numbers.');
+    assert.equal(check.passed, false);
+    assert.match(check.detail, detail);
+  }
+});
+
+test('a cheaper conditional mutation moves the writes alone, and one that costs more does, too', async () => {
+  const place = 'storage.conditionalMutate.fixed.serverUs';
+  const counts: number[][] = [];
+  const many = { ...plan, clients: 4, callersPerClient: 128 }; // Or writes wait for the log alone.
+  const variations = await varyFigure8(loaded, many, {
+    places: [place],
+    signal: new AbortController().signal,
+    onVariation: (...count) => counts.push(count),
+  });
+  assert.deepEqual(counts, [
+    [0, 2],
+    [1, 2],
+  ]);
+  const [half, twice] = variations;
+  assert.ok(half !== undefined && twice !== undefined && variations.length === 2);
+  assert.deepEqual([half.factor, twice.factor, half.wrong, twice.wrong], [0.5, 2, [], []]);
+  assert.ok(Math.abs(half.read / twice.read - 1) < 0.005, `${half.read}, ${twice.read}`);
+  assert.ok(half.write > 0.28 && half.write < 0.36, String(half.write));
+  assert.ok(twice.write > 0.12 && twice.write < 0.18, String(twice.write));
+});

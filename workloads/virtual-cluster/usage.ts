@@ -16,6 +16,7 @@ import type { Machine, MachineKind } from './machine.ts';
 import type { LockService, OracleService } from './services.ts';
 import type { Station } from './station.ts';
 import type { CallCounts, Storage } from './storage.ts';
+import { mean } from '../harness/statistics/mean.ts';
 
 /** Of all machines of one kind. */
 export interface KindUsage {
@@ -234,8 +235,4 @@ function assertEqual(a: number, b: number, what: string): void {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / Math.max(1, values.length);
 }

@@ -6,6 +6,7 @@ import { createRandom } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';
 import { type ClusteringOptions, clusteringVolumes } from './clustering.ts';
 import { simulateJob } from './job.ts';
+import { mean } from '../../harness/statistics/mean.ts';
 
 export interface BatchOptions extends Omit<ClusteringOptions, 'documents'> {
   readonly calibration: Calibration;
@@ -95,8 +96,4 @@ function pointOf(rate: number, cycles: readonly Cycle[]): BatchPoint {
     runSeconds: mean(cycles.map(({ seconds }) => seconds)),
     cpuSecondsPerRun: mean(cycles.map(({ cpuSeconds }) => cpuSeconds)),
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

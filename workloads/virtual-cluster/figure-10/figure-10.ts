@@ -9,6 +9,7 @@
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import { mean } from '../../harness/statistics/mean.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
@@ -248,8 +249,4 @@ function shareChart({ before, after }: Figure10Plan, { result }: FailurePoint): 
       ...measuredRecovery(),
     ],
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

@@ -30,7 +30,7 @@ const CALLS = { sent: 0, answered: 0, lost: 0, ...NO_WORK };
 
 function usageOf(kind: KindUsage['kind'], machines: number, cores: number): KindUsage {
   const none = { disks: 0, cards: 0, disksMax: 0, coreWaitMeanUs: 0, diskWaitMeanUs: 0 };
-  return { kind, machines, cores, coresMax: cores, coreWaitMaxUs: 0, backlogUs: 0, ...none };
+  return { kind, machines, cores, coresMax: cores, backlogUs: 0, ...none };
 }
 
 /** The result at a rate, of which the cluster completed so much; both in percent per hour. */

@@ -10,6 +10,7 @@ import {
   type Target,
 } from '#results';
 import { total } from '../../harness/stores/store-counts.ts';
+import { mean } from '../../harness/statistics/mean.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Freshness } from './freshness.ts';
 import type { BatchResult } from './measure-batch.ts';
@@ -239,10 +240,6 @@ function leastAge({ recrawled, perSecond }: Measured): number {
 /** NaN if not every page was recrawled and found within the measured time. */
 function meanAge({ ages }: Freshness): number {
   return ages.length === 0 ? Number.NaN : mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
 function seconds(ms: number): string {

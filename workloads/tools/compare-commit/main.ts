@@ -103,7 +103,7 @@ async function git(...words: string[]): Promise<string> {
 }
 
 /**
- * In the folder of the caller, as ./run.sh does. Its table goes where progress goes: standard output
+ * In the folder of the caller, as with run.sh. Its table goes where progress goes: standard output
  * is for the comparison.
  */
 async function runScript(

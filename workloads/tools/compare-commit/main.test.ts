@@ -1,6 +1,6 @@
 /** Comparing with an older commit, as a user runs it. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
@@ -10,9 +10,12 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const TMPDIR = temporaryFolder();
 
-test('both versions are run, compared and removed', async () => {
-  const words = ['HEAD', '--run', 'bench:oracle --profile smoke', '--repeats', '1'];
-  const { stdout, stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });
+test('both versions are run in the folder of the caller, compared and removed', async () => {
+  const caller = temporaryFolder();
+  writeFileSync(path.join(caller, 'settings.json'), '{"profile": "smoke"}');
+  const words = ['HEAD', '--run', 'bench:oracle --config settings.json', '--repeats', '1'];
+  const env = { TMPDIR, npm_lifecycle_event: 'compare:commit', INIT_CWD: caller };
+  const { stdout, stderr, exitCode } = await runProgram(PROGRAM, words, { env });
   assert.match(stderr, /run 1 of 1, before: bench:oracle/);
   assert.match(stderr, /run 1 of 1, now: bench:oracle/);
   assert.match(stdout, /timestamps/);

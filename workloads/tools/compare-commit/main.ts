@@ -4,18 +4,17 @@
  * Both versions are measured in turns, so that whatever else the machine does affects both. The
  * older one is a working tree of its own, in a temporary folder, with its own dependencies.
  */
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa, ExecaError } from 'execa';
 import { flag, integer, number, runCommand, text, UsageError } from '#harness';
 import { compareRuns, countOf } from '../compare/compare-runs.ts';
 import { comparisonJson, comparisonLines } from '../compare/lines.ts';
+import { sharePackages } from './share-packages.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const VERSIONS = ['before', 'now'] as const;
-const LOCKFILE = 'package-lock.json';
-const PACKAGES = 'node_modules';
 
 const specification = {
   script: 'compare:commit',
@@ -62,7 +61,7 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
   const before = path.join(work, 'before');
   try {
     await git('worktree', 'add', '--quiet', '--detach', before, sha);
-    await sharePackages(before);
+    await sharePackages(ROOT, before);
     const runs: Record<'before' | 'now', string[]> = { before: [], now: [] };
     for (let i = 0; i < repeats; i++) {
       // Each goes first in every second turn.
@@ -103,15 +102,10 @@ async function git(...words: string[]): Promise<string> {
   return (await execa('git', words, { cwd: ROOT })).stdout;
 }
 
-/** With other dependencies, the older version's run.sh installs its own. */
-async function sharePackages(tree: string): Promise<void> {
-  const [ours, theirs] = await Promise.all(
-    [ROOT, tree].map((each) => readFile(path.join(each, LOCKFILE), 'utf8')),
-  );
-  if (ours === theirs) await symlink(path.join(ROOT, PACKAGES), path.join(tree, PACKAGES));
-}
-
-/** Its table goes where progress goes: standard output is for the comparison. */
+/**
+ * In the folder of the caller, as with run.sh. Its table goes where progress goes: standard output
+ * is for the comparison.
+ */
 async function runScript(
   tree: string,
   {
@@ -122,7 +116,6 @@ async function runScript(
 ): Promise<void> {
   const words = [...run.trim().split(/\s+/), '--out', out];
   const { exitCode, failed } = await execa(path.join(tree, 'run.sh'), words, {
-    cwd: tree,
     stdin: 'ignore',
     stdout: process.stderr,
     stderr: 'inherit',

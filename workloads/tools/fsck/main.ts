@@ -61,12 +61,15 @@ await runCommand(specification, async (options, { signal }) => {
   const progress = startProgress({ stream: process.stderr });
   const audit = await startAudit(store, { tables: options.table, repair });
   progress.phase('auditing', 0, 'rows');
-  for await (const finding of untilAborted(audit, signal)) {
-    report.add(finding);
+  try {
+    for await (const finding of untilAborted(audit, signal)) {
+      report.add(finding);
+      progress.update(audit.counters.rows);
+    }
     progress.update(audit.counters.rows);
+  } finally {
+    progress.end(); // Also before a failure is told: a bar would erase the sentence.
   }
-  progress.update(audit.counters.rows);
-  progress.end();
   const about = { store: given, repair, interrupted: signal.aborted, ...audit.counters };
   const summary = report.summary(about);
   const lines = json ? [JSON.stringify(summary, null, 2)] : reportLines(summary);

@@ -9,6 +9,7 @@ import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { ANOMALIES } from './anomalies.ts';
 import { judgeFile, type Model } from './judge-file.ts';
+import type { Report } from './report.ts';
 import type { Verdict } from './verdict.ts';
 import { runProgram } from '../../harness/testing/run-script.ts';
 
@@ -281,6 +282,19 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
   ],
 ];
 
+test('--limit prints as many stories as it says, also more than are kept without it', async () => {
+  const file = path.join(folder, 'many.jsonl');
+  const lines = Array.from({ length: 1_100 }, (_, i) => {
+    const ops = [{ read: 'x', value: i }];
+    return JSON.stringify({ process: 1, start: i + 1, outcome: 'ok', ops });
+  });
+  writeFileSync(file, lines.join('\n'));
+  const { stdout } = await run(file, '--limit', '1050', '--json');
+  const { found, violations } = JSON.parse(stdout) as Report;
+  assert.equal(found, 1_100);
+  assert.equal(violations[0]?.stories.length, 1_050);
+});
+
 describe('bad input', () => {
   for (const [what, name, text, sentence] of BAD) {
     test(`such as ${what} is named, with its line`, async () => {
@@ -309,11 +323,14 @@ describe('bad input', () => {
     const file = path.join(folder, 'bad.jsonl');
     writeFileSync(file, `${GOOD}{}\n`);
     const { exitCode, stdout, stderr } = await run(file);
-    const said = stderr.split('\n').filter((line) => !line.startsWith('judging'));
+    const lines = stderr.split('\n');
+    const said = lines.filter((line) => !line.startsWith('judging'));
     assert.deepEqual([exitCode, stdout], [2, '']);
     assert.deepEqual(said, [
       `${file}, line 2: "outcome" must be "ok", "fail" or "info", but is missing.`,
     ]);
+    // A bar on a terminal that is not ended before the sentence would erase it in the end.
+    assert.match(lines.at(-2) ?? '', /^judging: /);
   });
 
   test('such as a model that needs more fields than the file has is refused', async () => {

@@ -11,8 +11,9 @@
 import { choice, flag, inputFile, integer, runCommand, startProgress } from '#harness';
 import { judgeFile, MODELS } from './judge-file.ts';
 import { reportLines, reportOf } from './report.ts';
+import type { JudgeOptions, Verdict } from './verdict.ts';
 
-/** Violations kept in memory and told without `--all`. All are counted. */
+/** Violations kept in memory, unless `--all` or `--limit` asks for more. All are counted. */
 const KEEP_MAX = 1000;
 
 const specification = {
@@ -56,21 +57,35 @@ const specification = {
 
 await runCommand(specification, async (options, { signal }) => {
   const { history: file, model, all, json } = options;
+  const limit = all ? Infinity : options.limit;
   const startedMs = performance.now();
-  const progress = startProgress({ stream: process.stderr });
-  progress.phase('judging', 0, 'transactions');
-  const verdict = await judgeFile(file, {
-    model,
-    ownWritesSeen: options.ownWrites === 'seen',
-    keepMax: all ? Infinity : KEEP_MAX,
-    onProgress: (transactions) => progress.update(transactions),
-    signal,
-  });
-  progress.update(verdict.transactions);
-  progress.end();
+  const verdict = await withProgress((onProgress) =>
+    judgeFile(file, {
+      model,
+      ownWritesSeen: options.ownWrites === 'seen',
+      keepMax: Math.max(limit, KEEP_MAX),
+      onProgress,
+      signal,
+    }),
+  );
   const seconds = (performance.now() - startedMs) / 1000;
-  const report = reportOf(verdict, { file, model, seconds, limit: all ? Infinity : options.limit });
+  const report = reportOf(verdict, { file, model, seconds, limit });
   const lines = json ? [JSON.stringify(report, null, 2)] : reportLines(report);
   process.stdout.write(`${lines.join('\n')}\n`);
   if (verdict.found > 0) process.exitCode = 1;
 });
+
+/** Ends the progress before a failure is told: a bar would erase the sentence. */
+async function withProgress(
+  judge: (onProgress: JudgeOptions['onProgress']) => Promise<Verdict>,
+): Promise<Verdict> {
+  const progress = startProgress({ stream: process.stderr });
+  progress.phase('judging', 0, 'transactions');
+  try {
+    const verdict = await judge((transactions) => progress.update(transactions));
+    progress.update(verdict.transactions);
+    return verdict;
+  } finally {
+    progress.end();
+  }
+}

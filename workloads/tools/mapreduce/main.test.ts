@@ -1,6 +1,6 @@
 /** `./run.sh mapreduce` as a user runs it: jobs of their own, bad input, and a Hadoop of their own. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
@@ -53,6 +53,18 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
     assert.match(stdout, /: 2 jobs of .* in [\d.]+ s.*Output: /);
     assert.deepEqual(await linesOf(output), ['1\t2', '2\t2']);
   }
+});
+
+test('a folder of inputs holds also the files to which its links lead, and no folders', async () => {
+  const { folder, job, words } = await files();
+  const [input, output] = [path.join(folder, 'input'), path.join(folder, 'output')];
+  await mkdir(path.join(input, 'inner'), { recursive: true });
+  await writeFile(path.join(input, 'file'), 'to\n');
+  await symlink(words, path.join(input, 'link'));
+  const options = ['--job', job, '--input', input, '--output', output, '--workers', '1'];
+  const { exitCode, stderr } = await runProgram(MAIN, options);
+  assert.equal(exitCode, 0, stderr);
+  assert.deepEqual(await linesOf(output), ['1\t2', '2\t1', '3\t1']); // "to" is there three times.
 });
 
 test('a Hadoop of the user gets URIs; nothing is left between the jobs, and nothing else is removed', async (t) => {

@@ -240,10 +240,10 @@ function isUri(name: string): boolean {
   return name.includes('://');
 }
 
+/** Its files, and those to which its links lead. */
 async function filesIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-  return files.toSorted().map((name) => path.join(folder, name));
+  const names = (await readdir(folder)).toSorted();
+  return names.map((name) => path.join(folder, name)).filter((file) => statSync(file).isFile());
 }
 
 async function bytesOf(files: readonly string[]): Promise<number | null> {

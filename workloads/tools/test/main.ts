@@ -16,6 +16,7 @@ import { globSync } from 'node:fs';
 import path from 'node:path';
 import { execa } from 'execa';
 import { flag, runCommand } from '#harness';
+import { runNpm } from '../run-npm.ts';
 import { SLOW } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -49,6 +50,7 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ quick }, { signal }) => {
+  if (!quick) await runNpm(['--version'], 'check the code', {}); // Its absence is told before tests begin.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const tests = quick ? otherTests() : [...slowTests(), ...otherTests()];

@@ -1,11 +1,48 @@
 /** The findings of chaos: what a run has proven whose rounds did not all take place. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
+import { settingOf } from './matrix.ts';
+import type { Plan } from './plan.ts';
+import type { Round } from './round.ts';
 
 test('a run whose rounds were all skipped has proven nothing', () => {
   const skipped = ['round 1: there is no emulator', 'round 2: there is no emulator'];
   const { check, headline } = findingsOf([], { workloads: [], rounds: 2, skipped });
   assert.equal(check.passed, false);
   assert.match(headline, / Skipped: round 1: there is no emulator Skipped: round 2: /);
+});
+
+/** A round in which nothing happened. */
+function roundOf(changed: Partial<Plan>): Round {
+  const size = { floors: { pairs: 1, runs: 0 }, isStrict: true, seconds: 1 };
+  const usual = { number: 1, seed: 7, workloads: WORKLOADS, processes: 3, regionServers: 3 };
+  const plan = { ...settingOf({ engine: {} }), ...size, ...usual, fsync: true, powerCut: false };
+  const verdict = { violations: [], writeSkews: 0 };
+  const rest = { tallies: new Map(), faults: { takeoversMs: [] }, engine: {}, pairs: 0, verdict };
+  return { plan: { ...plan, folder: '', ...changed }, ...rest } as unknown as Round;
+}
+
+test('a round keeps its number when one before it was skipped', () => {
+  const planned = { workloads: [], rounds: 2, skipped: ['round 1: there is no emulator'] };
+  const { check, tables } = findingsOf([roundOf({ number: 2 })], planned);
+  assert.match(check.detail, /: round 2 \(0 of 1 pairs\)$/);
+  assert.equal(tables.find(({ name }) => name === 'rounds')?.rows[0]?.[0], 2);
+});
+
+test('the options of a round are all that it takes to repeat it', () => {
+  const optionsOf = (changed: Partial<Plan>): unknown => {
+    const { tables } = findingsOf([roundOf(changed)], { workloads: [], rounds: 1, skipped: [] });
+    return tables.find(({ name }) => name === 'rounds')?.rows[0]?.at(-1);
+  };
+  assert.equal(optionsOf({}), '--seed 7 --store embedded');
+  assert.equal(
+    optionsOf({ processes: 5, workloads: WORKLOADS.slice(0, 2), fsync: false, powerCut: true }),
+    '--seed 7 --store embedded --workloads bank,ring --processes 5 --no-fsync --power-cuts',
+  );
+  assert.equal(
+    optionsOf({ store: 'hbase', regionServers: 1 }),
+    '--seed 7 --store hbase --region-servers 1',
+  );
 });

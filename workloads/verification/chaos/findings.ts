@@ -4,8 +4,9 @@
  */
 import { counted, verdictOf } from '#harness';
 import { type FindingsParts, formatCount, type ResultTable } from '#results';
-import type { Workload } from '../invariants/index.ts';
+import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { optionsOf } from './matrix.ts';
+import { type Plan, PROCESSES } from './plan.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
 
@@ -49,11 +50,11 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
 }
 
 /** None, or one for the round: the verdict counts rounds. */
-function faultsOf(round: Round, i: number): readonly string[] {
+function faultsOf(round: Round): readonly string[] {
   const { length } = round.verdict.violations;
   const found = length > 0 ? [counted(length, 'violations')] : [];
   const faults = round.plan.isStrict ? [...found, ...shortfalls(round)] : found;
-  return faults.length === 0 ? [] : [`round ${i + 1} (${faults.join('; ')})`];
+  return faults.length === 0 ? [] : [`round ${round.plan.number} (${faults.join('; ')})`];
 }
 
 function invariantTable(workloads: readonly Workload[]): ResultTable {
@@ -135,17 +136,31 @@ function roundTable(rounds: readonly Round[]): ResultTable {
     caption:
       'Each with its own store, until it has seen enough. The options repeat the round, as far as the machine lets them.',
     columns: ['round', 'seconds', 'kills', 'pairs', 'runs', 'violations', 'not reached', 'options'],
-    rows: rounds.map((round, i) => [
-      i + 1,
+    rows: rounds.map((round) => [
+      round.plan.number,
       Math.round(round.seconds),
       round.faults.kills,
       round.pairs,
       runsOf(round),
       round.verdict.violations.length,
       shortfalls(round).join('; ') || null,
-      `--seed ${round.plan.seed} ${optionsOf(round.plan)}${round.plan.powerCut ? ' --power-cuts' : ''}`,
+      allOptionsOf(round.plan),
     ]),
   };
+}
+
+/** The setting of the round, and what the user has asked of all rounds. */
+function allOptionsOf(plan: Plan): string {
+  const options = [
+    `--seed ${plan.seed} ${optionsOf(plan)}`,
+    plan.store === 'hbase' && `--region-servers ${plan.regionServers}`,
+    plan.workloads.length < WORKLOADS.length &&
+      `--workloads ${plan.workloads.map(({ name }) => name).join()}`,
+    plan.processes !== PROCESSES && `--processes ${plan.processes}`,
+    !plan.fsync && '--no-fsync',
+    plan.powerCut && '--power-cuts',
+  ];
+  return options.filter((option) => option !== false).join(' ');
 }
 
 /** The floors that the round did not reach. */

@@ -25,7 +25,7 @@ import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
 import { optionsOf } from './matrix.ts';
-import { expectedSeconds, type Plan, plansOf, SIZES } from './plan.ts';
+import { expectedSeconds, type Plan, plansOf, PROCESSES, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
@@ -47,7 +47,7 @@ await runExperiment(
       }),
       processes: integer({
         description: 'processes that are killed; one more only watches, and is not killed',
-        default: 3,
+        default: PROCESSES,
         min: 1,
         max: 32,
       }),
@@ -154,15 +154,16 @@ async function runRounds(
 ): Promise<{ readonly rounds: readonly Round[]; readonly skipped: readonly string[] }> {
   const rounds: Round[] = [];
   const skipped: string[] = [];
-  for (const [i, plan] of plans.entries()) {
-    if (plans.length > 1) progress.note(`round ${i + 1} of ${plans.length}: ${optionsOf(plan)}`);
+  for (const plan of plans) {
+    const which = `round ${plan.number} of ${plans.length}`;
+    if (plans.length > 1) progress.note(`${which}: ${optionsOf(plan)}`);
     try {
       rounds.push(await runRound(plan, { progress, signal }));
     } catch (error) {
       if (signal.aborted) break;
       // Without the emulator, the other rounds still test something.
       if (!(error instanceof UsageError) || plans.length === 1) throw error;
-      skipped.push(`round ${i + 1}: ${error.message}`);
+      skipped.push(`round ${plan.number}: ${error.message}`);
     }
     if (rounds.at(-1)?.verdict.violations.length) break;
   }

@@ -70,6 +70,9 @@ export const SIZES: Sizes<Size> = {
   },
 };
 
+/** Processes of a round, if the user does not say. */
+export const PROCESSES = 3;
+
 /** The part of the floors for stores other than the embedded one. */
 const REMOTE_PART = 0.1;
 /** Guesses: pairs per second on the embedded store, and the time to start and to judge. */
@@ -78,6 +81,8 @@ const ROUND_SECONDS = 8;
 
 /** One round. */
 export interface Plan extends Setting {
+  /** From 1. Rounds keep their numbers when others are skipped. */
+  readonly number: number;
   readonly seed: number;
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more only watches, and is not killed. */
@@ -157,6 +162,7 @@ export function plansOf(
   };
   return settingsOf(options).map((setting, i) =>
     Object.assign({}, common, setting, {
+      number: i + 1,
       seed: seed + i, // The seed of the record repeats the first round.
       folder: path.join(folder, `round-${i + 1}`),
       floors: floorsOf(options, setting),

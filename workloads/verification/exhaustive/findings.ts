@@ -13,26 +13,28 @@ export interface Searched {
 
 /**
  * @param planned searches that were to be made
- * @param last a search that an interrupt has cut short
+ * @param last a search that an interrupt has cut short; what it had found by then counts
  */
 export function findingsOf(
   ended: readonly Searched[],
   planned: number,
   last?: Searched,
 ): FindingsParts {
-  const states = ended.reduce((sum, { report }) => sum + report.states, 0);
+  const all = last === undefined ? ended : [...ended, last];
+  const whole = last?.report.failure === undefined ? ended : all;
+  const states = whole.reduce((sum, { report }) => sum + report.states, 0);
   return {
-    headline: `${counted(ended.length, 'searches')} visited ${counted(states, 'states')} of the world.`,
+    headline: `${counted(whole.length, 'searches')} visited ${counted(states, 'states')} of the world.`,
     check: verdictOf({
       unit: 'searches',
       planned,
-      done: ended.length,
+      done: whole.length,
       fault: 'broke a rule or was cut short',
-      found: ended.flatMap(faultsOf),
+      found: whole.flatMap(faultsOf),
     }),
     tables: [
-      searchTable(last === undefined ? ended : [...ended, last]),
-      ...ended.flatMap(({ search, report: { failure } }) =>
+      searchTable(all),
+      ...whole.flatMap(({ search, report: { failure } }) =>
         failure === undefined ? [] : [storyTable(search, failure)],
       ),
     ],

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
-import { findingsOf } from './findings.ts';
+import { findingsOf, type Searched } from './findings.ts';
 import { commandOf, coverageOfLarge, searchesOf } from './searches.ts';
 
 const PROGRAM = new URL('main.ts', import.meta.url);
@@ -101,17 +101,34 @@ describe('exhaust', () => {
 });
 
 test('an execution that breaks a rule is told as a story, with the command that replays it', () => {
-  const scenario = { name: 'one-cell', about: '', initial: [], processes: [] };
-  const budget = { crashes: 1, copies: 0, lostAnswers: 0 };
-  const search = { scenario, budget, suspicion: 'all', statesMax: 9 } as const;
-  const violations = [{ claim: 'lost update', message: 'at 3' }];
-  const failure = { violations, story: ['A: dies'], choices: [0, 2] };
-  const found = { executions: 1, states: 2, longest: 1, outcomes: new Map(), isExhausted: false };
-  const report = { scenario: 'one-cell', ...found, failure };
-  const { check, tables } = findingsOf([{ search, report, seconds: 1 }], 1);
+  const { check, tables } = findingsOf([broken()], 1);
   assert.equal(check.passed, false);
   assert.match(check.detail, /: one-cell, suspicion all \(lost update\)$/);
   const lines = tables[1]?.rows.flat() ?? [];
   assert.deepEqual(lines.slice(0, 3), ['   1  A: dies', '', '  lost update: at 3']);
   assert.match(String(lines[3]), /^\.\/run\.sh exhaust --scenario one-cell .* --replay 0\.2$/);
 });
+
+test('what a search has found is told, also if it was interrupted meanwhile', () => {
+  const { check, tables } = findingsOf([], 2, broken());
+  assert.equal(check.passed, false);
+  assert.match(
+    check.detail,
+    /^1 of the 1 of 2 searches .*: one-cell, suspicion all \(lost update\)$/,
+  );
+  assert.deepEqual(
+    tables.map(({ name }) => name),
+    ['searches', 'story-one-cell-all'],
+  );
+});
+
+/** A search that has found an execution that breaks a rule. */
+function broken(): Searched {
+  const scenario = { name: 'one-cell', about: '', initial: [], processes: [] };
+  const budget = { crashes: 1, copies: 0, lostAnswers: 0 };
+  const search = { scenario, budget, suspicion: 'all', statesMax: 9 } as const;
+  const violations = [{ claim: 'lost update', message: 'at 3' }];
+  const failure = { violations, story: ['A: dies'], choices: [0, 2] };
+  const found = { executions: 1, states: 2, longest: 1, outcomes: new Map(), isExhausted: false };
+  return { search, report: { scenario: 'one-cell', ...found, failure }, seconds: 1 };
+}

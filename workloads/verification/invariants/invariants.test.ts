@@ -73,6 +73,13 @@ describe('a wrong value', () => {
     ['a total that is ahead', 'pipeline', at('sums', 'all', 'total'), '1', /a total of 1/],
     ['a copy that is ahead', 'pipeline', at('sums', 'bucket 0', 'copied'), '1', /1 copied, but 0/],
     [
+      'a document without a title',
+      'pipeline',
+      at('documents', 's 1', 'body'),
+      '2',
+      /s 1: it has no title/,
+    ],
+    [
       'an unseen document',
       'pipeline',
       at('documents', 's 1', 'body'),

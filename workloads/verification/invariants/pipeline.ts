@@ -137,12 +137,12 @@ async function watch(reader: Reader): Promise<readonly string[]> {
 async function check(reader: Reader): Promise<readonly string[]> {
   const perBucket = new Map(ALL_BUCKETS.map((bucket) => [bucket, 0]));
   const perShelf = new Map<string, number>();
-  const titles = new Map<string, string>();
+  const titles = new Map<string, string | undefined>();
   const columns = ['body', 'title'];
   for await (const { row, values } of reader.scan({ table: 'documents', columns })) {
     addOne(perBucket, `bucket ${numberOf(values.get('body'))}`);
     addOne(perShelf, shelfOf(row));
-    titles.set(row, String(values.get('title')));
+    titles.set(row, values.get('title')?.toString());
   }
   const total = numberOf(await reader.get(TOTAL));
   return [
@@ -156,12 +156,13 @@ async function check(reader: Reader): Promise<readonly string[]> {
 
 async function uncopied(
   reader: Reader,
-  titles: ReadonlyMap<string, string>,
+  titles: ReadonlyMap<string, string | undefined>,
 ): Promise<readonly string[]> {
   const rows = [...titles];
   const copies = await reader.getMany(rows.map(([row]) => titleOf(row, 'titles')));
   return rows.flatMap(([row, title], i) => {
-    const found = String(copies[i]);
+    const found = copies[i]?.toString();
+    if (title === undefined) return [`${row}: it has no title`];
     return found === title ? [] : [`${row}: its title is ${title}, and its copy ${found}`];
   });
 }

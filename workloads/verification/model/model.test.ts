@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
-import { check, checkTrace, findChecker } from './checker.ts';
+import { check, checkTrace, fetchChecker, findChecker } from './checker.ts';
 import { CONFIGURATIONS, type Configuration } from './configurations.ts';
-import { modelFindings } from './findings.ts';
+import { modelFindings, traceFindings } from './findings.ts';
 import { recordTraces } from './traces.ts';
 
 const MODEL = new URL('main.ts', import.meta.url);
@@ -28,6 +28,7 @@ test('TLA2TOOLS_JAR that names no jar is one sentence; empty, it is as if it wer
       process.env['TLA2TOOLS_JAR'] = value;
       const sentence = `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${value}.`;
       assert.equal(await findChecker(), sentence);
+      await assert.rejects(fetchChecker(), { message: sentence.slice(0, -1) });
     }
     process.env['TLA2TOOLS_JAR'] = '';
     assert.doesNotMatch(JSON.stringify(await findChecker()), /TLA2TOOLS_JAR must name/);
@@ -113,4 +114,13 @@ test('a result that was not expected is named', () => {
   const { check: verdict } = modelFindings(checked, 1, true);
   assert.equal(verdict.passed, false);
   assert.match(verdict.detail, /^1 of 1 configuration .*: no-second-look \(holds\)$/);
+});
+
+test('a run whose check was not finished is named as that, and by no event', () => {
+  const outcome = { result: 'unfinished', states: 3, steps: [], seconds: 1, output: '' } as const;
+  const constants = { Processes: [], Collectors: [], LastTimestamp: 1, Ttl: 1 };
+  const trace = { seed: 7, events: ['[at |-> 1]'], deletions: 1, reads: 1, data: '', constants };
+  const { check: verdict } = traceFindings([{ trace, outcome }], 1);
+  assert.equal(verdict.passed, false);
+  assert.match(verdict.detail, /^1 of 1 run .*: seed 7 \(unfinished\)$/);
 });

@@ -11,7 +11,7 @@ import { type OpenBrowser, openBrowser } from '../../../results/report/testing/b
 import type { ServedPage } from '../model/index.ts';
 import { openServingIndex, type ServingIndex } from '../serving/index.ts';
 import { LoadProgress } from './load-status.ts';
-import { openSearchServer, type SearchServer } from './search-server.ts';
+import { hostsOf, openSearchServer, type SearchServer } from './search-server.ts';
 
 const WIDE = { width: 1200, height: 900 };
 const NARROW = { width: 360, height: 740 };
@@ -319,6 +319,12 @@ describe('the search page', () => {
     if (options.path === '/status') asked.destroy();
     return answered;
   }
+});
+
+test('at port 80, which browsers leave out of the name of the host, the server answers without it', () => {
+  const [ip, name] = ['127.0.0.1', 'localhost'];
+  assert.deepEqual(hostsOf(80), [ip, name, `${ip}:80`, `${name}:80`]);
+  assert.deepEqual(hostsOf(8080), [`${ip}:8080`, `${name}:8080`]);
 });
 
 function pageOf(page: Partial<ServedPage>): ServedPage {

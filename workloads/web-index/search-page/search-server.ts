@@ -67,7 +67,7 @@ export async function openSearchServer(options: SearchServerOptions): Promise<Se
     if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
   });
   const port = await listen(server, options.port ?? 0);
-  site.hosts = [`${HOST}:${port}`, `localhost:${port}`];
+  site.hosts = hostsOf(port);
   return {
     url: `http://${HOST}:${port}/`,
     [Symbol.asyncDispose]: async () => {
@@ -78,6 +78,15 @@ export async function openSearchServer(options: SearchServerOptions): Promise<Se
       await closed;
     },
   };
+}
+
+const NAMES = [HOST, 'localhost'];
+/** A browser leaves it out of the name of the host. */
+const USUAL_PORT = 80;
+
+/** What a request may name as its host. */
+export function hostsOf(port: number): readonly string[] {
+  return [...(port === USUAL_PORT ? NAMES : []), ...NAMES.map((name) => `${name}:${port}`)];
 }
 
 async function listen(server: Server, port: number): Promise<number> {

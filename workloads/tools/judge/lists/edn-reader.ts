@@ -36,11 +36,12 @@ interface Source {
 /** The forms of a file; if the whole file is one vector or list, its elements. */
 export function* readForms(text: string, { file, isJson }: Source): Generator<NumberedForm> {
   const reader = new Reader(text, isJson);
-  const closing = reader.openWhole();
   let line = 1;
+  // What is skipped is read, too, and may be broken.
+  const closing = naming(file, line, () => reader.openWhole());
   let counted = 0;
   for (;;) {
-    const at = reader.skipToForm();
+    const at = naming(file, line, () => reader.skipToForm());
     for (; counted < at; counted++) if (text.charCodeAt(counted) === NEWLINE) line++;
     if (at >= text.length || (closing !== undefined && text[at] === closing)) {
       naming(file, line, () => reader.closeWhole(closing));

@@ -199,7 +199,18 @@ describe('the reader of EDN', () => {
     }
   });
 
-  for (const text of ['{:a', '{:a}', '[1 2', '"open', '}', '[1] 2', '{:a [1 2}']) {
+  for (const text of [
+    '{:a',
+    '{:a}',
+    '[1 2',
+    '"open',
+    '}',
+    '[1] 2',
+    '{:a [1 2}',
+    '#_',
+    '#_{:a',
+    '{} #_',
+  ]) {
     test(`refuses ${JSON.stringify(text)}`, () => {
       assert.throws(() => formsOf(text), /^UsageError: history, line 1: /);
     });

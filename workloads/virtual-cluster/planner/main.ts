@@ -165,8 +165,7 @@ await runCommand(specification, async (options, { signal }) => {
       const rate = amount(Number(perSecond.toPrecision(2)), workload.unit);
       progress.phase(`simulating ${what}: ${machines}, ${rate}/s`, 0);
     },
-  });
-  progress.end();
+  }).finally(() => progress.end()); // Also before a failure is told: a bar would erase the sentence.
   const question: Question = {
     loaded,
     workload,

@@ -92,7 +92,8 @@ await runExperiment(
         max: 64,
       }),
       memory: integer({
-        description: 'memory for records per worker; an engine without workers has the same total',
+        description:
+          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256',
         default: 256,
         min: 1,
         max: 1_048_576,

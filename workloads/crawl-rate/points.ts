@@ -3,7 +3,7 @@
  * the time series of the first repeat, and derives one verdict.
  */
 import { mean } from 'simple-statistics';
-import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
+import { counted, mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
 import type { Check } from './check.ts';
 import { CYCLES_MIN, type MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
@@ -76,7 +76,7 @@ function lateness(lagMs: number): string | null {
 function shortage(repeats: readonly MapReducePoint[]): string | null {
   const runs = Math.min(...repeats.map(({ cycles }) => cycles.length));
   if (runs >= CYCLES_MIN) return null;
-  return `only ${runs} runs were measured before the prepared documents ran out (at least ${CYCLES_MIN})`;
+  return `the prepared documents ran out after ${counted(runs, 'measured runs')} (at least ${CYCLES_MIN})`;
 }
 
 interface JudgedPoint {

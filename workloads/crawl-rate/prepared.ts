@@ -67,7 +67,9 @@ export async function prepare(
   const repositoryFiles = await writeRepository(documents, { folder, files, signal, onProgress });
   const arrivals = await writeArrivals(plan, documents, folder);
 
-  progress.phase('loading the repository into Percolator', repository, 'documents');
+  const isLoadedNow = plan.store === 'embedded'; // Any other store is loaded for each point.
+  const opening = isLoadedNow ? 'loading the repository into Percolator' : 'opening the store';
+  progress.phase(opening, repository, 'documents');
   const load = () => ({
     documents: documents.range(0, repository),
     partition,

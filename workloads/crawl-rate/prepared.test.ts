@@ -20,7 +20,16 @@ test('an interrupt does not wait until all arrivals are written', async () => {
     end: () => {},
   };
   const batch = { store: 'embedded', batch: 'local', batchSeconds: 1, workers: 1 } as const;
-  const plan = { ...batch, repository, rates: [1e7], documentBytes: 200, seed: 1 } as unknown as Plan;
-  await assert.rejects(prepare(plan, { folder, progress, signal: interrupt.signal }), /interrupted/);
+  const plan = {
+    ...batch,
+    repository,
+    rates: [1e7],
+    documentBytes: 200,
+    seed: 1,
+  } as unknown as Plan;
+  await assert.rejects(
+    prepare(plan, { folder, progress, signal: interrupt.signal }),
+    /interrupted/,
+  );
   assert.equal(statSync(path.join(folder, 'arrivals')).size, 0);
 });

@@ -5,9 +5,7 @@ import { test } from 'node:test';
 import { readRunRecord } from '#results';
 import { summaryTable } from './summary.ts';
 
-const REFERENCE = readRunRecord(
-  path.join(import.meta.dirname, '../../results/reference/figure-7'),
-);
+const REFERENCE = readRunRecord(path.join(import.meta.dirname, '../../results/reference/figure-7'));
 
 test('a 99th percentile needs a hundred documents, and every latency has its count', () => {
   const [first, second] = summaryTable(REFERENCE).rows.map((row) => row.join(' '));

@@ -144,7 +144,12 @@ function chartOf(contestants: readonly Contestant[]): ResultChart {
       name,
       look: name === OURS ? 'percolator' : 'other',
       isLine: true,
-      points: runs.map(({ repeat, seconds }) => ({ x: repeat + 1, y: seconds, low: null, high: null })),
+      points: runs.map(({ repeat, seconds }) => ({
+        x: repeat + 1,
+        y: seconds,
+        low: null,
+        high: null,
+      })),
     })),
   };
 }

@@ -162,6 +162,16 @@ describe('a run that is right', () => {
     );
   });
 
+  test('does not judge the line of a system whose processor time is unknown', () => {
+    const unknown = measured({ frames: 0.005 });
+    for (const { result } of unknown.ladder) Object.assign(result, { cpuSeconds: null });
+    const [line] = targetsOf(plan, unknown);
+    assert.deepEqual(
+      [line?.measured, line?.met, line?.reason],
+      ['no line', null, 'the processor time of the system is unknown'],
+    );
+  });
+
   test('has tables whose rows are as long as their heads, and a chart', () => {
     const { tables, charts, check } = findingsOf(results);
     assert.ok(check.passed);
@@ -230,6 +240,12 @@ test('the headline states no rate from fewer than 30 Trade-Results', () => {
     findingsOf(results).headline,
     /^Percolator, embedded: only 29 Trade-Results, too few/,
   );
+});
+
+test('the headline of a run without a maximum begins with a word', () => {
+  const results = measured({ embedded: 0.02 });
+  results.unpaced.splice(0);
+  assert.match(findingsOf(results).headline, /^TPC-E-like, not comparable /);
 });
 
 describe('the table of transactions', () => {

@@ -59,8 +59,12 @@ function headline(results: Results): string {
       perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
     return `${NAMES[system]}: ${fastest.toFixed(1)} TR/s${cost}.`;
   });
-  const all = [...sentences, ...brokerSentence(results)].join(' ');
-  return `${all} TPC-E-like, not comparable with results of the TPC. The paper: ${PAPER.inflation} times the processor of a database.`;
+  return [
+    ...sentences,
+    ...brokerSentence(results),
+    'TPC-E-like, not comparable with results of the TPC.',
+    `The paper: ${PAPER.inflation} times the processor of a database.`,
+  ].join(' ');
 }
 
 function brokerSentence({ brokers }: Results): readonly string[] {

@@ -160,6 +160,9 @@ test('a mistake in a transaction leaves no numbers, and exit code 1', async () =
 describe('bad input', () => {
   const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
     [['--customers', '150'], /--customers.*multiple of 100.*"150"/],
+    [['--price-period', '1'], /--price-period.*"1"/],
+    [['--price-period', '2.001'], /--price-period.*even number of milliseconds.*"2\.001"/],
+    [['--price-period', '16.1', '--customers', '150'], /^--customers/],
     [['--system', 'oracle'], /--system.*"oracle"/],
     [['--broker', 'maybe'], /--broker.*"maybe"/],
     [['--rates', '0'], /--rates.*"0"/],

@@ -82,7 +82,7 @@ await runExperiment(
       pricePeriod: number({
         description:
           'time in which prices go up and down once; if it is much longer than a point, most limit orders never trade',
-        min: 1,
+        min: 2,
         max: 3_600,
         unit: 'seconds',
       }),
@@ -212,6 +212,12 @@ function planOf(options: Options): Plan {
 }
 
 function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
+  const pricePeriodMs = Math.round(1_000 * pricePeriod);
+  if (pricePeriodMs % 2 !== 0) {
+    throw new UsageError(
+      `--price-period must be an even number of milliseconds, but is "${pricePeriod}".`,
+    );
+  }
   if (customers % 100 !== 0) {
     throw new UsageError(`--customers must be a multiple of 100, but is "${customers}".`);
   }
@@ -219,7 +225,7 @@ function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
     ...scale,
     customers,
     initialTradeDays: days,
-    pricePeriodMs: 1_000 * pricePeriod,
+    pricePeriodMs,
     backOffMs: Math.min(scale.backOffMs, BACK_OFF_SHARE_MAX * days * TRADING_DAY_MS),
   };
 }

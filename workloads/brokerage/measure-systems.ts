@@ -10,16 +10,11 @@ import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import type { OfferedLoad, RunResult } from './clients.ts';
 import { type Plan, SECONDS_PER_TRADE, secondsOfLoad, type SystemName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
+import { connectionsOfClient } from './postgres/index.ts';
 import { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
 import { openPercolatorDatabase } from './systems/percolator-database.ts';
 import { openPostgresDatabase } from './systems/postgres-database.ts';
-
-/**
- * Connections to PostgreSQL, at each of the two isolation levels that are used, for either variant:
- * together more than it can use on two cores, and fewer than a server's default limit of 100.
- */
-const CONNECTIONS = 16;
 
 /** `loaded`: an embedded store to copy. */
 export async function measureSystems(context: Context, loaded: string): Promise<void> {
@@ -73,7 +68,7 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
       systems.includes(system),
     );
     if (variants.length > 0) {
-      const connectionsMax = Math.ceil(CONNECTIONS / (processes ?? 1));
+      const connectionsMax = connectionsOfClient(processes ?? 1);
       const options = { folder: work, variants, brokerUpdate, connectionsMax };
       await open('PostgreSQL', () => openPostgresDatabase(population, options));
     }

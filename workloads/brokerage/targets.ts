@@ -29,8 +29,13 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
 function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
   const isNarrow = rates !== undefined && Math.max(...rates) < RANGE_MIN * Math.min(...rates);
   return systemsOf(results.ladder).map((system) => {
-    const { fit, from, to } = lineOf(results, system);
+    const { fit, kept, from, to } = lineOf(results, system);
     const range = to / from;
+    const reason = isNarrow
+      ? 'the loads that were asked for have a smaller range'
+      : kept.length > 0 && kept.every(({ result }) => result.cpuSeconds === null)
+        ? 'the processor time of the system is unknown'
+        : null;
     return {
       name: `${NAMES[system]}: a straight line`,
       target: `R² of at least ${R_SQUARED_MIN} over a range of at least ${RANGE_MIN} times`,
@@ -38,8 +43,11 @@ function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
         fit === null
           ? 'no line'
           : `R² ${fit.rSquared.toFixed(4)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times)`,
-      met: isNarrow ? null : fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN,
-      reason: isNarrow ? 'the loads that were asked for have a smaller range' : null,
+      met:
+        reason === null
+          ? fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN
+          : null,
+      reason,
     };
   });
 }

@@ -29,8 +29,8 @@ import {
   findBatchEngine,
   openBatchEngine,
 } from '../harness/batch-engines.ts';
-import { Contest, type Run } from './batch/contest.ts';
-import { type ContestResult, findingsOf } from './batch/contest-findings.ts';
+import { Contest } from './batch/contest.ts';
+import { type ContestResult, findingsOf, type RepeatedRun } from './batch/contest-findings.ts';
 import { duckdbEngine } from './batch/duckdb.ts';
 import { writeRepository } from './batch/repository-files.ts';
 import { createSyntheticDocuments, encodeRecord } from './documents/index.ts';
@@ -92,7 +92,8 @@ await runExperiment(
         max: 64,
       }),
       memory: integer({
-        description: 'memory for records per worker; an engine without workers has the same total',
+        description:
+          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256',
         default: 256,
         min: 1,
         max: 1_048_576,
@@ -142,7 +143,7 @@ async function measure(settings: Settings, measuring: Measuring): Promise<Contes
   await using ours = await openBatchEngine('local', size);
   const { fast, slow, missing } = await enginesNextTo(ours, size, settings.slowToo ? SLOW : []);
   const contest = new Contest({ inputs, single, folder, signal });
-  const runs: Run[] = [];
+  const runs: RepeatedRun[] = [];
   progress.phase('clustering', repeats, 'repeats');
   for (let repeat = 0; repeat < repeats; repeat++) {
     const first = repeat % fast.length;
@@ -150,7 +151,7 @@ async function measure(settings: Settings, measuring: Measuring): Promise<Contes
     if (repeat % REPEATS_PER_SLOW_RUN === 0) turn.push(...slow);
     for (const engine of turn) {
       progress.note(engine.name);
-      runs.push(await contest.run(engine));
+      runs.push({ ...(await contest.run(engine)), repeat });
     }
     progress.update(repeat + 1);
   }

@@ -167,6 +167,7 @@ function inWords(name: string, rate: number, point: PercolatorPoint | MapReduceP
   const where = `${name} at ${rate} %/hour`;
   if (!check.passed) return `${where}: CHECK FAILED: ${check.detail}`;
   if (keptUp.saturated) return `${where}: saturated, ${keptUp.reason}`;
+  if (histogram.totalCount === 0) return `${where}: no documents were measured`;
   const median = (histogram.getValueAtPercentile(50) / 1000).toFixed(2);
   return `${where}: median ${median} ms over ${histogram.totalCount} documents`;
 }

@@ -3,9 +3,9 @@
  * the time series of the first repeat, and derives one verdict.
  */
 import { mean } from 'simple-statistics';
-import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
+import { counted, mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
 import type { Check } from './check.ts';
-import type { MapReducePoint } from './batch/point.ts';
+import { CYCLES_MIN, type MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
 import type { Plan } from './plan.ts';
 import type { KeptUp } from './saturation.ts';
@@ -25,7 +25,7 @@ export function addPercolatorPoint(
 ): void {
   if (repeats.length === 0) return;
   const lagMs = Math.max(...repeats.map((point) => point.generatorLagP99Ms));
-  const verdict = verdictOf(repeats, lagMs);
+  const verdict = verdictOf(repeats, lateness(lagMs));
   run.addPoint(
     {
       system: 'percolator',
@@ -56,7 +56,7 @@ export function addMapReducePoint(
     {
       system: 'mapreduce',
       ...commonFields(plan, rate, repeats),
-      ...verdictOf(repeats, 0),
+      ...verdictOf(repeats, shortage(repeats)),
       documentsPerSecondCompleted: seconds > 0 ? documents / seconds : 0,
       documents,
       seconds,
@@ -66,6 +66,17 @@ export function addMapReducePoint(
     mergeHistograms(repeats.map(({ histogram }) => histogram)),
     repeats[0]?.series,
   );
+}
+
+function lateness(lagMs: number): string | null {
+  if (lagMs <= LAG_MS_MAX) return null;
+  return `the generator was ${lagMs.toFixed(1)} ms late (99th percentile; at most ${LAG_MS_MAX} ms)`;
+}
+
+function shortage(repeats: readonly MapReducePoint[]): string | null {
+  const runs = Math.min(...repeats.map(({ cycles }) => cycles.length));
+  if (runs >= CYCLES_MIN) return null;
+  return `the prepared documents ran out after ${counted(runs, 'measured runs')} (at least ${CYCLES_MIN})`;
 }
 
 interface JudgedPoint {
@@ -97,12 +108,12 @@ function commonFields(
 }
 
 /**
- * One repeat that did not keep up makes the point saturated; otherwise one repeat with a late
- * generator makes it invalid.
+ * One repeat that did not keep up makes the point saturated; otherwise one that measured something
+ * else makes it invalid.
  */
 function verdictOf(
   repeats: readonly JudgedPoint[],
-  lagMs: number,
+  whyInvalid: string | null,
 ): {
   readonly verdict: Verdict;
   readonly verdictReason: string;
@@ -118,9 +129,8 @@ function verdictOf(
     };
   }
   const backlogGrowthPerSecond = mean(repeats.map(({ keptUp }) => keptUp.backlogGrowthPerSecond));
-  if (lagMs > LAG_MS_MAX) {
-    const verdictReason = `the generator was ${lagMs.toFixed(1)} ms late (99th percentile; at most ${LAG_MS_MAX} ms)`;
-    return { verdict: 'invalid', verdictReason, backlogGrowthPerSecond };
+  if (whyInvalid !== null) {
+    return { verdict: 'invalid', verdictReason: whyInvalid, backlogGrowthPerSecond };
   }
   return {
     verdict: 'sustained',

@@ -65,9 +65,11 @@ export async function prepare(
   const onProgress = (done: number): void => progress.update(done);
   const files = plan.workers;
   const repositoryFiles = await writeRepository(documents, { folder, files, signal, onProgress });
-  const arrivals = await writeArrivals(plan, documents, folder);
+  const arrivals = await writeArrivals(plan, documents, { folder, signal });
 
-  progress.phase('loading the repository into Percolator', repository, 'documents');
+  const isLoadedNow = plan.store === 'embedded'; // Any other store is loaded for each point.
+  const opening = isLoadedNow ? 'loading the repository into Percolator' : 'opening the store';
+  progress.phase(opening, repository, 'documents');
   const load = () => ({
     documents: documents.range(0, repository),
     partition,
@@ -104,7 +106,7 @@ function describeRepository(
 async function writeArrivals(
   plan: Plan,
   documents: SyntheticDocuments,
-  folder: string,
+  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<PreparedRepository['arrivals']> {
   const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
   const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
@@ -112,6 +114,7 @@ async function writeArrivals(
   await using file = await open(name, 'wx');
   const end = plan.repository + count;
   for (let next = plan.repository; next < end; next += 2_000) {
+    signal.throwIfAborted();
     const piece = documents.range(next, Math.min(end, next + 2_000));
     await file.write(Buffer.concat([...piece].map(encodeRecord)));
   }

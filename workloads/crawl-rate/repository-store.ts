@@ -41,7 +41,8 @@ export async function openRepositoryStore(
     forPoint: async () => {
       await onPercolator(address, async (percolator) => {
         await dropTables(percolator);
-        await loadRepository(percolator, load());
+        // The progress is that of the points by now.
+        await loadRepository(percolator, { ...load(), onProgress: undefined });
       });
       return address;
     },

@@ -56,3 +56,10 @@ test('the throughput is a target of the embedded store alone', () => {
   assert.equal(throughput?.met, null);
   assert.equal(throughput?.reason, 'the store is hbase');
 });
+
+test('the two systems are compared at one rate, also after an interrupt', () => {
+  const isKept = ({ system, ratePercentPerHour: rate }: Point): boolean =>
+    system === 'percolator' ? rate >= 10 : rate <= 1;
+  const ratio = targetsOf({ ...REFERENCE, points: REFERENCE.points.filter(isKept) })[2];
+  assert.deepEqual([ratio?.met, ratio?.measured], [null, 'no ratio']);
+});

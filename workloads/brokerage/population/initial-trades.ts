@@ -46,7 +46,8 @@ const EXCHANGE_MS_MAX = 5_000;
 /** The range of ids, and of times. */
 export function initialTrades(scale: Scale): InitialTrades {
   const { tradeIds } = countsOf(scale);
-  const lengthMs = scale.initialTradeDays * TRADING_DAY_MS;
+  // A part of a day may end between two milliseconds, and times are whole ones.
+  const lengthMs = Math.ceil(scale.initialTradeDays * TRADING_DAY_MS);
   return {
     firstId: FIRST_TRADE_ID,
     lastId: FIRST_TRADE_ID + tradeIds - 1,

@@ -72,6 +72,11 @@ test('trades are completed before the run begins, and their costs are settled', 
   assert.ok(trades.some(({ t_tax }) => t_tax > 0));
 });
 
+test('a part of a day ends at a whole millisecond', () => {
+  const { roster: third } = createPopulation({ ...TINY, initialTradeDays: 0.333_333_3 }, 1);
+  assert.ok(Number.isSafeInteger(third.trades.endMs), `${third.trades.endMs}`);
+});
+
 test('positions are the result of the trades', () => {
   const expected = new Map<string, number>();
   const add = (key: string, quantity: number): void => {
@@ -104,6 +109,8 @@ test('tax ids, symbols and names of companies and brokers are unique', () => {
   differ(large.securities, large.symbol);
   differ(large.companies, large.companyName);
   differ(large.brokers, large.brokerName);
+  const largest = createPopulation({ ...TINY, customers: 1_000_000 }, 1).roster;
+  differ(largest.securities, largest.symbol);
 });
 
 test('a price is reached at the first moment, and not before', () => {

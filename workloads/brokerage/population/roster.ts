@@ -108,15 +108,16 @@ function companyName(index: number): string {
   return again === 0 ? name : `${name} ${again + 1}`;
 }
 
-/** Four letters: the index, spread over all words of that length. */
+/** Four letters: the index, spread over all words of that length. Beyond them, one letter more. */
 function symbol(securityIndex: number): string {
+  const again = Math.floor(securityIndex / 26 ** 4);
   let number = (securityIndex * 45_677 + 12_345) % 26 ** 4;
   let letters = '';
   for (let i = 0; i < 4; i++) {
     letters = String.fromCharCode(65 + (number % 26)) + letters;
     number = Math.floor(number / 26);
   }
-  return letters;
+  return again === 0 ? letters : `${letters}${String.fromCharCode(64 + again)}`;
 }
 
 /**

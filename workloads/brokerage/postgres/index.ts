@@ -7,3 +7,4 @@ export type { PostgresBrokerageOptions } from './brokerage.ts';
 export { openFunctions } from './functions/brokerage.ts';
 export { loadPostgres, type LoadResult as Loaded, type LoadOptions } from './load.ts';
 export { type PostgresOptions, type PostgresServer, providePostgres } from './server.ts';
+export { connectionsOfClient } from './tuning.ts';

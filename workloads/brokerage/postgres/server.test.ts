@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
@@ -121,6 +121,30 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
       await client.query('CREATE TABLE ours (a integer)');
       assert.equal((await databasesOf(tried.server)).length, databases.length + 1);
     }
+    assert.deepEqual(await databasesOf(tried.server), databases);
+  });
+
+  test('that does not let us into the new database is left without it', async () => {
+    const { host, user, database } = tried.server.connection;
+    const url = `postgresql:///${database}?host=${encodeURIComponent(host ?? '')}&user=${user}`;
+    const databases = await databasesOf(tried.server);
+    await using client = await connect(tried.server);
+    const { rows } = await client.query<{ hba_file: string }>('SHOW hba_file');
+    const file = rows[0]?.hba_file ?? '';
+    const open = readFileSync(file, 'utf8');
+    const isOpen = async (): Promise<boolean> => {
+      const other = new pg.Client({ ...tried.server.connection, database: 'template1' });
+      return other.connect().then(
+        () => other.end().then(() => true),
+        () => false,
+      );
+    };
+    writeFileSync(file, `local ${database} all trust\n`);
+    await client.query('SELECT pg_reload_conf()');
+    while (await isOpen()) await systemClock.sleep(10);
+    await assert.rejects(providePostgres({ environment: { DATABASE_URL: url } }), UsageError);
+    writeFileSync(file, open);
+    await client.query('SELECT pg_reload_conf()');
     assert.deepEqual(await databasesOf(tried.server), databases);
   });
 });

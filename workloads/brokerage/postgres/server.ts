@@ -71,17 +71,20 @@ async function databaseOn(url: string): Promise<PostgresServer> {
   }
   try {
     const database = await createDatabase({ connectionString: url });
+    const drop = async (): Promise<void> => {
+      await withClient({ connectionString: url }, (client) =>
+        client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`),
+      );
+    };
     const own = new URL(url);
     own.pathname = `/${database}`;
-    return {
-      ...(await describeServer({ connectionString: own.href })),
-      pid: null,
-      [Symbol.asyncDispose]: async () => {
-        await withClient({ connectionString: url }, (client) =>
-          client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`),
-        );
-      },
-    };
+    try {
+      const described = await describeServer({ connectionString: own.href });
+      return { ...described, pid: null, [Symbol.asyncDispose]: drop };
+    } catch (error) {
+      await drop();
+      throw error;
+    }
   } catch (error) {
     const reason = error instanceof Error ? error.message || String(error) : String(error);
     throw new UsageError(`DATABASE_URL names no PostgreSQL that can be used: ${reason}.`, {

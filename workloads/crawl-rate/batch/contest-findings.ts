@@ -15,7 +15,12 @@ export interface Contestant {
   /** The engine's name. */
   readonly name: string;
   readonly startUpSeconds: number;
-  readonly runs: readonly Run[];
+  readonly runs: readonly RepeatedRun[];
+}
+
+export interface RepeatedRun extends Run {
+  /** From 0; a slow engine does not take part in every repeat. */
+  readonly repeat: number;
 }
 
 export interface ContestResult {
@@ -139,7 +144,12 @@ function chartOf(contestants: readonly Contestant[]): ResultChart {
       name,
       look: name === OURS ? 'percolator' : 'other',
       isLine: true,
-      points: runs.map(({ seconds }, x) => ({ x: x + 1, y: seconds, low: null, high: null })),
+      points: runs.map(({ repeat, seconds }) => ({
+        x: repeat + 1,
+        y: seconds,
+        low: null,
+        high: null,
+      })),
     })),
   };
 }

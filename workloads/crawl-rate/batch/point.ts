@@ -67,15 +67,19 @@ export interface MapReducePoint {
  * backlog.
  */
 const WARMUP_CYCLES = 2;
-/** Minimum number of measured runs, however short the interval; a long run is not cut short. */
-const CYCLES_MIN = 5;
+/**
+ * Minimum number of measured runs, however short the interval; a long run is not cut short. If the
+ * documents run out before, the point has no verdict.
+ */
+export const CYCLES_MIN = 5;
 
 export async function measureMapReduce(options: MapReducePointOptions): Promise<MapReducePoint> {
   const runs = await runBackToBack(options);
   const cycles = runs.cycles.slice(WARMUP_CYCLES);
   const series = runs.series.slice(WARMUP_CYCLES);
   const [first, last] = [series[0], series.at(-1)];
-  const seconds = first && last ? last.seconds - first.seconds : 0;
+  // The first measured run belongs to the interval, which begins when the run before it ends.
+  const begin = runs.series[WARMUP_CYCLES - 1];
   const documents = runs.histogram.totalCount;
   const cpu = cycles.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
   return {
@@ -84,13 +88,13 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
     keptUp: judge({
       series,
       perSecond: options.perSecond,
-      seconds,
+      seconds: first && last ? last.seconds - first.seconds : 0,
       halfMediansMs: runs.halfMediansMs,
     }),
     check: await checkLastRun(options, runs.arrived),
     cycles,
     documents,
-    seconds,
+    seconds: begin && last ? last.seconds - begin.seconds : 0,
     cpuSecondsPerDocument:
       documents === 0 || cpu.length < cycles.length
         ? null

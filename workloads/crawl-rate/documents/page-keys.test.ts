@@ -39,6 +39,12 @@ test('other words at the same address share only key 3', () => {
   assert.equal(one[2], other[2]);
 });
 
+test('a page that calls itself UTF-16 in ASCII letters is not, as browsers know', () => {
+  for (const name of ['utf-16', 'unicode', 'utf-16be']) {
+    assert.equal(textOf(`<meta charset="${name}"><p>Gr\u00fc\u00dfe`), 'Gr\u00fc\u00dfe', name);
+  }
+});
+
 test('pages without visible text are not all one document', () => {
   const [one, other] = ['<img src=a>', '<img src=b>'].map((html) =>
     keysOfPage(page('http://a.example/', html), none),

@@ -66,7 +66,13 @@ function charsetOf(contents: Uint8Array, contentType: string): string | undefine
   if (start.startsWith('\xEF\xBB\xBF')) return 'utf-8';
   if (start.startsWith('\xFE\xFF')) return 'utf-16be';
   if (start.startsWith('\xFF\xFE')) return 'utf-16le';
-  return CONTENT_TYPE_CHARSET.exec(contentType)?.[1] ?? META_CHARSET.exec(start)?.[1];
+  return CONTENT_TYPE_CHARSET.exec(contentType)?.[1] ?? declaredIn(start);
+}
+
+/** A declaration that could be read is not in UTF-16, whatever it says; browsers ignore that, too. */
+function declaredIn(start: string): string | undefined {
+  const charset = META_CHARSET.exec(start)?.[1];
+  return decoderFor(charset).encoding.startsWith('utf-16') ? undefined : charset;
 }
 
 /** UTF-8 if there is no charset, or if it is unknown. */

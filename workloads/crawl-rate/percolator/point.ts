@@ -42,7 +42,6 @@ export async function measurePercolator(options: PercolatorPointOptions): Promis
   const { engine, series, generatorLagP99Ms } = await runEngine(options);
   const fromSecond = measuredFromUs(schedule) / 1e6;
   const measured = series.filter((row) => row.seconds >= fromSecond);
-  const [first, last] = [measured[0], measured.at(-1)];
   return {
     histogram: engine.histogram,
     series,
@@ -55,10 +54,16 @@ export async function measurePercolator(options: PercolatorPointOptions): Promis
     check: await checkPoint(options, engine),
     generatorLagP99Ms,
     cpuSecondsPerDocument: engine.cpuSeconds / Math.max(1, engine.commits.length),
-    completedPerSecond:
-      first && last ? (last.completed - first.completed) / (last.seconds - first.seconds) : 0,
+    completedPerSecond: completionRate(measured),
     engine,
   };
+}
+
+/** Documents per second from the first sample to the last; 0 if there is no second one. */
+export function completionRate(series: readonly TimeSeriesRow[]): number {
+  const [first, last] = [series[0], series.at(-1)];
+  if (first === undefined || last === undefined || first === last) return 0;
+  return (last.completed - first.completed) / (last.seconds - first.seconds);
 }
 
 interface EngineRun {

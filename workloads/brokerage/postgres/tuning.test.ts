@@ -1,0 +1,18 @@
+/** The settings of a private PostgreSQL are enough for what the benchmark asks of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectionsOfClient, settingsFor } from './tuning.ts';
+
+/** Two variants are open at a time, each with connections at two isolation levels. */
+const POOLS = 4;
+/** A server as delivered has a hundred, and keeps three for its administrator. */
+const AS_DELIVERED = 97;
+
+test('each client process has its connections, whatever their number', () => {
+  const ours = Number(settingsFor()['max_connections']?.value);
+  for (let clients = 1; clients <= 64; clients++) {
+    const used = POOLS * clients * connectionsOfClient(clients);
+    assert.ok(used < ours - 3, `${clients} clients use ${used} connections of ${ours}`);
+    if (clients <= 24) assert.ok(used <= AS_DELIVERED, `${clients} clients use ${used}`);
+  }
+});

@@ -1,0 +1,48 @@
+/** What a point of the batch says about its runs, with an engine that only takes time. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { ChainEngine } from '#mapreduce';
+import { temporaryFolder } from '#engine/testing';
+import { CYCLES_MIN, type MapReducePoint, measureMapReduce } from './point.ts';
+
+const RUN_MS = 30;
+const PER_SECOND = 1_000;
+
+/** Its clusters are wrong, because it finds none. */
+const idle: ChainEngine = {
+  name: 'idle',
+  run: async ({ outputFolder }) => {
+    await setTimeout(RUN_MS);
+    await mkdir(outputFolder);
+  },
+  [Symbol.asyncDispose]: async () => {},
+};
+
+function measure(arrivals: number): Promise<MapReducePoint> {
+  return measureMapReduce({
+    engine: idle,
+    folder: temporaryFolder(),
+    documents: { repository: 10, documentBytes: 200, seed: 1 },
+    repositoryFiles: [],
+    arrivals: { file: 'arrivals', documents: arrivals },
+    perSecond: PER_SECOND,
+    seconds: 0.1,
+    signal: new AbortController().signal,
+  });
+}
+
+test('the measured time is that of all measured runs, whose documents are counted', async () => {
+  const { cycles, seconds, series } = await measure(1_000_000);
+  assert.ok(cycles.length >= CYCLES_MIN);
+  const [lastOfWarmUp] = series.slice(-cycles.length - 1);
+  assert.equal(seconds, (series.at(-1)?.seconds ?? 0) - (lastOfWarmUp?.seconds ?? 0));
+});
+
+test('runs for which no more documents arrive are not measured', async () => {
+  const { cycles, documents, seconds } = await measure(3 * RUN_MS);
+  assert.ok(cycles.length < CYCLES_MIN);
+  assert.equal(documents === 0, cycles.length === 0);
+  assert.equal(seconds === 0, cycles.length === 0);
+});

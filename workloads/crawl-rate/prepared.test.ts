@@ -1,0 +1,35 @@
+/** Preparing ends when it is asked to. */
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import type { Plan } from './plan.ts';
+import { prepare } from './prepared.ts';
+
+test('an interrupt does not wait until all arrivals are written', async () => {
+  const folder = temporaryFolder();
+  const interrupt = new AbortController();
+  const repository = 100;
+  const progress = {
+    phase: () => {},
+    update: (done: number) => {
+      if (done === repository) interrupt.abort(new Error('interrupted'));
+    },
+    note: () => {},
+    end: () => {},
+  };
+  const batch = { store: 'embedded', batch: 'local', batchSeconds: 1, workers: 1 } as const;
+  const plan = {
+    ...batch,
+    repository,
+    rates: [1e7],
+    documentBytes: 200,
+    seed: 1,
+  } as unknown as Plan;
+  await assert.rejects(
+    prepare(plan, { folder, progress, signal: interrupt.signal }),
+    /interrupted/,
+  );
+  assert.equal(statSync(path.join(folder, 'arrivals')).size, 0);
+});

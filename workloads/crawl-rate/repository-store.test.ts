@@ -1,0 +1,34 @@
+/** A store that is not embedded gets its repository point by point. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError, startEmulator } from '#engine';
+import { temporaryFolder } from '#engine/testing';
+import { clusterOneByOne, createSyntheticDocuments } from './documents/index.ts';
+import { openRepositoryStore } from './repository-store.ts';
+
+test('documents that are loaded for a point are not counted as points', async (t) => {
+  const environment = { ...process.env, BIGTABLE_EMULATOR_HOST: undefined };
+  const emulator = await startEmulator({ environment }).catch((error: unknown) => {
+    if (error instanceof PercolatorError) return error.message;
+    throw error;
+  });
+  if (typeof emulator === 'string') return t.skip(emulator);
+  await using _ = emulator;
+  process.env['BIGTABLE_EMULATOR_HOST'] = emulator.address;
+  const repository = 5_000;
+  const documents = createSyntheticDocuments({ repository, documentBytes: 200, seed: 1 });
+  const partition = clusterOneByOne(documents.range(0, repository));
+  const reported: number[] = [];
+  await using store = await openRepositoryStore({
+    store: 'emulator',
+    regionServers: 1,
+    folder: temporaryFolder(),
+    load: () => ({
+      documents: documents.range(0, repository),
+      partition,
+      onProgress: (loaded) => void reported.push(loaded),
+    }),
+  });
+  await store.forPoint();
+  assert.deepEqual(reported, []);
+});

@@ -308,6 +308,21 @@ describe('a pool', () => {
     await assert.rejects(runJob(brief, { job, ...options }), failsWith('POOL_CLOSED', /disposed/));
   });
 
+  test('fails a task that cannot be sent to a worker, and goes on with others', async () => {
+    const folder = temporaryFolder();
+    const inputs = [{ path: join(folder, 'input') }];
+    await writeFile(join(folder, 'input'), 'a\n');
+    const run = (name: string, parameters: object): Promise<JobReport> =>
+      runJob(pool, {
+        job: { url: WORD_COUNT, parameters },
+        inputs,
+        outputFolder: join(folder, name),
+      });
+    const unsendable = run('bad', { combine: () => false });
+    await assert.rejects(unsendable, failsWith('TASK_FAILED', /could not be cloned/));
+    assert.equal((await run('good', { combine: false })).groups, 1);
+  });
+
   test('disposed of in the middle of a job ends the job with an error and its processes', async () => {
     const folder = temporaryFolder();
     await writeFile(join(folder, 'input'), randomText(400_000, 1000));

@@ -217,6 +217,22 @@ describe('a job that meets failures', () => {
     assert.deepEqual((await readdir(folder)).toSorted(), ['attempts', 'input']);
   });
 
+  test('names what a task threw, even if its cause cannot be sent to another process', async () => {
+    const folder = temporaryFolder();
+    await writeFile(join(folder, 'input'), 'a\n');
+    const url = `data:text/javascript,${encodeURIComponent(`
+      export const createJob = () => ({
+        map: () => { throw new Error('the dog ate it', { cause: () => {} }); },
+      });`)}`;
+    const running = runJob(pool, {
+      job: { url },
+      inputs: [{ path: join(folder, 'input') }],
+      outputFolder: join(folder, 'output'),
+      attempts: 2,
+    });
+    await assert.rejects(running, failsWith('TASK_FAILED', /the dog ate it/));
+  });
+
   test('starts no further tasks when one has failed too often', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'input');

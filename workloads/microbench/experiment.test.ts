@@ -12,16 +12,14 @@ test('a store that is not on this machine is a limitation also of a run that is 
   t.after(() => Object.assign(process.env, { JAVA_HOME: before ?? '' }));
   process.env['JAVA_HOME'] = '/nowhere';
   const work = temporaryFolder();
-  const engineValues = {
-    ...{ batching: 'off', prefetch: 'off' },
-    ...{ batchDelay: 1, batchRows: 1, batchInFlight: 1 },
-  } as const;
+  const engine = { batching: 'off', prefetch: 'off' } as const;
+  const engineValues = { ...engine, batchDelay: 1, batchRows: 1, batchInFlight: 1 };
   const plan: Plan = {
     ...SIZES.smoke,
     ...{ stores: ['hbase', 'embedded'], regionServers: 0, fsync: false, out: work, work },
     ...{ rows: 100, seed: 1, valueBytes: 100, concurrency: 1, processes: 0 },
     ...{ figureOnly: true, conditionalBatch: false, profileCpu: false },
-    ...{ engine: { batching: 'off', prefetch: 'off' }, engineValues },
+    ...{ engine, engineValues },
   };
   let limitations: readonly string[] = ['The first.'];
   const measuring = {

@@ -16,10 +16,21 @@ test('a store that is not on this machine is a limitation also of a run that is 
   const engineValues = { ...engine, batchDelay: 1, batchRows: 1, batchInFlight: 1 };
   const plan: Plan = {
     ...SIZES.smoke,
-    ...{ stores: ['hbase', 'embedded'], regionServers: 0, fsync: false, out: work, work },
-    ...{ rows: 100, seed: 1, valueBytes: 100, concurrency: 1, processes: 0 },
-    ...{ figureOnly: true, conditionalBatch: false, profileCpu: false },
-    ...{ engine, engineValues },
+    stores: ['hbase', 'embedded'],
+    regionServers: 0,
+    fsync: false,
+    out: work,
+    work,
+    rows: 100,
+    seed: 1,
+    valueBytes: 100,
+    concurrency: 1,
+    processes: 0,
+    figureOnly: true,
+    conditionalBatch: false,
+    profileCpu: false,
+    engine,
+    engineValues,
   };
   let limitations: readonly string[] = ['The first.'];
   const measuring = {

@@ -43,5 +43,8 @@ export interface MapReduceJob {
   reduce(key: Slice, values: Values, output: Output): void;
 }
 
-/** The `createJob` export of a job's module. The parameters travelled as a structured clone. */
+/**
+ * The `createJob` export of a job's module. The parameters travelled as a structured clone, or as
+ * JSON with another engine than this baseline.
+ */
 export type CreateJob = (parameters: unknown) => MapReduceJob;

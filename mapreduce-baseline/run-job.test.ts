@@ -217,6 +217,22 @@ describe('a job that meets failures', () => {
     assert.deepEqual((await readdir(folder)).toSorted(), ['attempts', 'input']);
   });
 
+  test('names what a task threw, even if its cause cannot be sent to another process', async () => {
+    const folder = temporaryFolder();
+    await writeFile(join(folder, 'input'), 'a\n');
+    const url = `data:text/javascript,${encodeURIComponent(`
+      export const createJob = () => ({
+        map: () => { throw new Error('the dog ate it', { cause: () => {} }); },
+      });`)}`;
+    const running = runJob(pool, {
+      job: { url },
+      inputs: [{ path: join(folder, 'input') }],
+      outputFolder: join(folder, 'output'),
+      attempts: 2,
+    });
+    await assert.rejects(running, failsWith('TASK_FAILED', /the dog ate it/));
+  });
+
   test('starts no further tasks when one has failed too often', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'input');
@@ -306,6 +322,21 @@ describe('a pool', () => {
     };
     const job = { url: WORD_COUNT, parameters: { combine: false } };
     await assert.rejects(runJob(brief, { job, ...options }), failsWith('POOL_CLOSED', /disposed/));
+  });
+
+  test('fails a task that cannot be sent to a worker, and goes on with others', async () => {
+    const folder = temporaryFolder();
+    const inputs = [{ path: join(folder, 'input') }];
+    await writeFile(join(folder, 'input'), 'a\n');
+    const run = (name: string, parameters: object): Promise<JobReport> =>
+      runJob(pool, {
+        job: { url: WORD_COUNT, parameters },
+        inputs,
+        outputFolder: join(folder, name),
+      });
+    const unsendable = run('bad', { combine: () => false });
+    await assert.rejects(unsendable, failsWith('TASK_FAILED', /could not be cloned/));
+    assert.equal((await run('good', { combine: false })).groups, 1);
   });
 
   test('disposed of in the middle of a job ends the job with an error and its processes', async () => {

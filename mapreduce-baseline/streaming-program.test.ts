@@ -26,6 +26,20 @@ test('the program maps and reduces with the job and the parameters that it is gi
   assert.equal(reduced.stdout, 'be\t2\nnot\t1\nor\t1\nto\t2');
 });
 
+test('a job gets from the program what it gets from a worker, also if that is nothing', async () => {
+  const job = `data:text/javascript,${encodeURIComponent(`
+    export const createJob = (parameters) => ({
+      map: (record, output) => {
+        const bytes = Buffer.from(String(parameters));
+        output.emit({ bytes, start: 0, end: bytes.length }, { start: 0, end: 0 });
+      },
+    });`)}`;
+  for (const parameters of [undefined, null, 7]) {
+    const { stdout } = await run(streamingCommand('map', job, parameters), 'x\n');
+    assert.equal(stdout, String(parameters));
+  }
+});
+
 test('the program answers wrong arguments with one sentence and exit code 2', async () => {
   const program = fileURLToPath(new URL('streaming-program.ts', import.meta.url));
   for (const words of [[], ['mop'], ['map', 'file:///no/such/job.ts']]) {

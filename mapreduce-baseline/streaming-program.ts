@@ -4,7 +4,7 @@
  *
  *     streaming-program map|reduce <url of the job's module> <its parameters>
  *
- * The parameters are JSON in base64url, which no shell and no engine changes.
+ * The parameters are `{"parameters": ...}` in base64url, which no shell and no engine changes.
  */
 import { MapReduceError } from './errors.ts';
 import { streamMap, streamReduce } from './streaming.ts';
@@ -34,7 +34,8 @@ async function jobModule(): Promise<{ readonly createJob: CreateJob }> {
 
 function decoded(): unknown {
   if (parameters === '') return undefined;
-  return JSON.parse(Buffer.from(parameters, 'base64url').toString('utf8'));
+  const text = Buffer.from(parameters, 'base64url').toString('utf8');
+  return (JSON.parse(text) as { readonly parameters?: unknown }).parameters;
 }
 
 function refuse(reason: string): never {

@@ -52,14 +52,18 @@ export class WorkerProcess {
     return this.#alive && this.#task === undefined;
   }
 
-  /** Rejects with ATTEMPT_FAILED if the task throws, with WORKER_DIED if the process ends first. */
+  /**
+   * Rejects with ATTEMPT_FAILED if the task throws, with WORKER_DIED if the process ends first, and
+   * with a DataCloneError if the task cannot be sent.
+   */
   async run(task: Task): Promise<TaskReport> {
     assert(this.idle, 'a worker is given one task at a time');
     const settle = Promise.withResolvers<TaskReport>();
-    this.#task = { name: task.name, settle };
+    // Throws if the task cannot be cloned; then the worker stays idle.
     this.#child.send(task, (error) => {
       if (error !== null) this.#child.kill('SIGKILL'); // `exit` settles the task.
     });
+    this.#task = { name: task.name, settle };
     return settle.promise;
   }
 

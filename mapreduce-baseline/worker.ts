@@ -5,6 +5,7 @@
  * its parent does: the channel between them closes then, even if the parent was killed, and a
  * worker without a parent cannot report.
  */
+import { serialize } from 'node:v8';
 import type { CreateJob, MapReduceJob } from './job.ts';
 import { runMapTask } from './map-task.ts';
 import { runReduceTask } from './reduce-task.ts';
@@ -23,9 +24,20 @@ async function answer(task: Task): Promise<void> {
   try {
     message = { kind: 'done', report: await run(task) };
   } catch (error) {
-    message = { kind: 'failed', error: error instanceof Error ? error : String(error) };
+    message = { kind: 'failed', error: sendable(error) };
   }
   tell(message);
+}
+
+/** The error; its message alone if a part of it, such as its cause, cannot be cloned. */
+function sendable(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  try {
+    serialize(error);
+    return error;
+  } catch {
+    return error.message;
+  }
 }
 
 function tell(message: WorkerMessage): void {

@@ -1,8 +1,14 @@
 /** Claims about engines that are programs: which inputs reach the program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import type { Split } from '../input-splits.ts';
-import { outsideEngine } from './engine.ts';
+import { type ChainEngine, outsideEngine } from './engine.ts';
+import { localEngine } from './local.ts';
+import { sortEngine } from './sort.ts';
+import { wholeFiles } from './whole-files.ts';
 
 const PATH = 'hdfs://names/words';
 
@@ -23,4 +29,30 @@ test('a file of another file system is an input as a whole; a part of it is refu
     await assert.rejects(run(part), { code: 'INVALID_ARGUMENT' }, JSON.stringify(part));
   }
   assert.equal(given.length, 2, 'no program is started');
+});
+
+test('a record that begins before the end of an input is read whole by every engine', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'words');
+  await writeFile(path, 'to be\nor not to be\nthat is\n');
+  const input = { path, end: 9 }; // In the second record.
+  const chain = {
+    url: new URL('../testing/word-count-job.ts', import.meta.url).href,
+    parameters: [{ combine: false }],
+  };
+  const wordsBy = async (engine: ChainEngine): Promise<readonly string[]> => {
+    await using _ = engine;
+    const outputFolder = join(folder, engine.name);
+    await engine.run({ chain, inputs: [input], outputFolder });
+    const parts = (await readdir(outputFolder)).map((part) =>
+      readFile(join(outputFolder, part), 'utf8'),
+    );
+    return (await Promise.all(parts)).join('').trimEnd().split('\n').toSorted();
+  };
+  const size = { workers: 1, memoryBytes: 2 ** 20 };
+  const counted = ['be\t2', 'not\t1', 'or\t1', 'to\t2'];
+  assert.deepEqual(await wordsBy(await localEngine(size)), counted);
+  assert.deepEqual(await wordsBy(sortEngine(size)), counted);
+  const [copy = ''] = await wholeFiles([{ ...input, start: 0 }], folder, 'any');
+  assert.equal(await readFile(copy, 'utf8'), 'to be\nor not to be\n');
 });

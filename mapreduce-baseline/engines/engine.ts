@@ -114,8 +114,9 @@ export function streamingCommand(
   return [process.execPath, STREAMING_PROGRAM, side, url, encodedParameters(parameters)];
 }
 
+/** In an object, because JSON has no `undefined`. */
 export function encodedParameters(parameters: unknown): string {
-  return Buffer.from(JSON.stringify(parameters ?? null)).toString('base64url');
+  return Buffer.from(JSON.stringify({ parameters })).toString('base64url');
 }
 
 /**

@@ -26,8 +26,8 @@ export async function runProgram(
   [command = '', ...words]: readonly string[],
   { env = {}, signal, reason = COMPLAINT, stopped }: ProgramOptions,
 ): Promise<string> {
-  signal?.throwIfAborted();
   const { execa } = await import('execa');
+  signal?.throwIfAborted(); // Nothing is awaited between this and the listener.
   const running = execa(command, words, { detached: true, env, stdin: 'ignore', reject: false });
   const stop = (): void => killGroup(running.pid);
   signal?.addEventListener('abort', stop);

@@ -14,6 +14,7 @@ import {
   type Workplace,
 } from './engine.ts';
 import { runProgram } from './program.ts';
+import { endOfRecords } from './whole-files.ts';
 
 const PIPELINE = fileURLToPath(new URL('sort-chain.sh', import.meta.url));
 const NAME = 'sort';
@@ -56,7 +57,8 @@ async function runPipeline(
 
 async function pathAndLength(input: Split): Promise<[path: string, length: string]> {
   const path = wholeFile(input, NAME);
-  return [path, (await stat(path)).size === input.end ? 'all' : String(input.end)];
+  const end = await endOfRecords(input);
+  return [path, (await stat(path)).size === end ? 'all' : String(end)];
 }
 
 function kibibytes(bytes: number): string {

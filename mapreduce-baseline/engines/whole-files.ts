@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url';
 import type { Split } from '../input-splits.ts';
 import { isUri, wholeFile } from './engine.ts';
 
+const NEWLINE = 0x0a;
+
 /** The paths of whole files; an input that ends before its file does is copied into the folder. */
 export async function wholeFiles(
   inputs: readonly Split[],
@@ -16,14 +18,28 @@ export async function wholeFiles(
   return Promise.all(
     inputs.map(async (input, i) => {
       const path = wholeFile(input, engine);
-      if (isUri(path) || (await stat(path)).size === input.end) return path;
+      if (isUri(path)) return path;
+      const end = await endOfRecords(input);
+      if ((await stat(path)).size === end) return path;
       const copy = join(folder, `input-${i}`);
       // `end` of a stream is its last byte, so an empty range needs a file without any.
-      const bytes = input.end === 0 ? [] : createReadStream(path, { end: input.end - 1 });
+      const bytes = end === 0 ? [] : createReadStream(path, { end: end - 1 });
       await pipeline(bytes, createWriteStream(copy));
       return copy;
     }),
   );
+}
+
+/** The end of the last record that begins in the input, which has it whole. */
+export async function endOfRecords({ path, end }: Split): Promise<number> {
+  if (end === 0) return 0;
+  let position = end - 1;
+  for await (const bytes of createReadStream(path, { start: position })) {
+    const newline = (bytes as Buffer).indexOf(NEWLINE);
+    if (newline >= 0) return position + newline + 1;
+    position += (bytes as Buffer).length;
+  }
+  return position;
 }
 
 export function uriOf(path: string): string {

@@ -204,6 +204,16 @@ describe('a report', () => {
       headline({ ...record, points: stumbled }),
       /MapReduce kept up with rates up to 10,000 %\/h, except at 100 %\/h\./,
     );
+    const failed = record.points.map((point) =>
+      point.system === 'mapreduce' && point.ratePercentPerHour === 10_000
+        ? { ...point, check: { passed: false, detail: 'a document is missing' } }
+        : point,
+    );
+    assert.match(
+      headline({ ...record, points: failed }),
+      /MapReduce kept up with rates up to 1,000 %\/h\.$/,
+      'that of a failed check is neither',
+    );
     const slower = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
       headline({ ...record, points: slower }),

@@ -10,7 +10,7 @@ export const RUNS_FOLDER: string = path.resolve(import.meta.dirname, '../runs');
 /** What was measured for the README; immutable. */
 export const REFERENCE_FOLDER: string = path.resolve(import.meta.dirname, '../reference');
 
-/** Whether the page of all runs lists the run in `folder` as one that was measured here. */
+/** Whether the run in `folder` is directly in results/runs, where its page links to all runs. */
 export function isMeasuredHere(folder: string): boolean {
   return realpathSync(path.dirname(path.resolve(folder))) === RUNS_FOLDER;
 }

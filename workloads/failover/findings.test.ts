@@ -1,6 +1,8 @@
 /** The findings of bench:failover say what a run has not shown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { createRun } from '#results';
 import { SCALES } from '../brokerage/model/index.ts';
 import type { FailoverResult, Marks } from './experiment.ts';
 import { findingsOf } from './findings.ts';
@@ -61,6 +63,24 @@ test('a run whose servers were not found dead, or had no region, fails its check
   const unseen = run({ marks: { ...MARKS, detected: undefined } });
   assert.equal(findingsOf(unseen).check.passed, false);
   assert.equal(findingsOf(run({ regions: 0 })).check.passed, false);
+});
+
+test('a run that fails its check has a record that says why, and no numbers', () => {
+  const lost = run({ check: { wrong: ['two orders are lost'], right: '', warnings: new Map() } });
+  const { targets, ...found } = findingsOf(lost);
+  const recorded = createRun(temporaryFolder(), {
+    experiment: 'failover',
+    profile: 'custom',
+    commandLine: '',
+    parameters: {},
+    seed: 1,
+    repeats: 1,
+    store: { name: 'hbase', durability: '' },
+  });
+  recorded.describe({ findings: { kicker: '', title: '', ...found }, targets });
+  const { findings } = recorded.record;
+  assert.equal(findings?.check.detail, 'two orders are lost');
+  assert.deepEqual([findings.tables, findings.charts], [[], []]);
 });
 
 test('the recovery of a load that was not kept up before the kill is not judged', () => {

@@ -12,6 +12,7 @@ test('a mistake on the command line is one sentence, and exit code 2', async () 
   const mistakes = [
     [['--region-servers', '2'], /^--region-servers must be .* from 3 to 24, but is "2"\.$/],
     [['--down', '1'], /^--down must be .*, but is "1"\.$/],
+    [['--repository', '500'], /^--repository has an effect only with --workload crawl-rate, but/],
   ] as const;
   for (const [words, sentence] of mistakes) {
     const ended = await runScript(BENCH, words);

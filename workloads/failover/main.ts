@@ -8,6 +8,7 @@ import {
   flag,
   integer,
   number,
+  onlyWith,
   runExperiment,
   secondsOption,
   seedOption,
@@ -147,11 +148,14 @@ await runExperiment(
         min: 1,
         max: 10_000,
       }),
-      repository: integer({
-        description: 'documents that are there before a run of crawl-rate; more have more clusters',
-        min: 1,
-        max: 500_000,
-      }),
+      repository: onlyWith(
+        { workload: ['crawl-rate'] },
+        integer({
+          description: 'documents that are there before the run; more have more clusters',
+          min: 1,
+          max: 500_000,
+        }),
+      ),
       capacitySeconds: secondsOption('the capacity, which takes half as much again'),
       warmUp: warmUpOption('the run'),
       before: secondsOption('the load before the kill', 2),

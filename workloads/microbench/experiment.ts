@@ -28,14 +28,17 @@ export async function measureStores(
   const watched: MeasureOptions = { signal, onPhase: (what) => progress.phase(what, 0) };
   const results: StoreResult[] = [];
   const missing: string[] = [];
+  const { limitations } = run.record;
   for (const name of plan.stores) {
     const result = await resultOf(name, plan, watched, missing);
     if (result !== undefined) results.push(result);
-    else if (plan.stores.length > 1) progress.note(missing.at(-1) ?? '');
+    else {
+      run.describe({ limitations: [...missing, ...limitations] });
+      if (plan.stores.length > 1) progress.note(missing.at(-1) ?? '');
+    }
     keep(findingsOf(results));
   }
   if (results.length === 0) throw new UsageError(missing.join(' '));
-  run.describe({ limitations: [...missing, ...run.record.limitations] });
   return findingsOf(results);
 }
 

@@ -118,6 +118,15 @@ describe('an open loop says whether the system kept up:', () => {
   });
 });
 
+test('an open loop that is interrupted does not wait for operations that hang', async () => {
+  const interrupt = new AbortController();
+  const run = { first: 0, perSecond: 1_000, seconds: 0.01, signal: interrupt.signal };
+  const looping = openLoop(() => setTimeout(2_000), run);
+  await setTimeout(50); // All have begun.
+  interrupt.abort(new Error('interrupted'));
+  await assert.rejects(looping, /interrupted/);
+});
+
 test('rounds do the same number of operations in every case, each number once, in their own order', async () => {
   const done = new Map<string, number[]>();
   const order: string[] = [];

@@ -59,6 +59,9 @@ export async function openLoop(
   }
   const keptUp = begun === scheduled && progress.ended >= IN_TIME * scheduled;
   const all = begun;
-  while (progress.ended < all) await Promise.race([setTimeout(1), failure.promise]);
+  while (progress.ended < all) {
+    run.signal.throwIfAborted();
+    await Promise.race([setTimeout(1), failure.promise]);
+  }
   return { histogram, scheduled, keptUp };
 }

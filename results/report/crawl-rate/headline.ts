@@ -59,10 +59,17 @@ function wall(points: readonly Point[], system: System): string | null {
   const saturated = rates('saturated');
   if (highest === undefined && saturated.length === 0) return null;
   const name = formatSystem(system);
-  if (highest === undefined) return `${name} did not keep up at any of the rates tried.`;
+  // A failed or an invalid point says nothing about its rate.
+  const isEveryJudged = [...rates('failed'), ...rates('invalid')].length === 0;
+  if (highest === undefined) {
+    const where = isEveryJudged
+      ? 'any of the rates tried'
+      : saturated.map(formatRate).join(' and ');
+    return `${name} did not keep up at ${where}.`;
+  }
   const above = saturated.find((rate) => rate > highest);
   const below = saturated.filter((rate) => rate < highest).map(formatRate);
-  if (above === undefined && below.length === 0) {
+  if (above === undefined && below.length === 0 && isEveryJudged) {
     return `${name} kept up at every rate tried, up to ${formatRate(highest)}.`;
   }
   const except = below.length === 0 ? '' : `, except at ${below.join(' and ')}`;

@@ -40,6 +40,11 @@ describe('the record', () => {
     assert.match(text, /<dd>files\. Both sync\.<\/dd>/);
   });
 
+  test('tells the seed 0 from a run without a seed', () => {
+    const text = sectionOf({ seed: 0, parameters: { seed: 0 } });
+    assert.match(text, /<dt>Seed<\/dt>\s*<dd>0<\/dd>/);
+  });
+
   test('names one store as such, and several systems by their names alone', () => {
     const chipsOf = (name: string): readonly string[] =>
       runChips({ ...record, store: { ...record.store, name } });

@@ -103,7 +103,7 @@ export function runSection(record: RunRecord, files: Html): Html {
   const facts: readonly (readonly [string, string | Html])[] = [
     ['Run', html`<code>${record.runId}</code>`],
     ['Repeat it with', html`<code>${record.commandLine}</code>`],
-    ['Seed', record.seed === 0 ? 'none' : String(record.seed)],
+    ['Seed', seedText(record)],
     ['Repeats of each point', String(record.repeats)],
     ['Profile', record.profile],
     ['Started', record.startedAt],
@@ -148,6 +148,11 @@ export function ended(text: string): string {
 
 function sentenceOf(clause: string): string {
   return clause.charAt(0).toUpperCase() + ended(clause.slice(1));
+}
+
+/** A run without a random choice has the seed 0, and none among its parameters. */
+function seedText({ seed, parameters }: RunRecord): string {
+  return seed === 0 && parameters['seed'] === undefined ? 'none' : String(seed);
 }
 
 function commitText(commit: RunRecord['environment']['commit']): Html {

@@ -20,8 +20,9 @@ export interface Point {
   readonly clientCpuNs: number;
   /** Latencies that were measured. */
   readonly samples: number;
-  readonly p50Ms: number;
-  /** Null with too few latencies. */
+  /** Null if there are none. */
+  readonly p50Ms: number | null;
+  /** Null with too few. */
   readonly p99Ms: number | null;
   readonly p999Ms: number | null;
 }
@@ -61,7 +62,7 @@ function startClient(address: string, load: Load, signal: AbortSignal) {
   });
 }
 
-function pointOf(load: Load, all: readonly ClientResult[]): Point {
+export function pointOf(load: Load, all: readonly ClientResult[]): Point {
   const timestamps = sum(all.map((client) => client.timestamps));
   const between =
     Math.max(...all.map(({ largest }) => largest)) -
@@ -93,13 +94,16 @@ function pointOf(load: Load, all: readonly ClientResult[]): Point {
 }
 
 /** @param sorted microseconds with their counts, smallest first */
-function percentileMs(sorted: readonly (readonly [number, number])[], percentile: number): number {
+function percentileMs(
+  sorted: readonly (readonly [number, number])[],
+  percentile: number,
+): number | null {
   let left = (percentile / 100) * sum(sorted.map(([, count]) => count));
   for (const [microseconds, count] of sorted) {
     left -= count;
     if (left <= 0) return microseconds / 1_000;
   }
-  return Number.NaN;
+  return null;
 }
 
 function sum(values: readonly number[]): number {

@@ -79,6 +79,7 @@ function widthMax(): number {
 function cellText(value: string | number | null): string {
   if (value === null) return '-';
   if (typeof value === 'string') return value;
-  if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
+  // What would be rounded to a thousand, too.
+  if (Math.abs(value) >= 999.5) return Math.round(value).toLocaleString('en');
   return Number.isInteger(value) ? String(value) : value.toPrecision(3);
 }

@@ -7,7 +7,8 @@ export async function findSpark(): Promise<readonly string[] | string> {
     return 'Spark needs Java 17 or newer, and there is no java on PATH: install one.';
   }
   if (await runs('spark-submit', ['--version'])) return ['spark-submit'];
-  const python = process.env['PYSPARK_DRIVER_PYTHON'] ?? 'python3';
+  const named = process.env['PYSPARK_DRIVER_PYTHON'] ?? '';
+  const python = named === '' ? 'python3' : named;
   if (await runs(python, ['-c', 'import pyspark'])) return [python];
   return 'Spark is missing: put spark-submit on PATH, or install the Python package pyspark.';
 }

@@ -26,6 +26,10 @@ export async function closedLoop(
   const caller = async (): Promise<void> => {
     while (next < end && !run.signal.aborted) await operate(next++);
   };
-  await Promise.all(Array.from({ length: run.concurrency }, caller));
+  try {
+    await Promise.all(Array.from({ length: run.concurrency }, caller));
+  } finally {
+    next = end; // After a failure the other callers begin nothing more.
+  }
   run.signal.throwIfAborted();
 }

@@ -37,6 +37,10 @@ export async function closedLoop(
       done++;
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, run));
+  try {
+    await Promise.all(Array.from({ length: concurrency }, run));
+  } finally {
+    begun = count; // After a failure the other callers begin nothing more.
+  }
   return { done, seconds: (performance.now() - startedMs) / 1_000, latencies };
 }

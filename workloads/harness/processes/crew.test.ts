@@ -48,6 +48,12 @@ async function isGone(pid: number): Promise<boolean> {
   return !exists(pid);
 }
 
+test('work of a crew that was made after an interrupt ends at once', async () => {
+  await using crew = new Crew(AbortSignal.abort(new Error('interrupted')));
+  const work = systemClock.sleep(2_000).then(() => 'done');
+  await assert.rejects(crew.during(work), /interrupted/);
+});
+
 test('a process is ready when it says so, with what it says, and messages go either way', async () => {
   await using crew = new Crew(NEVER);
   const answered = Promise.withResolvers<unknown>();

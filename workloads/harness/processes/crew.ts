@@ -36,6 +36,7 @@ export class Crew implements AsyncDisposable {
     this.#stopMsMax = stopMsMax;
     this.#failed.promise.catch(() => {}); // `during` reports it.
     signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal.aborted) this.#onAbort(); // It tells no listener that comes later.
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
- * A distant storage: every call takes one round trip longer. It has the latency of a network, but
- * neither a network's limits nor its CPU cost.
+ * A distant storage: every read and every mutation takes one round trip longer. It has the latency
+ * of a network, but neither a network's limits nor its CPU cost.
  *
  * As in a network, calls overtake one another, so the manifest promises no order.
  */

@@ -1,0 +1,51 @@
+/** A run over several stores: what its record says when it does not come to its end. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import type { Measuring } from '#harness';
+import { measureStores } from './experiment.ts';
+import type { Plan } from './plan.ts';
+import { SIZES } from './profiles.ts';
+
+test('a store that is not on this machine is a limitation also of a run that is interrupted', async (t) => {
+  const before = process.env['JAVA_HOME'];
+  t.after(() => Object.assign(process.env, { JAVA_HOME: before ?? '' }));
+  process.env['JAVA_HOME'] = '/nowhere';
+  const work = temporaryFolder();
+  const engine = { batching: 'off', prefetch: 'off' } as const;
+  const engineValues = { ...engine, batchDelay: 1, batchRows: 1, batchInFlight: 1 };
+  const plan: Plan = {
+    ...SIZES.smoke,
+    stores: ['hbase', 'embedded'],
+    regionServers: 0,
+    fsync: false,
+    out: work,
+    work,
+    rows: 100,
+    seed: 1,
+    valueBytes: 100,
+    concurrency: 1,
+    processes: 0,
+    figureOnly: true,
+    conditionalBatch: false,
+    profileCpu: false,
+    engine,
+    engineValues,
+  };
+  let limitations: readonly string[] = ['The first.'];
+  const measuring = {
+    run: {
+      get record() {
+        return { limitations };
+      },
+      describe: (parts: { readonly limitations: readonly string[] }) => {
+        limitations = parts.limitations;
+      },
+    },
+    keep: () => {},
+    progress: { phase: () => {}, note: () => {} },
+    signal: AbortSignal.abort(new Error('interrupted')),
+  } as unknown as Measuring;
+  await assert.rejects(measureStores(plan, measuring), /interrupted/);
+  assert.match(limitations.join('\n'), /^Not measured: hbase\. .*Java.*\nThe first\.$/);
+});

@@ -79,7 +79,6 @@ test('an answer that comes after the crash is not delivered', async () => {
   await assert.rejects(client.readRow('t', 'a', [{ family: 'f' }]), CrashedError);
 });
 
-
 test('an error that comes after the crash is not delivered either', async () => {
   const dies = async (): Promise<never> => {
     client.crash();

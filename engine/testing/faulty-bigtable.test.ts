@@ -1,7 +1,8 @@
 /** The claims of the faulty client: each fault does what it says, and only to its own client. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bigtable, RowMutation } from '../bigtable/index.ts';
+import { PercolatorError } from '../base/index.ts';
+import { type Bigtable, decorate, type RowMutation } from '../bigtable/index.ts';
 import { conformanceSuite } from '../bigtable/conformance.ts';
 import { CrashedError, createMemoryBigtable, FaultyBigtable, once } from './index.ts';
 
@@ -76,6 +77,31 @@ test('an answer that comes after the crash is not delivered', async () => {
   const client = new FaultyBigtable(await openStore());
   client.afterCall = () => client.crash();
   await assert.rejects(client.readRow('t', 'a', [{ family: 'f' }]), CrashedError);
+});
+
+test('an error that comes after the crash is not delivered either', async () => {
+  const dies = async (): Promise<never> => {
+    client.crash();
+    throw new PercolatorError('STORE_UNAVAILABLE', 'it is away');
+  };
+  const replaced = { readRow: dies, mutateRows: dies, listTables: dies };
+  const open = async (): Promise<FaultyBigtable> =>
+    new FaultyBigtable(decorate(await openStore(), replaced));
+  let client = await open();
+  await assert.rejects(client.readRow('t', 'a', [{ family: 'f' }]), CrashedError);
+  client = await open();
+  await assert.rejects(client.mutateRows([setRow('a')]), CrashedError);
+  client = await open();
+  await assert.rejects(client.listTables(), CrashedError);
+});
+
+test('a crash after a mutation whose answer is lost comes after that mutation, not the next', async () => {
+  const store = await openStore();
+  const client = new FaultyBigtable(store);
+  client.loseAnswer(once((call) => call.row === 'a'));
+  client.crashAfter(1);
+  await assert.rejects(client.mutateRows([setRow('a'), setRow('b')]), CrashedError);
+  assert.deepEqual(await rowsOf(store), ['a']);
 });
 
 test('a lost answer leaves the mutation applied and the caller in doubt', async () => {

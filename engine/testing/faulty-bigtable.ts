@@ -201,14 +201,15 @@ export class FaultyBigtable implements Bigtable {
     this.trace.push(call);
     await this.beforeCall?.(call);
     this.#assertNotCrashed();
-    const answer = await deliver();
+    const answer = await this.#heard(deliver);
     await this.afterCall?.(call);
-    return this.#heard(answer);
+    this.#assertNotCrashed();
+    return answer;
   }
 
   async #untraced<T>(deliver: () => Promise<T>): Promise<T> {
     this.#assertAlive();
-    return this.#heard(await deliver());
+    return this.#heard(deliver);
   }
 
   #checkAndMutate(
@@ -251,25 +252,28 @@ export class FaultyBigtable implements Bigtable {
     this.trace.push(call);
     await this.beforeCall?.(call);
     this.#assertNotCrashed();
-    const answer = await this.#throughFaults(call, deliver);
-    if (call.number >= this.#crashAfter) this.crash();
-    this.#assertNotCrashed();
+    const answer = await this.#heard(() => this.#throughFaults(call, deliver));
     await this.afterCall?.(call);
-    return this.#heard(answer);
+    this.#assertNotCrashed();
+    return answer;
   }
 
   async #throughFaults<T>(call: MutationCall, deliver: () => Promise<T>): Promise<T> {
     if (this.#duplicates.some((holds) => holds(call))) this.#inFlight.push(deliver);
     if (this.#losesRequest.some((holds) => holds(call))) throw inDoubt('request', call);
     const answer = await deliver();
+    if (call.number >= this.#crashAfter) this.crash();
     if (this.#losesAnswer.some((holds) => holds(call))) throw inDoubt('answer', call);
     return answer;
   }
 
-  /** An answer that arrives after the crash reaches no caller. */
-  #heard<T>(answer: T): T {
-    this.#assertNotCrashed();
-    return answer;
+  /** Neither an answer nor an error that arrives after the crash reaches a caller. */
+  async #heard<T>(deliver: () => Promise<T>): Promise<T> {
+    try {
+      return await deliver();
+    } finally {
+      this.#assertNotCrashed();
+    }
   }
 
   #assertAlive(): void {

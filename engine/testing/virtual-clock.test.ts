@@ -62,6 +62,17 @@ test('an hour of waiting passes at once when everything waits', async () => {
   assert.equal(answer, 3_600_000);
 });
 
+test('time never goes back, when two move it at once', async () => {
+  const clock = new VirtualClock();
+  const late = clock.runUntil(clock.sleep(100));
+  await clock.advance(10);
+  const beforeMs = clock.monotonicMs();
+  await late;
+  await clock.advance(0);
+  assert.ok(beforeMs <= clock.monotonicMs());
+  assert.equal(clock.monotonicMs(), 100);
+});
+
 test('runUntil rejects as the promise does', async () => {
   const clock = new VirtualClock();
   const failing = clock.sleep(5).then(() => {

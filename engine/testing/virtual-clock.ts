@@ -85,7 +85,7 @@ export class VirtualClock implements Clock {
       if (next === undefined || next.wakeMs > endMs) break;
       this.#moveTo(next);
     }
-    this.#nowMs = endMs;
+    this.#nowMs = Math.max(this.#nowMs, endMs); // Another caller may have moved it further.
   }
 
   /** Moves time forward from sleeper to sleeper until `promise` settles; settles as it does. */

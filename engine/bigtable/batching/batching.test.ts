@@ -413,6 +413,20 @@ describe('of a batch that applies in part', () => {
     assert.equal(newest(await below.readRow(TABLE, 'b', [CELL])), 1);
   });
 
+  test('a reader with an invalid request is refused, and the others are answered', async () => {
+    const { store, below, calls, counters, deliverAll } = await scene({});
+    await below.mutateRows([set('b')]);
+    const reads = ['too long', 'b'].map((row) => store.readRow(TABLE, row, upTo(1)));
+    const outcomes = Promise.allSettled(reads);
+    await settled();
+    await calls[0]?.fail(new PercolatorError('INVALID_ARGUMENT', 'a row key is too long'));
+    await calls[0]?.fail(new PercolatorError('INVALID_ARGUMENT', 'a row key is too long'));
+    await deliverAll();
+    assert.deepEqual((await outcomes).map(codeOf), ['INVALID_ARGUMENT', 'fulfilled']);
+    assert.equal(newest(await reads[1]), 1);
+    assert.deepEqual([counters.reads.rpcs, counters.reads.rowsSent], [3, 4]);
+  });
+
   test('a failed read fails for all: they may ask again', async () => {
     const { store, calls } = await scene({});
     const reads = Promise.allSettled(['a', 'b'].map((row) => store.readRow(TABLE, row, upTo(1))));

@@ -53,6 +53,9 @@ export class Reads implements Kind<ReadRequest, Rows> {
         ? parts.map((value) => ({ status: 'fulfilled', value }))
         : await Promise.allSettled(parts.map(async (part) => part));
     } catch (reason) {
+      if (isAboutOne(reason)) {
+        return Promise.allSettled(requests.map((request) => this.#read(request)));
+      }
       return requests.map(() => ({ status: 'rejected', reason }));
     }
   }

@@ -119,6 +119,21 @@ describe('on a disk that fails once', () => {
     });
   }
 
+  test('an index that does not fit on the disk leaves nothing there, which groups would need', async () => {
+    const { disk, store } = await diskWithTable();
+    let isFull = false;
+    disk.before = (operation, name) => {
+      isFull ||= operation === 'write' && name === 'index.new';
+      return isFull && operation === 'write' ? 'ENOSPC' : undefined;
+    };
+    await store.close();
+    assert.ok(isFull);
+    assert.deepEqual(
+      disk.names().filter((name) => name.startsWith('index')),
+      [],
+    );
+  });
+
   test('what cannot be read is an error of that call, and names the file', async () => {
     const { disk, store } = await diskWithTable();
     await store.close();

@@ -52,6 +52,9 @@ export async function writeHint(
       await add(withChecksum(Buffer.concat(leaves.map(({ bytes }) => bytes))));
       await file.sync(); // Piece by piece, so that no group waits for all of it.
     } while (after !== undefined);
+  } catch (error) {
+    disk.remove(NEW_HINT_FILE); // On a full disk, groups need the space.
+    throw error;
   } finally {
     file.close();
   }

@@ -79,18 +79,18 @@ export async function openPatiently(
     );
   const settings = { fsync, readOnly, sizes: SIZES };
   const own = async (mustExist = false): Promise<Bigtable | undefined> => {
-    if (!mayOwn) return undefined;
     try {
       return await ownFolder(folder, { ...settings, mustExist: mustExist || readOnly });
     } catch (cause) {
       throw refusal(reasonOf(cause), cause);
     }
   };
-  const owned = await own();
+  const owned = mayOwn ? await own() : undefined;
   if (owned !== undefined) return owned;
   const manifest = { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) };
   const socketPath = (): string => socketOf(folder);
-  const client = new Client({ ...settings, ...patience, manifest, socketPath, own, refusal });
+  const shared = { ...settings, ...patience, manifest, socketPath, refusal };
+  const client = new Client({ ...shared, own: mayOwn ? own : undefined });
   await client.attach();
   return client;
 }

@@ -57,8 +57,11 @@ export interface ClientSettings {
   readonly requestMs: number;
   /** Where the owner listens. */
   readonly socketPath: () => string;
-  /** Opens and serves the store; undefined if another process has the folder's lock. */
-  readonly own: (mustExist: boolean) => Promise<Bigtable | undefined>;
+  /**
+   * Opens and serves the store; undefined if another process has the folder's lock. Absent: this
+   * process may not own it.
+   */
+  readonly own: ((mustExist: boolean) => Promise<Bigtable | undefined>) | undefined;
   /** What a caller is told if neither is possible. */
   readonly refusal: (reason: string) => PercolatorError;
 }
@@ -75,6 +78,8 @@ interface Waiting {
 }
 
 const OWNER_GONE = 'the process that owns it has ended';
+const NO_OWNER = 'no process that owns it answers, and this one may not own it';
+const LOCKED_BY_SILENT = 'it is in use by another process, which does not answer';
 const OWNER_SILENT =
   'the process that owns it, or the one that is to own it next, is stopped or busy';
 
@@ -187,6 +192,7 @@ export class Client implements Bigtable {
     }
     await this.#attaching?.catch(() => undefined);
     this.#connection?.end();
+    this.#connection?.setIdle(true); // A stopped owner would never let this process end.
     await this.#owned?.close();
   }
 
@@ -282,12 +288,12 @@ export class Client implements Bigtable {
     const { own, refusal } = this.#settings;
     const untilMs = sharedClockMs() + this.#settings.attachMs;
     while (this.#connection === undefined && this.#owned === undefined) {
-      this.#owned = await own(this.#wasAttached);
+      this.#owned = await own?.(this.#wasAttached);
       if (this.#owned === undefined) this.#connection = await this.#connect(untilMs);
       else this.#owned.onChange?.(() => this.#tell());
       if (this.#connection !== undefined || this.#owned !== undefined) break;
       if (sharedClockMs() > untilMs) {
-        throw refusal('it is in use by another process, which does not answer');
+        throw refusal(own === undefined ? NO_OWNER : LOCKED_BY_SILENT);
       }
       await systemClock.sleep(RETRY_MS);
     }

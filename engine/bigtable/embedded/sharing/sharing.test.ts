@@ -3,7 +3,7 @@
  * others must not notice which one it is, nor when another one takes its place.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { FrameWriter, PROTOCOL } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
-import { listenIn } from './socket-place.ts';
+import { listenIn, socketOf } from './socket-place.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
@@ -176,6 +176,21 @@ test('requests to an owner that is stopped end at their deadline, and are never 
   assert.equal(await client.readRow('t', 'late', FILTERS), undefined);
 });
 
+test('a client that has closed its store may end, although the owner is stopped', async () => {
+  const folder = await newStore();
+  await using owner = await OtherProcess.open(folder);
+  const client = await OtherProcess.open(folder);
+  owner.signal('SIGSTOP');
+  const giveUp = new AbortController();
+  const late = systemClock.sleep(30_000, giveUp.signal).then(() => 'still there');
+  const ended = client[Symbol.asyncDispose]().then(() => 'ended');
+  const found = await Promise.race([ended, late]);
+  giveUp.abort();
+  owner.signal('SIGCONT');
+  await ended;
+  assert.equal(found, 'ended');
+});
+
 test('mutations of a client are applied in the order in which it sent them', async () => {
   const folder = await newStore();
   const owner = await openEmbedded({ folder });
@@ -209,6 +224,20 @@ test('a folder whose path is too long for a socket is shared too', async () => {
     assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), 'r');
   }
   assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+});
+
+test('a folder whose sockets cannot be made private is shared too', async () => {
+  const folder = temporaryFolder();
+  const server = createServer();
+  // As if the file system refused `chmod`, which some do for sockets.
+  server.once('listening', () => rmSync(join(folder, 'socket')));
+  const remove = await listenIn(folder, server);
+  const path = socketOf(folder);
+  assert.notEqual(path, join(folder, 'socket'));
+  assert.equal(server.address(), path);
+  server.close();
+  remove();
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 test('processes that differ in fsync are refused; a reader does not care', async () => {
@@ -362,6 +391,7 @@ test('a process that may not own the store waits for one that does', async () =>
   const folder = await newStore();
   await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
     code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
   });
   const waiting = openEmbedded({ folder, own: false });
   assert.equal(await ownerOf(folder), undefined);

@@ -61,6 +61,7 @@ async function listenAt(path: string, server: Server): Promise<boolean> {
     chmodSync(path, 0o600);
     return true;
   } catch {
+    server.close(); // It listens if only `chmod` was refused, as some file systems do for sockets.
     return false;
   }
 }

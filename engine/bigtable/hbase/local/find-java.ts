@@ -106,6 +106,6 @@ export async function javaVersion(environment: Environment): Promise<number | un
     all: true,
     reject: false,
   });
-  const [, major] = /version "(\d+)/.exec(all) ?? [];
+  const [, major] = /version "(?:1\.)?(\d+)/.exec(all) ?? []; // Java 8 and older say 1.8.
   return failed || major === undefined ? undefined : Number(major);
 }

@@ -8,6 +8,7 @@ export { createRun, defaultRunFolder } from './run-in-progress.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run-in-progress.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';
 export {
+  noNumbers,
   recordRun,
   type FindingsParts,
   type Recording,

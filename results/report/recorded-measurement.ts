@@ -29,13 +29,11 @@ interface Recorded {
   readonly page: string;
 }
 
-const NOTHING: FindingsParts = {
-  headline: 'There are no numbers.',
-  check: { passed: false, detail: 'the run has no result' },
-  tables: [],
-  charts: [],
-  targets: [],
-};
+/** The findings of a run that has none, or that failed its check: a record then has the reason alone. */
+export function noNumbers(detail: string): FindingsParts {
+  const check = { passed: false, detail };
+  return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+}
 
 /**
  * @param subject null for an experiment that describes its record itself
@@ -50,7 +48,7 @@ export async function recordRun(
   const keep = ({ targets, ...found }: FindingsParts): void => {
     if (subject !== null) run.describe({ findings: { ...subject, ...found }, targets });
   };
-  keep(NOTHING);
+  keep(noNumbers('the run has no result'));
   // A second interrupt and an error in a callback end the process at once.
   const closeAtExit = (): void => {
     ignoringErrors(() => run.close(signal.aborted ? 'interrupted' : 'failed'));

@@ -1,5 +1,5 @@
 /** Turns the measurements into the tables and charts of the record. */
-import { type Findings, type FindingsParts, HEADLINE_SAMPLES_MIN } from '#results';
+import { type Findings, type FindingsParts, HEADLINE_SAMPLES_MIN, noNumbers } from '#results';
 import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
 import { isCorrect, type Results } from './results.ts';
@@ -24,8 +24,7 @@ export function findingsOf(results: Results): Omit<FindingsParts, 'targets'> {
     const { wrong } = results;
     const detail =
       wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [] };
+    return noNumbers(detail);
   }
   const check = { passed: true, detail: `${results.checked.join(', ')}: ${CHECKED}` };
   return { headline: headline(results), check, ...numbers(results) };

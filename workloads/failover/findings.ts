@@ -8,6 +8,7 @@ import {
   type ResultTable,
   statedPercentileMs,
   type Target,
+  noNumbers,
 } from '#results';
 import { rounded } from '../harness/statistics/rounded.ts';
 import { COUNTERS, type FailoverResult } from './experiment.ts';
@@ -72,13 +73,7 @@ export function findingsOf(result: FailoverResult): FindingsParts {
 
 /** Of a run that failed its check, a record holds the reason alone. */
 function withoutNumbers({ check }: FailoverResult, wrong: readonly string[]): FindingsParts {
-  return {
-    headline: 'There are no numbers.',
-    check: { passed: false, detail: wrong.join('; ') },
-    tables: [],
-    charts: [],
-    targets: [lossTarget(check)],
-  };
+  return { ...noNumbers(wrong.join('; ')), targets: [lossTarget(check)] };
 }
 
 function isOfServers({ plan }: FailoverResult): boolean {

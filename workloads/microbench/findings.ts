@@ -2,7 +2,7 @@
  * Turns the results of the stores into the tables and charts of the record, and into the targets.
  * If the check of one store fails, there are none of them.
  */
-import type { Findings, FindingsParts, Target } from '#results';
+import { type Findings, type FindingsParts, type Target, noNumbers } from '#results';
 import { figure8Chart, sweepChart } from './charts.ts';
 import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
@@ -30,8 +30,7 @@ export function findingsOf(results: readonly StoreResult[]): FindingsParts {
   if (results.length === 0 || wrong.length > 0) {
     const detail =
       wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const check = {
     passed: true,

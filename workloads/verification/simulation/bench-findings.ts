@@ -1,6 +1,6 @@
 /** The findings of `./run.sh bench:simulate`, for the report. */
 import { counted, verdictOf } from '#harness';
-import { type FindingsParts, formatCount, higherIsBetter } from '#results';
+import { type FindingsParts, formatCount, higherIsBetter, noNumbers } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 
 export interface SimulationMeasurements {
@@ -29,9 +29,7 @@ export function findingsOf(
   const perCpuSecond = (transactions / cpuMs) * 1_000;
   const check = checkOf(warm, measured);
   const speed = `${formatCount(perCpuSecond)} transactions a second of the processor`;
-  if (!check.passed) {
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
-  }
+  if (!check.passed) return noNumbers(check.detail);
   return {
     headline: `One thread simulates and judges ${speed}, in ${counted(runs, 'runs')}.`,
     check,

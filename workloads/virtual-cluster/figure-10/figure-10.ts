@@ -8,7 +8,13 @@
  * of the first three seconds whose throughput is again 90 % of what it was before.
  */
 import type { Measuring } from '#harness';
-import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import {
+  type FindingsParts,
+  lowerIsBetter,
+  type ResultChart,
+  type ResultTable,
+  noNumbers,
+} from '#results';
 import { mean } from '../../harness/statistics/mean.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -156,8 +162,7 @@ export function figure10Findings(
   const [base] = points;
   if (wrong.length > 0 || base === undefined) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
   const lowest = `${(100 * base.lowestShare).toFixed(0)} % of the throughput`;

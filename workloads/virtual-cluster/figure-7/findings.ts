@@ -1,5 +1,12 @@
 /** The findings of figure 7 in virtual time. */
-import type { FindingsParts, ResultChart, ResultMark, ResultSeries, ResultTable } from '#results';
+import {
+  type FindingsParts,
+  type ResultChart,
+  type ResultMark,
+  type ResultSeries,
+  type ResultTable,
+  noNumbers,
+} from '#results';
 import { counted, formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import {
@@ -49,8 +56,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   const latency = lowestLatency(result);
   if (wrong.length > 0 || mainPoints(result).length === 0) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const documents = formatCount(sum(points.map((one) => one.result.clustered)));
   return {

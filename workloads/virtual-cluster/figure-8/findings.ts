@@ -1,5 +1,5 @@
 /** The findings of figure 8 in virtual time. */
-import type { FindingsParts, ResultChart, ResultTable } from '#results';
+import { type FindingsParts, type ResultChart, type ResultTable, noNumbers } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { PAPER, relative } from '../../microbench/paper.ts';
@@ -33,8 +33,7 @@ export function figure8Findings(result: Figure8Result): FindingsParts {
   const isWhole = PAIRS.every(({ ours, raw }) => has(cases, ours) && has(cases, raw));
   if (wrong.length > 0 || !isWhole) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'not all cases have been measured';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const tables = [ratesTable(result), costsTable(cases)];
   const judged = cases.reduce((sum, one) => sum + one.judged, 0);

@@ -6,6 +6,7 @@ import {
   lowerIsBetter,
   type ResultChart,
   type ResultTable,
+  noNumbers,
 } from '#results';
 import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
@@ -138,8 +139,7 @@ export function figure9Findings(
   ];
   if (wrong.length > 0 || points.length === 0) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const kept = points.filter(({ result }) => result.keptUp);
   const judged = points.reduce((sum, { result }) => sum + result.judged, 0);

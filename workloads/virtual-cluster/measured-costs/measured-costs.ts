@@ -3,7 +3,7 @@
  * only figure here that takes real time: real operations and real workloads on the embedded store.
  */
 import type { Measuring } from '#harness';
-import type { FindingsParts, ResultTable } from '#results';
+import { type FindingsParts, type ResultTable, noNumbers } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import { measureOperations, type OperationCost, type OperationsPlan } from './operations.ts';
 import {
@@ -37,10 +37,7 @@ export function costsFindings(
   own: readonly OwnCost[],
 ): FindingsParts {
   const total = own.reduce((sum, { us }) => sum + us, 0);
-  if (total === 0) {
-    const check = { passed: false, detail: 'no profile shows code of the workloads' };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
-  }
+  if (total === 0) return noNumbers('no profile shows code of the workloads');
   return {
     headline: `The code of the workloads themselves takes ${own.map(({ what, us }) => `${us.toFixed(1)} µs (${what})`).join(', ')}.`,
     check: {

@@ -6,7 +6,13 @@
  * and its other callers wait for the next one (section 2.3 of the paper): the engine's own batching.
  */
 import type { Measuring } from '#harness';
-import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
+import {
+  type FindingsParts,
+  formatCount,
+  higherIsBetter,
+  type ResultTable,
+  noNumbers,
+} from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { Cluster } from '../cluster.ts';
@@ -106,8 +112,7 @@ function oracleFindings(plan: OraclePlan, points: readonly OraclePoint[]): Findi
       points.length === 0
         ? 'nothing has been simulated yet'
         : 'a caller received a timestamp that is not above its last one';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const most = points.reduce((a, b) => (b.perSecond > a.perSecond ? b : a));
   const transactions = most.perSecond / TIMESTAMPS_PER_TRANSACTION;

@@ -11,7 +11,13 @@
  */
 import type { Clock, Observer, Percolator, Worker } from '#engine';
 import type { Measuring } from '#harness';
-import { type FindingsParts, formatCount, higherIsBetter, type ResultTable } from '#results';
+import {
+  type FindingsParts,
+  formatCount,
+  higherIsBetter,
+  type ResultTable,
+  noNumbers,
+} from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { Cluster, type Machine } from '../cluster.ts';
@@ -232,8 +238,7 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
   const none = points.find(({ mode }) => mode === 'none');
   if (wrong.length > 0 || none === undefined) {
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
-    const check = { passed: false, detail };
-    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+    return noNumbers(detail);
   }
   const judged = points.reduce((sum, point) => sum + point.judged, 0);
   const rates = points.map(

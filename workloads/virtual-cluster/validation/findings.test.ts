@@ -1,0 +1,28 @@
+/** What the validation says of its numbers. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { validationFindings } from './findings.ts';
+
+const operations = { read: 2, mutate: 2, conditionalMutate: 4 };
+const counted = { measured: operations, predicted: operations };
+const one = { workload: 'crawl', what: 'saturation', unit: 'documents/s', errorMax: 15 } as const;
+
+test('numbers within their limits are counted, and the others are shown as they are', () => {
+  const compared = [
+    { ...one, measured: 100, predicted: 114 },
+    { ...one, measured: 100, predicted: 84 },
+  ];
+  const { headline, targets } = validationFindings({ runs: [], compared, counted, wrong: [] });
+  assert.match(headline, /^1 of 2 numbers /);
+  assert.deepEqual(
+    targets.map(({ met }) => met),
+    [true, false, true],
+  );
+});
+
+test('a simulation that fails its check leaves no numbers, but its reason', () => {
+  const compared = [{ ...one, measured: 100, predicted: 114 }];
+  const found = validationFindings({ runs: [], compared, counted, wrong: ['a lost row'] });
+  assert.deepEqual([found.headline, found.tables], ['There are no numbers.', []]);
+  assert.deepEqual(found.check, { passed: false, detail: 'a lost row' });
+});

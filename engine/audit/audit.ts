@@ -217,9 +217,15 @@ class TablesAudit implements Audit {
     }
   }
 
-  #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
-    const longHeldMs = this.#options.longHeldMs ?? 60_000;
-    return judgeLock(this.#context, lock, { longHeldMs, horizon: this.#limits.horizon });
+  /** Before an error, asks for the horizon: the traces at the primary may have been collected. */
+  async #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
+    const { longHeldMs = 60_000 } = this.#options;
+    const judge = (): Promise<LockVerdict> =>
+      judgeLock(this.#context, lock, { longHeldMs, horizon: this.#limits.horizon });
+    const verdict = await judge();
+    if (verdict.finding?.severity !== 'error') return verdict;
+    await this.#askOracle();
+    return judge();
   }
 
   async #whyUnreadable(

@@ -159,7 +159,8 @@ export class Transaction implements Snapshot {
    */
   notifyWeakly(cell: CellAddress): void {
     this.#assertWritable(cell);
-    this.#weak.push(cell);
+    const { table, row, column } = cell;
+    this.#weak.push({ table, row, column }); // A copy: the caller may use its object again.
   }
 
   /**

@@ -163,6 +163,8 @@ test('a table that is half made, or half dropped, is one warning', async () => {
   const store = await filled();
   await drop(store, 'companion');
   assert.deepEqual(await summaries(store), ['warning table-unfinished log @']);
+  const inStorage = [...(await findings(store))].map(({ cell }) => cell.table);
+  assert.equal((await summaries(store, { tables: inStorage })).length, 1);
   const reached = Promise.withResolvers<void>();
   const createTable: Bigtable['createTable'] = async (table, schema) => {
     if (table !== 'half.notify') return store.createTable(table, schema);

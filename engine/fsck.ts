@@ -151,8 +151,8 @@ async function chooseTables(
   };
 }
 
-function isCalled({ name, audited }: Candidate, table: string): boolean {
-  return name === table || audited?.table === table;
+function isCalled({ name, audited, finding }: Candidate, table: string): boolean {
+  return [name, audited?.table, finding?.cell.table].includes(table);
 }
 
 function defined(

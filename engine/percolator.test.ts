@@ -60,8 +60,11 @@ test('a table that does not exist is refused, by reads and by writes', async () 
 
 test('a delete or a lock of an object that has more than a cell’s address leaves no value', async () => {
   const percolator = await open();
-  const [deleted, locked] = [x, cell('y')].map((one) => ({ ...one, value: Buffer.from('old') }));
-  assert.ok(deleted !== undefined && locked !== undefined);
+  const value = Buffer.from('old');
+  const [deleted, locked] = [
+    { ...x, value },
+    { ...cell('y'), value },
+  ];
   await percolator.transact(async (transaction) => {
     transaction.delete(deleted);
     assert.equal(await transaction.get(deleted), undefined);

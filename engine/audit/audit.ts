@@ -26,7 +26,7 @@ import {
 } from '../transaction/index.ts';
 import { historiesOf } from './column-history.ts';
 import { type Finding, keyOf } from './finding.ts';
-import { isDropped, judgeLock, type LockToJudge, type LockVerdict } from './judge-lock.ts';
+import { judgeLock, type LockToJudge, type LockVerdict, wasDropped } from './judge-lock.ts';
 import type { AuditedTable, RowOfMarks } from './judge-notifications.ts';
 import { judgeRow, type Limits } from './judge-row.ts';
 import { repair } from './repair.ts';
@@ -103,7 +103,7 @@ class TablesAudit implements Audit {
     const unreadable = await this.#whyUnreadable(table, FAMILIES);
     if (unreadable !== undefined) {
       const missing = isTableNotFound(unreadable);
-      if (missing && (await isDropped(this.#context, table))) return;
+      if (missing && (await wasDropped(this.#context, table))) return;
       yield tableFinding(table, missing ? 'table-missing' : 'table-unreadable', unreadable.message);
       return;
     }
@@ -121,12 +121,12 @@ class TablesAudit implements Audit {
         yield* this.#auditBatch(known, rows, { range, hasCompanion });
       }
     } catch (error) {
-      if (!isTableNotFound(error) || !(await isDropped(this.#context, table))) throw error;
+      if (!isTableNotFound(error) || !(await wasDropped(this.#context, table))) throw error;
     }
   }
 
   async #isBeingDropped({ table, isDefined = true }: AuditedTable): Promise<boolean> {
-    return isDefined && isDropped(this.#context, table);
+    return isDefined && wasDropped(this.#context, table);
   }
 
   /** The rows that have marks, with or without cells of their own; then the rows without marks. */

@@ -158,7 +158,7 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     { ...placeOf(WRITE, column), from },
   ]);
   if (cells === undefined) {
-    return { kind: (await isDropped(context, primary.table)) ? 'table dropped' : 'table gone' };
+    return { kind: (await wasDropped(context, primary.table)) ? 'table dropped' : 'table gone' };
   }
   const { locks, records, markers, strangeLocks, strangeRecords } =
     historiesOf(cells).get(column) ?? NO_HISTORY;
@@ -178,7 +178,7 @@ function lockFilter(column: string, { startTimestamp }: Lock): CellFilter {
 }
 
 /** Whether the table was dropped, by its definition; false if that is not legible. */
-export async function isDropped({ catalog }: Context, stored: string): Promise<boolean> {
+export async function wasDropped({ catalog }: Context, stored: string): Promise<boolean> {
   try {
     return (await catalog?.isGone(stored)) === true;
   } catch (error) {

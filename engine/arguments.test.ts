@@ -39,7 +39,11 @@ const OPENING: readonly Case[] = [
   [[{ folder: '' }], "folder must be a text that is not empty, not ''"],
   [[{ folder: 'f', fsync: 1 }], 'fsync must be true or false, not 1'],
   [[{ folder: 'f', attemptMax: 5 }], /^openPercolator has no option attemptMax; it has lockTime/],
-  [[{ folder: 'f', attemptsMax: '5' }], "attemptsMax must be a number above 0, not '5'"],
+  [[{ folder: 'f', attemptsMax: '5' }], "attemptsMax must be a whole number above 0, not '5'"],
+  [
+    [{ folder: 'f', inDoubtAttemptsMax: 0.5 }],
+    'inDoubtAttemptsMax must be a whole number above 0, not 0.5',
+  ],
   [[{ folder: 'f', lockWaitMsMax: null }], 'lockWaitMsMax must be a number above 0, not null'],
   [[{ folder: 'f', prefetch: true }], 'prefetch must be off or learn, not true'],
   [[{ folder: 'f', batching: true }], 'batching must be off or an object, not true'],
@@ -103,7 +107,7 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[[{ name: 'o', table: 't' }]], `${AN_OBSERVER}{ name: 'o', table: 't' }`],
     [[[], null], 'the options of startWorker must be an object, not null'],
     [[[], { concurency: 5 }], /^startWorker has no option concurency; it has concurrency, scanRo/],
-    [[[], { concurrency: '5' }], "concurrency must be a number above 0, not '5'"],
+    [[[], { concurrency: '5' }], "concurrency must be a whole number above 0, not '5'"],
     [[[], { onMeeting: 'stop' }], "onMeeting must be jump or skip, not 'stop'"],
     [[[], { onFailure: 5 }], 'onFailure must be a function, not 5'],
     [[[], { rangeLocks: {} }], 'rangeLocks must be the range locks of a lock service, not {}'],
@@ -116,6 +120,7 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
   startCollector: [
     [[5], 'the options of the collector must be an object, not 5'],
     [[{ rest: 1 }], `the collector has no option rest; ${OF_COLLECTOR}`],
+    [[{ rowsPerStep: 1.5 }], 'rowsPerStep must be a whole number above 0, not 1.5'],
     [[{ onTrouble: 'x' }], "onTrouble must be a function, not 'x'"],
   ],
   listParked: [

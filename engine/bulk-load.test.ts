@@ -39,6 +39,16 @@ test('P57: observers run for a bulk load that does not say that they have, once'
   assert.deepEqual(saw.toSorted(), ['a:seen', 'd:next']);
 });
 
+test('a column of acknowledgments is refused: its value would be lost', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await percolator.createTable('t');
+  const loader = await openBulkLoader(percolator);
+  const cells = [{ column: 'ack_me', value: Buffer.from('1') }];
+  const refused = { code: 'INVALID_ARGUMENT', message: /ack_me/ };
+  await assert.rejects(loader.add({ table: 't', row: 'a', cells }), refused);
+  await loader.finish();
+});
+
 test('a bulk load reports a batch that fails while the next one gathers, and the process lives', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });

@@ -16,6 +16,7 @@ import type { Percolator } from './percolator.ts';
 import { incarnationNow, StoredCatalog } from './tables/index.ts';
 import {
   acknowledgmentColumn,
+  checkUserColumn,
   committedCell,
   type Incarnation,
   type Moment,
@@ -34,7 +35,8 @@ export interface BulkCell {
 export interface BulkLoader {
   /**
    * Adds a row; waits when enough is in flight. Rows in key order load fastest.
-   * @throws TABLE_NOT_FOUND, and the storage's error if it refused an earlier batch
+   * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a column of the engine, and the storage's error if
+   *   it refused an earlier batch
    */
   add(row: BulkRow): Promise<void>;
   /**
@@ -77,6 +79,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 
   return {
     add: async (row) => {
+      for (const { column } of row.cells) checkUserColumn(column);
       // The first row's incarnation is used for all: later rows must not end up in a newer one.
       const found = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
       const table = tables.get(row.table) ?? found;

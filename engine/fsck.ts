@@ -123,11 +123,15 @@ async function chooseTables(
 ): Promise<{ readonly audited: readonly AuditedTable[]; readonly findings: readonly Finding[] }> {
   const definitions = existing.has(TABLES_TABLE) ? await allDefinitions(store) : new Map();
   const candidates = [...definitions].map(([name, one]) => defined(name, one, existing));
-  const inUse = new Set(candidates.flatMap(({ audited }) => audited?.table ?? []));
+  // Those that are being created or dropped included: of them, that is all there is to say.
+  const defining = new Set(
+    candidates.flatMap(({ audited, finding }) => audited?.table ?? finding?.cell.table ?? []),
+  );
   for (const table of existing) {
     const base = companionOf(table) ?? table;
-    if (inUse.has(base) || OWN_TABLES.has(table)) continue;
-    const one = isOver(definitions, base) ? leftover(table) : await withoutDefinition(store, table);
+    if (defining.has(base) || OWN_TABLES.has(table)) continue;
+    const judge = isOver(definitions, base) ? leftover : withoutDefinition;
+    const one = await judge(store, table);
     if (one !== undefined) candidates.push(one);
   }
   const there = candidates.filter(({ audited, finding }) => audited ?? finding);
@@ -147,8 +151,8 @@ async function chooseTables(
   };
 }
 
-function isCalled({ name, audited }: Candidate, table: string): boolean {
-  return name === table || audited?.table === table;
+function isCalled({ name, audited, finding }: Candidate, table: string): boolean {
+  return [name, audited?.table, finding?.cell.table].includes(table);
 }
 
 function defined(
@@ -157,8 +161,9 @@ function defined(
   existing: ReadonlySet<string>,
 ): Candidate {
   if (definition === undefined) {
-    const what = 'has a definition that is not legible';
-    return { name, audited: { table: name }, finding: tableUndefined(name, 'error', what) };
+    const what = `has a definition that is not legible; mend its row in ${TABLES_TABLE}`;
+    const audited = { table: name, isDefined: false };
+    return { name, audited, finding: tableUndefined(name, 'error', what) };
   }
   const { state, incarnation, observedColumns } = definition;
   const table = storedName(name, incarnation);
@@ -184,8 +189,10 @@ function isOver(
 async function withoutDefinition(store: Bigtable, table: string): Promise<Candidate | undefined> {
   if (!(await isPercolatorTable(store, table))) return undefined;
   const severity = (await hasCells(store, table)) ? 'error' : 'warning';
-  const what = 'has no definition: its creation, or its drop, was interrupted';
-  return { name: table, audited: { table }, finding: tableUndefined(table, severity, what) };
+  const what =
+    'has no definition: its creation, or its drop, was interrupted; create it again, or drop it';
+  const audited = { table, isDefined: false };
+  return { name: table, audited, finding: tableUndefined(table, severity, what) };
 }
 
 const OWN_TABLES = new Set([TABLES_TABLE, ORACLE_TABLE, LEASES_TABLE]);
@@ -213,7 +220,7 @@ function tableUndefined(table: string, severity: Severity, what: string): Findin
     severity,
     cell: { table },
     timestamps: [],
-    sentence: `${table} ${what}; create it again, or drop it. Its notifications are not judged`,
+    sentence: `${table} ${what}. Its notifications are not judged`,
   };
 }
 
@@ -227,7 +234,9 @@ function unfinished(name: string, table: string, what: 'created' | 'dropped'): F
   };
 }
 
-function leftover(table: string): Candidate {
+async function leftover(store: Bigtable, table: string): Promise<Candidate | undefined> {
+  // It was listed before the definitions were read: perhaps it has been dropped in between.
+  if (!(await store.listTables()).includes(table)) return undefined;
   const base = companionOf(table) ?? table;
   const finding: Finding = {
     code: 'table-left-over',

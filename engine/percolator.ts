@@ -284,6 +284,7 @@ class Database implements Percolator {
   }
 
   async storedName(table: string): Promise<string> {
+    await this.#catalog.look([table]); // What this process knows may be out of date.
     return (await incarnationNow(this.#catalog, table)).stored;
   }
 

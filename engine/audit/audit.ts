@@ -10,7 +10,8 @@
  * not a row together with its marks. So the second look reads the marks before the row. It reports
  * a lost notification only if the mark is missing before the row is read and the row still has no
  * acknowledgment of the change afterwards. An observer that ran in between cannot cause
- * that, because it acknowledges before it clears.
+ * that, because it acknowledges before it clears. The audit of a table that is dropped meanwhile
+ * ends there.
  *
  * Memory is bounded: a batch of rows, and the gathered locks. Without `repair` nothing is written.
  */
@@ -18,13 +19,14 @@ import { PercolatorError } from '../base/index.ts';
 import { type Cell, type Row, rowBatches, type RowRange } from '../bigtable/index.ts';
 import {
   type Context,
+  isTableNotFound,
   NOTIFY_FAMILIES,
   notifyTable,
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { historiesOf } from './column-history.ts';
 import { type Finding, keyOf } from './finding.ts';
-import { judgeLock, type LockToJudge, type LockVerdict } from './judge-lock.ts';
+import { judgeLock, type LockToJudge, type LockVerdict, wasDropped } from './judge-lock.ts';
 import type { AuditedTable, RowOfMarks } from './judge-notifications.ts';
 import { judgeRow, type Limits } from './judge-row.ts';
 import { repair } from './repair.ts';
@@ -100,11 +102,13 @@ class TablesAudit implements Audit {
     const { table } = audited;
     const unreadable = await this.#whyUnreadable(table, FAMILIES);
     if (unreadable !== undefined) {
-      const missing = unreadable.code === 'TABLE_NOT_FOUND';
+      const missing = isTableNotFound(unreadable);
+      if (missing && (await wasDropped(this.#context, table))) return;
       yield tableFinding(table, missing ? 'table-missing' : 'table-unreadable', unreadable.message);
       return;
     }
     if ((await this.#whyUnreadable(notifyTable(table), MARKS)) !== undefined) {
+      if (await this.#isBeingDropped(audited)) return; // The companion goes first.
       const sentence = `${notifyTable(table)}, which holds the notifications of ${table}, is not there`;
       const fix = { kind: 'create companion', table } as const;
       yield { ...tableFinding(table, 'companion-missing', sentence), fix };
@@ -112,9 +116,17 @@ class TablesAudit implements Audit {
     // A repair creates it again, empty, and the audit then reports each lost notification.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
     const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
-    for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
-      yield* this.#auditBatch(known, rows, { range, hasCompanion });
+    try {
+      for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
+        yield* this.#auditBatch(known, rows, { range, hasCompanion });
+      }
+    } catch (error) {
+      if (!isTableNotFound(error) || !(await wasDropped(this.#context, table))) throw error;
     }
+  }
+
+  async #isBeingDropped({ table, isDefined = true }: AuditedTable): Promise<boolean> {
+    return isDefined && wasDropped(this.#context, table);
   }
 
   /** The rows that have marks, with or without cells of their own; then the rows without marks. */
@@ -168,7 +180,7 @@ class TablesAudit implements Audit {
   ): Promise<readonly Finding[]> {
     const { store } = this.#context;
     const { table } = audited;
-    const marks = await this.#readMarks(table, row);
+    const marks = await this.#readMarks(audited, row);
     const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
     // After the cells were read: an older bound would be below new cells, and an older horizon
     // below what has been collected.
@@ -178,12 +190,14 @@ class TablesAudit implements Audit {
     return again.filter((finding) => keys.has(keyOf(finding)));
   }
 
-  async #readMarks(table: string, row: string): Promise<readonly Cell[]> {
+  async #readMarks(audited: AuditedTable, row: string): Promise<readonly Cell[]> {
+    const companion = notifyTable(audited.table);
     try {
-      return (await this.#context.store.readRow(notifyTable(table), row, MARKS))?.cells ?? [];
+      return (await this.#context.store.readRow(companion, row, MARKS))?.cells ?? [];
     } catch (error) {
-      if (error instanceof PercolatorError && isUnreadable(error)) return [];
-      throw error;
+      if (!(error instanceof PercolatorError && isUnreadable(error))) throw error;
+      if (await this.#isBeingDropped(audited)) throw error; // No notification is lost.
+      return [];
     }
   }
 
@@ -217,9 +231,15 @@ class TablesAudit implements Audit {
     }
   }
 
-  #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
-    const longHeldMs = this.#options.longHeldMs ?? 60_000;
-    return judgeLock(this.#context, lock, { longHeldMs, horizon: this.#limits.horizon });
+  /** Before an error, asks for the horizon: the traces at the primary may have been collected. */
+  async #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
+    const { longHeldMs = 60_000 } = this.#options;
+    const judge = (): Promise<LockVerdict> =>
+      judgeLock(this.#context, lock, { longHeldMs, horizon: this.#limits.horizon });
+    const verdict = await judge();
+    if (verdict.finding?.severity !== 'error') return verdict;
+    await this.#askOracle();
+    return judge();
   }
 
   async #whyUnreadable(

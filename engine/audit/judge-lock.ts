@@ -51,7 +51,7 @@ export async function judgeLock(
   limits: LockLimits,
 ): Promise<LockVerdict> {
   const sight = await lookAtPrimary(context, lock);
-  const [stillThere] = await traces(context, cell, [lockFilter(cell.column, lock)]);
+  const [stillThere] = (await tracesIfAny(context, cell, [lockFilter(cell.column, lock)])) ?? [];
   const stillLocked = stillThere && readLock(stillThere);
   if (stillLocked === undefined) return { isUndecided: false };
   const ageMs = context.clock.wallMs() - lock.wallMs;
@@ -158,8 +158,7 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     { ...placeOf(WRITE, column), from },
   ]);
   if (cells === undefined) {
-    const isDropped = await context.catalog?.isGone(primary.table);
-    return { kind: isDropped === true ? 'table dropped' : 'table gone' };
+    return { kind: (await wasDropped(context, primary.table)) ? 'table dropped' : 'table gone' };
   }
   const { locks, records, markers, strangeLocks, strangeRecords } =
     historiesOf(cells).get(column) ?? NO_HISTORY;
@@ -178,28 +177,30 @@ function lockFilter(column: string, { startTimestamp }: Lock): CellFilter {
   return { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
 }
 
-async function tracesIfAny(
-  context: Context,
-  cell: CellAddress,
-  filters: readonly CellFilter[],
-): Promise<readonly Cell[] | undefined> {
+/** Whether the table was dropped, by its definition; false if that is not legible. */
+export async function wasDropped({ catalog }: Context, stored: string): Promise<boolean> {
   try {
-    return await traces(context, cell, filters);
+    return (await catalog?.isGone(stored)) === true;
   } catch (error) {
-    if (!(error instanceof PercolatorError)) throw error;
-    // The lock may name anything: a table that does not exist, or one that is not ours.
-    const names = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'];
-    if (names.includes(error.code)) return undefined;
+    if (error instanceof PercolatorError && error.code === 'TABLE_MISMATCH') return false;
     throw error;
   }
 }
 
-async function traces(
+async function tracesIfAny(
   { store }: Context,
   { table, row }: CellAddress,
   filters: readonly CellFilter[],
-): Promise<readonly Cell[]> {
-  return (await store.readRow(table, row, filters))?.cells ?? [];
+): Promise<readonly Cell[] | undefined> {
+  try {
+    return (await store.readRow(table, row, filters))?.cells ?? [];
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    // A lock may name anything: a table that does not exist, or one that is not ours.
+    const names = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'];
+    if (names.includes(error.code)) return undefined;
+    throw error;
+  }
 }
 
 function duration(ms: number): string {

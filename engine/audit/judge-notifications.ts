@@ -37,6 +37,8 @@ export interface AuditedTable {
   readonly table: string;
   /** Absent: unknown; then notifications are not judged. */
   readonly observedColumns?: readonly string[] | undefined;
+  /** Whether its definition tells when it is dropped. Default true. */
+  readonly isDefined?: boolean | undefined;
   /** The names of all observers of the column. Absent: those that have acknowledged. */
   readonly observersOf?: ((column: string) => readonly string[]) | undefined;
 }

@@ -195,6 +195,20 @@ test('a lock with a heartbeat is not taken for dead, however long it is waited f
   await database.clock.runUntil(committing);
 });
 
+test('a lock whose primary has been collected since the audit began is no error', async () => {
+  const database = await openTestDatabase();
+  database.oracle.skipTo(100);
+  await plant(database, 'lock x', 50, lockOf('y', 'dead owner'));
+  database.bury('dead owner');
+  const auditor = database.client('auditor');
+  auditor.store.beforeCall = () => {
+    database.oracle.horizon = 60;
+  };
+  assert.deepEqual((await findingsOf(auditor)).map(summaryOf), [
+    'warning lock-primary-absent x:c @ 50',
+  ]);
+});
+
 test('a lock that is rolled forward while its primary is read is not reported', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');

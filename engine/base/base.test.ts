@@ -60,6 +60,18 @@ test('an aborted sleep ends at once and does not reject', async () => {
   assert.ok(systemClock.monotonicMs() - started < 10_000);
 });
 
+test('a sleep of more than 2^31 ms does not end at once', async () => {
+  const controller = new AbortController();
+  let isOver = false;
+  const sleeping = systemClock.sleep(2 ** 31, controller.signal).then(() => {
+    isOver = true;
+  });
+  await systemClock.sleep(20);
+  assert.equal(isOver, false);
+  controller.abort();
+  await sleeping;
+});
+
 test('background work ends with a closed store, an invalid argument or a bug, and with nothing else', () => {
   assert.equal(isFinal(new PercolatorError('STORE_CLOSED', 'x')), true);
   assert.equal(isFinal(new PercolatorError('INVALID_ARGUMENT', 'x')), true);

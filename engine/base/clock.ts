@@ -29,6 +29,9 @@ export interface SleepOptions {
   readonly background?: boolean | undefined;
 }
 
+/** Node's timers end at once if they are to wait for longer. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -40,13 +43,18 @@ export const systemClock: Clock = {
         resolve();
         return;
       }
+      let timer: NodeJS.Timeout;
       const end = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', end);
         resolve();
       };
-      const timer = setTimeout(end, ms);
-      if (background) timer.unref();
+      const wait = (leftMs: number): void => {
+        const next = leftMs > TIMER_MS_MAX ? () => wait(leftMs - TIMER_MS_MAX) : end;
+        timer = setTimeout(next, Math.min(leftMs, TIMER_MS_MAX));
+        if (background) timer.unref();
+      };
+      wait(ms);
       signal?.addEventListener('abort', end);
     }),
   yield: () =>

@@ -96,7 +96,10 @@ export class GarbageCollector {
   /** The deletion horizon that was fixed and waits for messages to be gone. */
   #waiting: { readonly deletionHorizon: Timestamp; readonly sinceMs: number } | undefined;
   #deletionHorizon: Timestamp = 0;
-  #heldBackBy: HeldBack | undefined;
+  /** The lease that kept the horizon from moving further when it was moved last. */
+  #lease: HeldBack | undefined;
+  /** The live lock at which the last step stopped. */
+  #lock: HeldBack | undefined;
 
   constructor(services: CollectorServices, settings: CollectorSettings) {
     this.#services = services;
@@ -115,7 +118,7 @@ export class GarbageCollector {
   }
 
   get heldBackBy(): HeldBack | undefined {
-    return this.#heldBackBy;
+    return this.#lock ?? this.#lease;
   }
 
   /** Runs one step. If it fails, it may be tried again.
@@ -134,7 +137,7 @@ export class GarbageCollector {
     await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
     const moved = await moveHorizon(oracle, this.#services.watch);
     const { heldBackBy: lease } = moved;
-    this.#heldBackBy = lease && { process: lease.token, timestamp: lease.bound };
+    this.#lease = lease && { process: lease.token, timestamp: lease.bound };
     this.#deletionHorizon = Math.max(moved.deletionHorizon, done);
     if (moved.deletionHorizon <= done) return this.#endCycle();
     this.#waiting = { deletionHorizon: moved.deletionHorizon, sinceMs: clock.monotonicMs() };
@@ -169,13 +172,12 @@ export class GarbageCollector {
         const lock = decodeLock(cell);
         if ((await this.#resolution(address, lock)) === 'alive') {
           const { owner, startTimestamp } = lock;
-          this.#heldBackBy = { process: owner, timestamp: startTimestamp, lock: address };
+          this.#lock = { process: owner, timestamp: startTimestamp, lock: address };
           return 'blocked';
         }
         this.counters.locksResolved++;
       }
     }
-    if (this.#heldBackBy?.lock !== undefined) this.#heldBackBy = undefined;
     await this.#moveTo(this.#placeAfter(place, rows));
     return 'more';
   }
@@ -252,6 +254,7 @@ export class GarbageCollector {
   async #moveTo(progress: Progress): Promise<void> {
     await writeProgress(this.#context.store, progress);
     this.#progress = progress;
+    this.#lock = undefined; // The lock is gone, or its table.
   }
 }
 

@@ -1,6 +1,6 @@
 /** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
-import { checkOptions, FUNCTION, type Kinds, POSITIVE } from '../base/options.ts';
+import { checkOptions, COUNT, FUNCTION, type Kinds, POSITIVE } from '../base/options.ts';
 import type { Manifest } from '../bigtable/index.ts';
 
 export interface CollectorOptions {
@@ -41,7 +41,7 @@ export interface CollectorSettings {
 
 const KINDS: Kinds<CollectorOptions> = {
   messageLifetimeMs: POSITIVE,
-  rowsPerStep: POSITIVE,
+  rowsPerStep: COUNT,
   pauseMs: POSITIVE,
   restMs: POSITIVE,
   onTrouble: FUNCTION,

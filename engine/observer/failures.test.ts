@@ -120,6 +120,21 @@ test('P45: an observer that asks for a table that does not exist fails, and its 
   await worker.stop();
 });
 
+test('P45: an observer that throws nothing fails, also next to one that only meets conflicts', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const throwing = (name: string, error: unknown): Observer => {
+    const run = (): Promise<never> => Promise.reject(error);
+    return { name, table: 't', column: 'seen', run };
+  };
+  const conflict = new PercolatorError('WRITE_CONFLICT', 'always');
+  const observers = [throwing('loses', conflict), throwing('fails', undefined)];
+  const worker = new Worker(database.client('A').context, observers, { failuresMax: 2 });
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  await database.clock.advance(60_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [2, 1]);
+  await worker.stop();
+});
+
 test('P45: a cell is parked even if what its observer throws cannot be written as text', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const run = (): Promise<never> => Promise.reject(Object.create(null));

@@ -77,7 +77,8 @@ export async function runObservers(
     }
   }
   // If there was a failure and not only conflicts, the failure is reported for the cell.
-  if (errors.length > 0) throw errors.find((error) => !isRetryable(error)) ?? errors[0];
+  const failures = errors.filter((error) => !isRetryable(error));
+  if (errors.length > 0) throw [...failures, ...errors][0]; // Which may be `undefined`, too.
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
 }

@@ -98,7 +98,7 @@ export interface LeasedAllocatorOptions {
 }
 
 export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
-  /** The epoch of the lease last held; 0 if there was none. */
+  /** The epoch of the lease last held; 0 if there was none, and after `close`. */
   readonly epoch: number;
   /** Whether it holds the lease now, and so hands out of memory. */
   readonly isLeased: boolean;

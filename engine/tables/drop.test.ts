@@ -6,6 +6,7 @@ import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
 import { placeOf, everywhere } from '../transaction/index.ts';
+import { DEFINITION, readDefinition, TABLES_TABLE } from './definition.ts';
 
 const X = cell('t/x');
 const U = cell('u/x');
@@ -60,6 +61,21 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.equal(await scene.get(a, U), 'new');
     await scene.set(a, 'newer', U);
     assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a writer that died after its commit point is rolled forward also in a table with a damaged definition', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    await scene.set(a, 'old', X);
+    await scene.dieAfterCommitPoint(b, 'new', U, X);
+    const timestamp = (await readDefinition(scene.store, 't'))?.version ?? 0;
+    const damage = { kind: 'set', ...DEFINITION, timestamp, value: Buffer.from('{') } as const;
+    await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [damage] }]);
+    await scene.drop(a, 'u'); // And with it the primary, which tells the fate of the lock.
+    assert.equal(await scene.get(a, X), 'new');
   });
 
   test('a writer that died before its commit point is rolled back in all tables', async () => {

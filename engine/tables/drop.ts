@@ -51,7 +51,7 @@ import {
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
 import { allDefinitions, as, readDefinition, type StoredDefinition } from './definition.ts';
-import { checkCanBeStored, checkName, storedName } from './names.ts';
+import { checkCanBeStored, checkName, companionOf, incarnationOf, storedName } from './names.ts';
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
@@ -135,11 +135,18 @@ async function settle({ context, store }: Administration, dropped: string): Prom
 /** The storage's names of the tables in which there may be locks that matter. */
 export async function storedTables(store: Bigtable): Promise<readonly string[]> {
   const definitions = [...(await allDefinitions(store))];
+  const isDamaged = definitions.some(([, definition]) => definition === undefined);
+  const existing = isDamaged ? await store.listTables() : [];
   return definitions.flatMap(([table, definition]) => {
-    if (definition === undefined) return [table];
+    // It does not tell which incarnation is in use: each that exists may be.
+    if (definition === undefined) return existing.filter((stored) => isIncarnation(stored, table));
     const { state, incarnation } = definition;
     return state === 'there' || state === 'dropping' ? [storedName(table, incarnation)] : [];
   });
+}
+
+function isIncarnation(stored: string, table: string): boolean {
+  return companionOf(stored) === undefined && incarnationOf(stored).table === table;
 }
 
 /**

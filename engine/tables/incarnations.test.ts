@@ -47,6 +47,17 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.findings(), []);
   });
 
+  test('the storage’s name is the present one, whatever this process knew', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    assert.equal(await b.percolator.storedName('t'), 't');
+    await scene.drop(a, 't');
+    await assert.rejects(b.percolator.storedName('t'), { code: 'TABLE_NOT_FOUND' });
+    await scene.create(a, 't');
+    assert.equal(await b.percolator.storedName('t'), 't.i2');
+  });
+
   test('a worker continues with the new incarnation, and so does a list of parked cells', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');

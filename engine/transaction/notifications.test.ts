@@ -18,6 +18,16 @@ function openObserved(): Promise<TestDatabase> {
   return openTestDatabase({ observed: ['seen'] });
 }
 
+test('a weak notification is of the cell as it was named, whatever becomes of the caller’s object', async () => {
+  const database = await openObserved();
+  const transaction = await database.client('A').begin();
+  const named = { ...cell('x:seen') };
+  for (named.row of ['x', 'y']) transaction.notifyWeakly(named);
+  put(transaction, { z: '1' });
+  const at = await transaction.commit();
+  assert.deepEqual(await database.marks(), [`weak x:seen@${at}`, `weak y:seen@${at}`]);
+});
+
 for (const ordered of [true, false]) {
   test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
     // After the commit point, a crash in between would lose them; before the locks, an observer

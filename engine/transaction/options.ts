@@ -1,5 +1,5 @@
 /** The options of transactions: unit, default, cost of a wrong value; and what each must be. */
-import { type Kinds, oneOf, POSITIVE } from '../base/options.ts';
+import { COUNT, type Kinds, oneOf, POSITIVE } from '../base/options.ts';
 
 export interface Options {
   /**
@@ -59,10 +59,10 @@ export type OptionsGiven = { readonly [K in keyof Options]?: Options[K] | undefi
 export const OPTION_KINDS: Kinds<OptionsGiven> = {
   lockTimeToLiveMs: POSITIVE,
   lockWaitMsMax: POSITIVE,
-  attemptsMax: POSITIVE,
+  attemptsMax: COUNT,
   backoffMsMin: POSITIVE,
   backoffMsMax: POSITIVE,
-  inDoubtAttemptsMax: POSITIVE,
+  inDoubtAttemptsMax: COUNT,
   snapshotLifetimeMsMax: POSITIVE,
   leaseTimeToLiveMs: POSITIVE,
   prefetch: oneOf('off', 'learn'),

@@ -159,7 +159,8 @@ export class Transaction implements Snapshot {
    */
   notifyWeakly(cell: CellAddress): void {
     this.#assertWritable(cell);
-    this.#weak.push(cell);
+    const { table, row, column } = cell;
+    this.#weak.push({ table, row, column }); // A copy: the caller may use its object again.
   }
 
   /**
@@ -231,7 +232,9 @@ export class Transaction implements Snapshot {
 
   #buffer(cell: CellAddress, what: Omit<Write, keyof CellAddress>): void {
     this.#assertWritable(cell);
-    this.#writes.put({ ...cell, ...what });
+    // The caller's object may have more properties, such as a value: they are no part of the write.
+    const { table, row, column } = cell;
+    this.#writes.put({ table, row, column, ...what });
   }
 
   #assertWritable(cell: CellAddress): void {

@@ -28,8 +28,7 @@ const FOLLOWERS_MAX = 64;
 const GUESSES_MAX = 32;
 
 interface Leader {
-  /** Rows in which the column was read; halved with `followers`.
-   * Invariant: at least each of these. */
+  /** Rows in which the column was read; halved with `followers`. */
   rows: number;
   /** In how many of them each other column was read later. */
   readonly followers: Map<string, number>;

@@ -11,7 +11,7 @@
  *
  * Only connections without Kerberos: to a server that asks for it, the error says so.
  */
-import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { Deadlines } from '../deadlines.ts';
@@ -142,9 +142,8 @@ export class Connection implements Channel {
         stop();
         resolve(socket);
       };
-      const servername = /^[\d.:a-f]+$/.test(host) ? {} : { servername: host };
       const socket = tls
-        ? connectTls({ host, port, ...servername }, isReady)
+        ? connectTls({ host, port, ...serverNameOf(host) }, isReady)
         : connectPlain({ host, port }, isReady);
       socket.setNoDelay(true);
       const stop = deadlines.add(CONNECT_MS_MAX, () => {
@@ -219,6 +218,11 @@ export class Connection implements Channel {
 }
 
 /** What is written in one turn is sent together. */
+/** The name that TLS tells the server: RFC 6066 forbids an address there. */
+export function serverNameOf(host: string): { readonly servername?: string } {
+  return isIP(host) === 0 ? { servername: host } : {};
+}
+
 function send(socket: Socket, body: Uint8Array, before: Buffer = Buffer.alloc(0)): void {
   const frame = Buffer.allocUnsafe(before.length + 4 + body.length);
   frame.set(before, 0);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { openStore, parseStoreName } from '../open-store.ts';
 import { AUTHORITY, LOCALHOST } from './certificates.fixture.ts';
+import { serverNameOf } from './connection.ts';
 import { openHBase } from './index.ts';
 import { serveHBase } from './simulated-server.fixture.ts';
 
@@ -68,4 +69,11 @@ test('a cluster that speaks TLS does not answer without it', async () => {
     code: 'STORE_UNAVAILABLE',
     message: /^no HBase answers at localhost:\d+: [^\n]+$/,
   });
+});
+
+test('TLS is told the name of a host, also one that looks like digits, but no address', () => {
+  for (const host of ['localhost', 'db', 'cafe.fed', '10.0.0.300']) {
+    assert.deepEqual(serverNameOf(host), { servername: host });
+  }
+  for (const host of ['127.0.0.1', '::1', 'fe80::1']) assert.deepEqual(serverNameOf(host), {});
 });

@@ -73,7 +73,7 @@ export function sweepPlan({
   const sizes = sweptSizes(repository);
   const all = sumOf(sizes);
   return {
-    about: `new documents at full speed in ${counted(sizes.length, 'repositories')} of up to ${counted(repository, 'documents')}, ${repeats} times each`,
+    about: `new documents at full speed in repositories of ${counted(sizes.length, 'sizes')} up to ${counted(repository, 'documents')}, ${repeats} times each`,
     seconds: 2 + all / LOADED_PER_SECOND + (repeats * all) / CHECKED_PER_SECOND,
     diskBytes: (all + repository) * BYTES_PER_DOCUMENT,
     store: describeStore('embedded'),

@@ -117,7 +117,10 @@ test('--sweep repository says what a document costs in a small repository and in
   const options = ['--sweep', 'repository', '--profile', 'smoke', '--repeats', '2'];
   const { exitCode, stdout, stderr } = await run(...options, '--out', out);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-  assert.match(stderr, /^Plan: new documents at full speed in 2 repositories of up to 2,000 /m);
+  assert.match(
+    stderr,
+    /^Plan: new documents at full speed in repositories of 2 sizes up to 2,000 /m,
+  );
   const { experiment, findings, points } = readRunRecord(out);
   assert.equal(experiment, 'crawl-rate-repository');
   assert.equal(points.length, 0);

@@ -217,12 +217,12 @@ export class Connection implements Channel {
   }
 }
 
-/** What is written in one turn is sent together. */
 /** The name that TLS tells the server: RFC 6066 forbids an address there. */
 export function serverNameOf(host: string): { readonly servername?: string } {
   return isIP(host) === 0 ? { servername: host } : {};
 }
 
+/** What is written in one turn is sent together. */
 function send(socket: Socket, body: Uint8Array, before: Buffer = Buffer.alloc(0)): void {
   const frame = Buffer.allocUnsafe(before.length + 4 + body.length);
   frame.set(before, 0);

@@ -4,9 +4,10 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
-import { openStore, PercolatorError, startEmulator } from '#engine';
+import { openStore } from '#engine';
 import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
+import { emulatorOrReason } from '../harness/testing/emulator.ts';
 import { assertRefused, runProgram } from '../harness/testing/run-script.ts';
 import { processesNaming } from '../harness/testing/processes-naming.ts';
 
@@ -84,11 +85,7 @@ test('--processes 2 gives the same answer from oracle, lock service, loader and 
 
 test('--store emulator loads the repository anew for each point, and drops it at the end', async (t) => {
   const out = path.join(folder, 'emulator');
-  const environment = { ...process.env, BIGTABLE_EMULATOR_HOST: undefined };
-  const emulator = await startEmulator({ environment }).catch((error: unknown) => {
-    if (error instanceof PercolatorError) return error.message;
-    throw error;
-  });
+  const emulator = await emulatorOrReason();
   if (typeof emulator === 'string') return t.skip(emulator);
   await using _ = emulator;
   const { address } = emulator;

@@ -1,17 +1,13 @@
 /** A store that is not embedded gets its repository point by point. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError, startEmulator } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { clusterOneByOne, createSyntheticDocuments } from './documents/index.ts';
+import { emulatorOrReason } from '../harness/testing/emulator.ts';
 import { openRepositoryStore } from './repository-store.ts';
 
 test('documents that are loaded for a point are not counted as points', async (t) => {
-  const environment = { ...process.env, BIGTABLE_EMULATOR_HOST: undefined };
-  const emulator = await startEmulator({ environment }).catch((error: unknown) => {
-    if (error instanceof PercolatorError) return error.message;
-    throw error;
-  });
+  const emulator = await emulatorOrReason();
   if (typeof emulator === 'string') return t.skip(emulator);
   await using _ = emulator;
   process.env['BIGTABLE_EMULATOR_HOST'] = emulator.address;

@@ -28,8 +28,6 @@ const TURNS_BETWEEN_BREAKS = 4_096;
 export class EventLoop {
   /** Now, in microseconds since the run began. Only grows. */
   nowUs = 0;
-  /** Events so far. Only grows. */
-  events = 0;
   readonly #slots: (VirtualEvent[] | undefined)[] = Array.from<undefined>({ length: SLOTS });
   /** A bit for each slot that is not empty, and one for each word of those that is not 0. */
   readonly #words = new Uint32Array(SLOTS / 32);
@@ -85,7 +83,6 @@ export class EventLoop {
     this.#slots[slot] = undefined;
     this.#clear(slot);
     this.#inRing -= events.length;
-    this.events += events.length;
     for (const event of events) event.happen();
     return true;
   }

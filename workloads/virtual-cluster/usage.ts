@@ -26,28 +26,21 @@ export interface KindUsage {
   readonly cores: number;
   readonly disks: number;
   readonly cards: number;
-  /** The same of the busiest machine. */
+  /** The same of the cores of the busiest machine. */
   readonly coresMax: number;
-  readonly disksMax: number;
-  /** How long work waited for a core or a disk, on average. */
+  /** How long work waited for a core, on average. */
   readonly coreWaitMeanUs: number;
-  readonly diskWaitMeanUs: number;
-  /** Work that has come and is not finished, in microseconds of a core of each machine. */
-  readonly backlogUs: number;
 }
 
 export interface Usage {
   readonly seconds: number;
   readonly kinds: readonly KindUsage[];
   readonly calls: Readonly<Record<OperationKind, CallCounts>>;
-  /** The average number of calls without an answer. */
-  readonly inFlight: number;
   readonly timestamps: number;
   readonly oracleCalls: number;
   readonly lockCalls: number;
   /** Processor time of work in the background, which is on no machine here. */
   readonly maintenanceUs: number;
-  readonly events: number;
 }
 
 /** The parts of a cluster that are watched. */
@@ -73,12 +66,10 @@ interface State {
   readonly nowUs: number;
   readonly stations: ReadonlyMap<Station, StationState>;
   readonly calls: Readonly<Record<OperationKind, CallCounts>>;
-  readonly inFlightUs: number;
   readonly timestamps: number;
   readonly oracleCalls: number;
   readonly lockCalls: number;
   readonly maintenanceUs: number;
-  readonly events: number;
 }
 
 /** Rounding of sums of millions of numbers. */
@@ -106,30 +97,25 @@ export class UsageWindow {
       seconds: us / 1e6,
       kinds,
       calls: difference(now.calls, began.calls),
-      inFlight: us === 0 ? 0 : (now.inFlightUs - began.inFlightUs) / us,
       timestamps: now.timestamps - began.timestamps,
       oracleCalls: now.oracleCalls - began.oracleCalls,
       lockCalls: now.lockCalls - began.lockCalls,
       maintenanceUs: now.maintenanceUs - began.maintenanceUs,
-      events: now.events - began.events,
     };
   }
 }
 
 function stateOf(cluster: Watched): State {
   const { storage, oracle, locks, loop, machines } = cluster;
-  storage.countInFlight(0);
   const stations = machines.flatMap(({ cores, disks, card }) => [cores, disks, card]);
   return {
     nowUs: loop.nowUs,
     stations: new Map(stations.map((station) => [station, stationState(station, loop.nowUs)])),
     calls: structuredClone(storage.counts),
-    inFlightUs: storage.inFlightUs,
     timestamps: oracle.timestamps,
     oracleCalls: oracle.counts.calls,
     lockCalls: locks.counts.calls,
     maintenanceUs: storage.maintenanceUs + storage.asideUs,
-    events: loop.events,
   };
 }
 
@@ -145,30 +131,23 @@ interface Between {
 }
 
 function usageOf(kind: MachineKind, machines: readonly Machine[], between: Between): KindUsage {
-  const { us, now } = between;
+  const { us } = between;
   const share = (of: (machine: Machine) => Station): readonly number[] =>
     machines.map((machine) => {
       const station = of(machine);
       return us === 0 ? 0 : sinceBegan(station, between).doneUs / (us * station.servers);
     });
-  const wait = (of: (machine: Machine) => Station): number => {
-    const all = machines.map((machine) => sinceBegan(of(machine), between));
-    const arrivals = sum(all.map((one) => one.arrivals));
-    return arrivals === 0 ? 0 : sum(all.map(({ waitedUs }) => waitedUs)) / arrivals;
-  };
+  const ofCores = machines.map((machine) => sinceBegan(machine.cores, between));
+  const arrivals = sum(ofCores.map((one) => one.arrivals));
   const cores = share((machine) => machine.cores);
-  const disks = share((machine) => machine.disks);
   return {
     kind,
     machines: machines.length,
     cores: mean(cores),
-    disks: mean(disks),
+    disks: mean(share((machine) => machine.disks)),
     cards: mean(share(({ card }) => card)),
     coresMax: Math.max(...cores),
-    disksMax: Math.max(...disks),
-    coreWaitMeanUs: wait((machine) => machine.cores),
-    diskWaitMeanUs: wait((machine) => machine.disks),
-    backlogUs: mean(machines.map((machine) => machine.cores.backlogUs(now.nowUs))),
+    coreWaitMeanUs: sum(ofCores.map(({ waitedUs }) => waitedUs)) / Math.max(1, arrivals),
   };
 }
 

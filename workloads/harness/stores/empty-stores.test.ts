@@ -1,19 +1,16 @@
 /** A script that loads its own tables touches none of the user's. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openStore, PercolatorError, startEmulator } from '#engine';
+import { openStore } from '#engine';
 import { UsageError } from '#results';
+import { emulatorOrReason } from '../testing/emulator.ts';
 import { provideEmptyStore } from './empty-stores.ts';
 
 const HOST = 'BIGTABLE_EMULATOR_HOST';
 
 test("the user's store must have no table, keeps what it had, and has nothing of ours at the end", async (t) => {
-  const environment = { ...process.env, [HOST]: undefined };
-  const emulator = await startEmulator({ environment }).catch((error: unknown) => {
-    if (error instanceof PercolatorError) return undefined;
-    throw error;
-  });
-  if (emulator === undefined) return t.skip('there is no Bigtable emulator');
+  const emulator = await emulatorOrReason();
+  if (typeof emulator === 'string') return t.skip(emulator);
   const before = process.env[HOST];
   process.env[HOST] = emulator.address;
   try {

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { type BatchCurve, batchCurves } from '../batch/figure-7-batch.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
-import type { KindUsage } from '../cluster.ts';
 import { PAPER } from '../testing.ts';
+import { kindUsage, usageOf } from '../usage.fixture.ts';
 import type { CrawlResult } from './crawl.ts';
 import { figure7Findings, type Figure7Result } from './findings.ts';
 import { sensitivityOf } from './sensitivity.ts';
@@ -25,14 +25,6 @@ const planOf = (rates: readonly number[], calibration: Calibration = PAPER): Fig
   jobs: 1,
 });
 
-const NO_WORK = { rows: 0, cells: 0, bytes: 0, latencyUs: 0, serverUs: 0, clientUs: 0, misses: 0 };
-const CALLS = { sent: 0, answered: 0, lost: 0, ...NO_WORK };
-
-function usageOf(kind: KindUsage['kind'], machines: number, cores: number): KindUsage {
-  const none = { disks: 0, cards: 0, disksMax: 0, coreWaitMeanUs: 0, diskWaitMeanUs: 0 };
-  return { kind, machines, cores, coresMax: cores, backlogUs: 0, ...none };
-}
-
 /** The result at a rate, of which the cluster completed so much; both in percent per hour. */
 function pointOf(
   rate: number,
@@ -48,17 +40,7 @@ function pointOf(
     growth: { isSaturated, perSecond: isSaturated ? rate - completed : 0 },
     completedPerSecond: completed,
     runsInFlight: 300,
-    usage: {
-      seconds: 1,
-      kinds: [usageOf('tablet server', 6, 0.8)],
-      calls: { read: CALLS, mutate: CALLS, conditionalMutate: CALLS, scan: CALLS },
-      inFlight: 0,
-      timestamps: 0,
-      oracleCalls: 0,
-      lockCalls: 0,
-      maintenanceUs: 0,
-      events: 0,
-    },
+    usage: usageOf([kindUsage('tablet server', 6, 0.8)]),
     conflicts: 0,
     wrong: [],
     clustered: 1_000,
@@ -148,7 +130,7 @@ describe('where workers have machines of their own', () => {
   });
 
   test('the headline counts them, and the runs on each of them', () => {
-    const kinds = [usageOf('tablet server', 6, 0.8), usageOf('worker', 8, 0.3)];
+    const kinds = [kindUsage('tablet server', 6, 0.8), kindUsage('worker', 8, 0.3)];
     const usage = { ...SATURATED.result.usage, kinds };
     const full = pointOf(100, { isSaturated: true, completed: 83, usage });
     const points = [full, pointOf(1, { usage })];

@@ -7,7 +7,15 @@ import { planCluster } from './plan.ts';
 import { partOf } from './request.ts';
 import { TooSlow } from './search.ts';
 import { timesOf } from './sureness.ts';
-import { formula, loaded, planOf, requestOf, SERVER_PER_UNIT, signal, usageOf } from './testing.ts';
+import {
+  formula,
+  loaded,
+  planOf,
+  requestOf,
+  SERVER_PER_UNIT,
+  signal,
+  trialUsage,
+} from './testing.ts';
 import { crawlWorkload, type Outcome, secondsOf, type Trial } from './trial.ts';
 
 test('machines are the load times what a unit takes, with the margin, and all of them are checked', async () => {
@@ -128,7 +136,7 @@ test('an oracle is full of timestamps, not of calls', () => {
     keptUp: true,
     completedPerSecond: 100,
     latencyMs: { 50: 1, 90: 1, 99: 1 },
-    usage: usageOf({ tabletServers: 2, workers: 1 } as Trial, 0.5, 0.1),
+    usage: trialUsage({ tabletServers: 2, workers: 1 } as Trial, 0.5, 0.1),
     runs: 0,
   };
   const demands = demandsOf(outcome, formula(), loaded.calibration);

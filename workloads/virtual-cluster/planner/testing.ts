@@ -1,7 +1,8 @@
 /** For tests of the planner: a workload whose clusters behave by a formula, and requests for it. */
 import assert from 'node:assert/strict';
 import { type LoadedCalibration, loadCalibration } from '../calibration/load.ts';
-import type { KindUsage, Usage } from '../cluster.ts';
+import type { Usage } from '../usage.ts';
+import { kindUsage, usageOf } from '../usage.fixture.ts';
 import { type Plan, planCluster } from './plan.ts';
 import type { PlanRequest } from './request.ts';
 import { TooSlow } from './search.ts';
@@ -42,54 +43,32 @@ export function formula(
         keptUp: busy < 1,
         completedPerSecond: trial.perSecond / over,
         latencyMs: { 50: latency / 2, 90: latency, 99: 2 * latency },
-        usage: usageOf(trial, servers / over, workers / over),
+        usage: trialUsage(trial, servers / over, workers / over),
         runs: 0,
       });
     },
   };
 }
 
-export function usageOf({ tabletServers, workers }: Trial, server: number, worker: number): Usage {
-  const kind = (name: KindUsage['kind'], machines: number, cores: number): KindUsage => ({
-    kind: name,
-    machines,
-    cores,
-    disks: 0,
-    cards: 0,
-    coresMax: cores,
-    disksMax: 0,
-    coreWaitMeanUs: 0,
-    diskWaitMeanUs: 0,
-    backlogUs: 0,
-  });
-  const none = {
-    sent: 1,
-    answered: 1,
-    lost: 0,
-    rows: 1,
-    cells: 1,
-    bytes: 100,
-    latencyUs: 0,
-    serverUs: 100,
-    clientUs: 50,
-    misses: 0,
-  };
-  return {
-    seconds: 1,
-    kinds: [
-      kind('tablet server', tabletServers, server),
-      kind('worker', workers, worker),
-      kind('oracle', 1, 0.5),
-      kind('lock service', 1, 0.01),
-    ],
-    calls: { read: none, mutate: none, conditionalMutate: none, scan: none },
-    inFlight: 0,
+export function trialUsage(
+  { tabletServers, workers }: Trial,
+  server: number,
+  worker: number,
+): Usage {
+  const counted = { sent: 1, answered: 1, lost: 0, rows: 1, cells: 1, bytes: 100 };
+  const calls = { ...counted, latencyUs: 0, serverUs: 100, clientUs: 50, misses: 0 };
+  const kinds = [
+    kindUsage('tablet server', tabletServers, server),
+    kindUsage('worker', workers, worker),
+    kindUsage('oracle', 1, 0.5),
+    kindUsage('lock service', 1, 0.01),
+  ];
+  return usageOf(kinds, {
+    calls: { read: calls, mutate: calls, conditionalMutate: calls, scan: calls },
     timestamps: 100,
     oracleCalls: 10,
     lockCalls: 1,
-    maintenanceUs: 0,
-    events: 0,
-  };
+  });
 }
 
 export async function planOf(workload: Workload, given: Partial<PlanRequest> = {}): Promise<Plan> {

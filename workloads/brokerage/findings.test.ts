@@ -157,9 +157,20 @@ describe('a run that is right', () => {
       lines.map(({ measured: found, met }) => [found, met]),
       [
         ['no line', false],
-        ['R² 1.0000 from 2.0 to 40.0 TR/s (20.0 times)', true],
+        ['R² 1.0000 from 2.0 to 40.0 TR/s (20.0 times offered)', true],
       ],
     );
+  });
+
+  test('measures the range of a line by the loads offered, which chance does not change', () => {
+    const byChance = measured({ embedded: 0.02 });
+    const [lowest] = byChance.ladder;
+    assert.ok(lowest !== undefined);
+    Object.assign(lowest.result, { records: recordsOf(2.2 * SECONDS) });
+    byChance.ladder.splice(3, 1);
+    const [line] = targetsOf(plan, byChance);
+    assert.match(line?.measured ?? '', /from 2\.2 to 20\.0 TR\/s \(10\.0 times offered\)$/);
+    assert.equal(line?.met, true);
   });
 
   test('does not judge the line of a system whose processor time is unknown', () => {

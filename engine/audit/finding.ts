@@ -6,7 +6,7 @@
  * that meets it cleans up, or something that waits for an operator.
  */
 import type { Timestamp } from '../bigtable/index.ts';
-import type { CellAddress, Lock } from '../transaction/index.ts';
+import type { CellAddress, Lock, ParkedEntry } from '../transaction/index.ts';
 
 /** The meaning of each code, as reports print it. */
 export const FINDING_CODES = {
@@ -57,7 +57,7 @@ export interface Finding {
   readonly sentence: string;
   /** For findings about a lock that was decoded. */
   readonly lock?: { readonly owner: string; readonly ageMs: number } | undefined;
-  readonly parked?: { readonly failures: number; readonly error: string } | undefined;
+  readonly parked?: ParkedEntry | undefined;
   /** What `repair` would do; absent if nothing safe can be done. */
   readonly fix?: Fix | undefined;
   /** With `repair`: whether something was done, and what was done, or why it was not. */

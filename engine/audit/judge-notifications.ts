@@ -23,6 +23,7 @@ import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgedBy,
   type CellAddress,
+  decodeParked,
   isAcknowledgment,
   NOTIFY,
   PARKED,
@@ -194,31 +195,19 @@ function parkedFinding(
   { table, row }: { readonly table: string; readonly row: string },
   { qualifier: column, timestamp, value }: Cell,
 ): Finding {
-  const text = Buffer.from(value).toString();
-  const parked = readParked(text);
-  const unreadable = `an entry that cannot be decoded: ${text}`;
+  const parked = decodeParked(value);
+  const { failures, error } = parked;
   return {
     code: 'observer-parked',
     severity: 'warning',
     cell: { table, row, column },
     timestamps: [timestamp],
     sentence:
-      parked === undefined
-        ? `parked, with ${unreadable}`
-        : `parked after ${parked.failures} ${parked.failures === 1 ? 'failure' : 'failures'}: ${parked.error}`,
-    parked: parked ?? { failures: 0, error: unreadable },
+      failures === 0
+        ? `parked, with ${error}`
+        : `parked after ${failures} ${failures === 1 ? 'failure' : 'failures'}: ${error}`,
+    parked,
   };
-}
-
-function readParked(text: string): Finding['parked'] {
-  try {
-    const { failures, error } = JSON.parse(text) as { failures: unknown; error: unknown };
-    return typeof failures === 'number' && typeof error === 'string'
-      ? { failures, error }
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function isMark(family: string): boolean {

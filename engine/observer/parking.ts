@@ -11,17 +11,22 @@
 import { check, COUNT, FLAG, objectWith, TEXT } from '../base/options.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
-import { NOTIFY, notifyTable, PARKED, PARKED_WEAK, WEAK } from '../transaction/index.ts';
+import {
+  decodeParked,
+  encodeParked,
+  NOTIFY,
+  notifyTable,
+  PARKED,
+  PARKED_WEAK,
+  type ParkedEntry,
+  WEAK,
+} from '../transaction/index.ts';
 import type { DirtyCell } from './observer.ts';
 import type { Notified } from './run-observer.ts';
 
-export interface ParkedCell extends DirtyCell {
+export interface ParkedCell extends DirtyCell, ParkedEntry {
   /** Whether it was marked by a weak notification. */
   readonly weak: boolean;
-  /** How often its observers failed before it was parked. */
-  readonly failures: number;
-  /** What the observer threw last. */
-  readonly error: string;
 }
 
 const PARKED_CELL = objectWith('one of those that listParked returns', {
@@ -32,13 +37,9 @@ const PARKED_CELL = objectWith('one of those that listParked returns', {
 });
 
 /** Moves the cell from the marks to the list of parked cells. */
-export async function park(
-  store: Bigtable,
-  cell: Notified,
-  failed: { readonly failures: number; readonly error: string },
-): Promise<void> {
+export async function park(store: Bigtable, cell: Notified, failed: ParkedEntry): Promise<void> {
   const { table, row, column: qualifier, weak, timestamp } = cell;
-  const value = Buffer.from(JSON.stringify(failed));
+  const value = encodeParked(failed);
   const { mark, parked } = familiesOf(weak);
   await store.mutateRows([
     {
@@ -75,11 +76,8 @@ export async function listParked(
     { family: PARKED_WEAK, versions: 1 },
   ]);
   const parked = rows.flatMap(({ key: row, cells }) =>
-    cells.map((cell): ParkedCell => {
-      const text = Buffer.from(cell.value).toString();
-      const { failures, error } = JSON.parse(text) as Pick<ParkedCell, 'failures' | 'error'>;
-      const weak = cell.family === PARKED_WEAK;
-      return { table, row, column: cell.qualifier, weak, failures, error };
+    cells.map(({ family, qualifier: column, value }): ParkedCell => {
+      return { table, row, column, weak: family === PARKED_WEAK, ...decodeParked(value) };
     }),
   );
   return parked.slice(0, limit); // A row may have several.
@@ -107,8 +105,7 @@ export async function replayParked(
   ]);
 }
 
-/** A cell can be marked, and parked, in both ways at once;
- * each is cleared and replayed on its own. */
+/** A cell can be marked, and parked, in both ways at once; each is cleared and replayed alone. */
 function familiesOf(weak: boolean): { readonly mark: string; readonly parked: string } {
   return weak ? { mark: WEAK, parked: PARKED_WEAK } : { mark: NOTIFY, parked: PARKED };
 }

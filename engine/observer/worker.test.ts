@@ -309,6 +309,34 @@ test('P45: a cell whose observer keeps failing rests, is parked and listed, and 
   assert.deepEqual(await listParked(a.context.store, 't', 10), []);
 });
 
+test('P45: an entry that cannot be decoded is listed with its bytes, next to others, and replayed', async () => {
+  const database = await openObserved();
+  const a = clientOf(database, 'A');
+  await a.write({ 'x:seen': '1', 'y:seen': '1' });
+  const failing: Observer = { ...counting(), run: async () => assert.fail('not today') };
+  await work([a], [failing], { failuresMax: 1, parked: 2 });
+  const [{ row = '', cells: [entry] } = assert.fail()] = await database.store
+    .readRange('t.notify', { limit: 1 }, [{ family: 'parked', versions: 1 }])
+    .then((rows) => rows.map(({ key, cells }) => ({ row: key, cells })));
+  assert.ok(entry !== undefined);
+  const damaged = { kind: 'set', ...entry, value: Buffer.from('{"failures":') } as const;
+  await database.store.mutateRows([{ table: 't.notify', row, mutations: [damaged] }]);
+  const parked = await listParked(database.store, 't', 10);
+  assert.deepEqual(
+    parked.map(({ row: key, failures, error }) => [key, failures, error]),
+    [
+      ['x', 0, 'an entry that cannot be decoded: {"failures":'],
+      ['y', 1, 'AssertionError [ERR_ASSERTION]: not today'],
+    ],
+  );
+  for (const cellParked of parked) await replayParked(a.context, cellParked);
+  await work([a], [counting()]);
+  assert.deepEqual(await a.read(['x:counting runs', 'y:counting runs']), {
+    'x:counting runs': '1',
+    'y:counting runs': '1',
+  });
+});
+
 test('P45: a cell parked for both kinds of notification is listed, and replayed, for both', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');

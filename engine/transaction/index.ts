@@ -12,7 +12,8 @@
  *                          locks/lock-watch.ts tell whether it has died
  *   classify.ts            what happens when an answer was lost
  *   bound-tables.ts        which table it is, when one is dropped and created again (catalog.ts)
- *   notifications.ts       how observers learn of a change
+ *   notifications.ts       how observers learn of a change, and parked-entry.ts what is known of
+ *                          one that keeps failing
  *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
  *   transact.ts            the loop around all of it, with backoff.ts
  *   context.ts             what all of them share, with options.ts
@@ -61,6 +62,7 @@ export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
 export { isMark } from './notifications.ts';
+export { decodeParked, encodeParked, type ParkedEntry } from './parked-entry.ts';
 export { committedCell, type Moment, momentOf } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';
 export { decodeWriteRecord, type WriteRecord } from './write-record.ts';

@@ -9,7 +9,7 @@ import {
   type RenderedPage,
   type Resource,
 } from './index.ts';
-import { LINKS_MAX, TITLE_LENGTH_MAX, URL_LENGTH_MAX } from './limits.ts';
+import { ANCHOR_LENGTH_MAX, LINKS_MAX, TITLE_LENGTH_MAX, URL_LENGTH_MAX } from './limits.ts';
 import { pageCapture } from './warc.fixture.ts';
 
 const URL_OF_PAGE = 'http://a.example/b/page.html';
@@ -57,6 +57,21 @@ test('a target counts once, with its different texts', () => {
     { target: 'http://a.example/b/x', texts: ['One', 'One two', 'Picture'] },
     { target: 'http://a.example/b/y', texts: [] },
   ]);
+});
+
+test('the text of a link has no script, style sheet or other hidden element', () => {
+  const { links } = processed(`<a href="/x"><svg><style>.a{fill:red}</style></svg>Home
+    <script>go()</script><noscript>No <img alt="pixel"></noscript></a>`);
+  assert.deepEqual(links, [{ target: 'http://a.example/x', texts: ['Home'] }]);
+});
+
+test('the alt of an area is one line with a limit, as other texts are', () => {
+  const { links } = processed(`<area href="x" alt="a\0b\n&#xD800;${'t'.repeat(10_000)}">
+    <area href="y" alt=" ">`);
+  const [x, y] = links;
+  assert.match(x?.texts.join('|') ?? '', /^a b \uFFFDt+$/u);
+  assert.equal(x?.texts[0]?.length, ANCHOR_LENGTH_MAX);
+  assert.deepEqual(y, { target: 'http://a.example/b/y', texts: [] });
 });
 
 test('links to the page itself, and what no crawler can fetch, are no links', () => {
@@ -111,6 +126,24 @@ test('a stylesheet hides what its simple rules name', () => {
   assert.equal(seen('@charset "utf-8"; .menu { display: none }'), 'Way X Text');
   assert.equal(seen('@import "x.css";@media print { .menu { display: none } }'), 'Menu Way X Text');
   assert.equal(seen('p .menu, .menu:hover { display: none } } } { nav'), 'Menu Way X Text');
+});
+
+test('a stylesheet that is included again overrules those in between', () => {
+  const html = '<link rel=stylesheet href=a.css><link rel=stylesheet href=b.css>';
+  const sheets = {
+    'http://a.example/b/a.css': stylesheet('.menu { display: none }'),
+    'http://a.example/b/b.css': stylesheet('.menu { display: block }'),
+  };
+  const menu = '<p class=menu>Menu</p>Text';
+  assert.equal(rendered(html + menu, sheets).text, 'Menu Text');
+  assert.equal(rendered(`${html}<link rel=stylesheet href=a.css>${menu}`, sheets).text, 'Text');
+});
+
+test('a script that is included again keeps its place', () => {
+  const { scripts } = processed(
+    '<script src=a></script><script src=b></script><script src=a></script>',
+  );
+  assert.deepEqual(scripts, ['http://a.example/b/a', 'http://a.example/b/b']);
 });
 
 test('pages are duplicates if their rendered forms are equal', () => {

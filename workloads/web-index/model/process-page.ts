@@ -2,11 +2,13 @@
  * What the document processor finds in a page: title, language, links, and the stylesheets and
  * scripts that it includes. Addresses are resolved against the page's base.
  *
- * - A target counts once per page, with the texts of all links to it; an image speaks by its `alt`.
- *   Links to the page itself, and to what no crawler can fetch (`javascript:`), do not count.
+ * - A target counts once per page, with the visible texts of all links to it; the text of an image
+ *   is its `alt`. Links to the page itself, and to what no crawler can fetch (`javascript:`), do not
+ *   count.
  * - The canonical link, by which an author names the preferred address of a page, is a link without
  *   text. So it gives rank to that address; what is canonical is decided by rank (election.ts).
  */
+import { isHidden } from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
 import {
   ANCHOR_LENGTH_MAX,
@@ -33,8 +35,9 @@ export interface ProcessedPage {
   readonly canonicalLink: string | undefined;
   /** By target, sorted. */
   readonly links: readonly Link[];
-  /** In the order of the page; a later stylesheet overrules an earlier one. */
+  /** In the order of their last places in the page: a later one overrules an earlier one. */
   readonly stylesheets: readonly string[];
+  /** In the order of their first places. */
   readonly scripts: readonly string[];
 }
 
@@ -46,11 +49,15 @@ export function processPage(capture: Capture): ProcessedPage {
   const anchor = new TextPieces();
   let titles = 0;
   let inTitle = false;
+  let hiddenDepth = 0;
   let href: string | undefined;
   const endAnchor = (): void => {
     const text = anchor.take(ANCHOR_LENGTH_MAX);
     if (href !== undefined) found.hrefs.push([href, text]);
     href = undefined;
+  };
+  const addToAnchor = (text: string): void => {
+    if (href !== undefined && hiddenDepth === 0) anchor.add(text);
   };
   parsePage(capture, {
     onopentag(name, attributes) {
@@ -59,17 +66,19 @@ export function processPage(capture: Capture): ProcessedPage {
         endAnchor(); // Anchors do not nest: the next one ends the one before.
         href = attributes['href'];
       }
+      if (isHidden(name)) hiddenDepth++;
       anchor.boundary(name);
-      if (name === 'img' && href !== undefined) anchor.add(attributes['alt'] ?? '');
+      if (name === 'img') addToAnchor(attributes['alt'] ?? '');
       found.element(name, attributes);
     },
     ontext(text) {
       if (inTitle) title.add(text);
-      if (href !== undefined) anchor.add(text);
+      addToAnchor(text);
     },
     onclosetag(name) {
       if (name === 'title') inTitle = false;
       if (name === 'a') endAnchor();
+      if (isHidden(name)) hiddenDepth--;
       anchor.boundary(name);
     },
   });
@@ -91,7 +100,9 @@ class Findings {
     if (name === 'html' && lang !== undefined) this.#language = lang;
     if (name === 'base') this.#base ??= href;
     if (name === 'script' && src !== undefined) this.#scripts.push(src);
-    if (name === 'area' && href !== undefined) this.hrefs.push([href, attributes['alt'] ?? '']);
+    if (name === 'area' && href !== undefined) {
+      this.hrefs.push([href, oneLine(attributes['alt'] ?? '', ANCHOR_LENGTH_MAX)]);
+    }
     if (name === 'link' && href !== undefined) this.#link(href, attributes['rel'] ?? '');
   }
 
@@ -104,10 +115,7 @@ class Findings {
   resolve({ url, contentLanguage }: Capture, title: string): ProcessedPage {
     const base = (this.#base === undefined ? undefined : webUrl(this.#base, url)) ?? url;
     const all = (addresses: readonly string[]): readonly string[] =>
-      [...new Set(addresses.flatMap((address) => webUrl(address, base) ?? []))].slice(
-        0,
-        RESOURCES_MAX,
-      );
+      addresses.flatMap((address) => webUrl(address, base) ?? []);
     const canonicalLink = this.#canonical === undefined ? undefined : webUrl(this.#canonical, base);
     if (this.#canonical !== undefined) this.hrefs.push([this.#canonical, '']);
     const language = this.#language || (contentLanguage.split(',')[0] ?? '');
@@ -116,8 +124,8 @@ class Findings {
       language: oneLine(language, LANGUAGE_LENGTH_MAX).toLowerCase(),
       canonicalLink,
       links: this.#links(url, base),
-      stylesheets: all(this.#stylesheets),
-      scripts: all(this.#scripts),
+      stylesheets: lastPlaces(all(this.#stylesheets)),
+      scripts: firstPlaces(all(this.#scripts)),
     };
   }
 
@@ -135,4 +143,16 @@ class Findings {
       .map(([target, distinct]) => ({ target, texts: [...distinct].toSorted() }))
       .toSorted((a, b) => (a.target < b.target ? -1 : 1));
   }
+}
+
+/** Different URLs, up to the limit. */
+function firstPlaces(urls: readonly string[]): readonly string[] {
+  return [...new Set(urls)].slice(0, RESOURCES_MAX);
+}
+
+/** The same URLs, each where the page includes it last. */
+function lastPlaces(urls: readonly string[]): readonly string[] {
+  const counting = new Set(firstPlaces(urls));
+  const lastFirst = new Set(urls.filter((url) => counting.has(url)).toReversed());
+  return [...lastFirst].toReversed();
 }

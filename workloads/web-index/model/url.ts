@@ -8,7 +8,10 @@
  */
 import { URL_LENGTH_MAX } from './limits.ts';
 
-/** The form of `address`, resolved against `base`; undefined for what no crawler can fetch. */
+/**
+ * The form of `address`, resolved against `base`; undefined for what no crawler can fetch, and for
+ * what is too long.
+ */
 export function webUrl(address: string, base?: string): string | undefined {
   if (address.length > 2 * URL_LENGTH_MAX) return undefined; // Do not even parse a megabyte.
   const url = URL.parse(address, base);

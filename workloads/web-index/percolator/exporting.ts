@@ -40,7 +40,7 @@ export const publisher: Observer = {
     const page = await whatToServe(transaction, url, elected);
     const digest = page === undefined ? '' : hash('sha256', JSON.stringify(page), 'base64url');
     if (page === 'not yet' || digest === (entry?.digest ?? '')) {
-      await transaction.lock(cellOf(ENTRY, url)); // See `settle`.
+      await transaction.lock(cellOf(ENTRY, url)); // As `settle` does (columns.ts).
       return;
     }
     const kind = page === undefined ? 'remove' : 'put';
@@ -51,8 +51,9 @@ export const publisher: Observer = {
 };
 
 /**
- * The page if it is canonical. 'Not yet' while the election of its cluster has not seen it: the
- * election will notify it, and what is served now stays.
+ * The page if it is canonical; undefined if it is not, or is in no cluster. 'Not yet' while the
+ * election of its cluster has not seen it, or its cluster is that of an earlier form: the election or
+ * the clustering will notify it, and what is served now stays.
  */
 async function whatToServe(
   transaction: Transaction,

@@ -3,7 +3,7 @@
  * into the cluster's file system, fetches the output, and ends jobs that are no longer wanted.
  */
 import { mkdir, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type ChainRun, isUri, type Workplace } from './engine.ts';
 import { packProgram } from './packed-program.ts';
 import { runProgram } from './program.ts';
@@ -75,7 +75,7 @@ export async function stage(
   const inputs: string[] = [];
   for (const [i, file] of files.entries()) {
     inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
-    if (!isUri(file)) await symlink(file, join(upload, `input-${i}`));
+    if (!isUri(file)) await symlink(resolve(file), join(upload, `input-${i}`));
   }
   await runShell(access, [...OURS, '-mkdir', '-p', folder]);
   await runShell(access, [...OURS, '-put', upload, `${folder}/upload`], run.signal);
@@ -90,11 +90,11 @@ export async function stage(
 export async function fetchParts(
   access: HadoopAccess,
   from: string,
-  { work, output }: Workplace,
+  { run, place }: HadoopWork,
 ): Promise<void> {
-  const fetched = join(work, 'fetched');
-  await runShell(access, ['-get', from, fetched]);
-  await moveParts(fetched, output);
+  const fetched = join(place.work, 'fetched');
+  await runShell(access, ['-get', from, fetched], run.signal);
+  await moveParts(fetched, place.output);
 }
 
 export function removeFolder(access: HadoopAccess, folder: string): Promise<void> {
@@ -105,9 +105,13 @@ export function removeFolder(access: HadoopAccess, folder: string): Promise<void
  * Kills the jobs of a program that was stopped, because they would run on without it.
  * @param said by that program
  */
-export async function killJobs({ program }: HadoopAccess, said: string): Promise<void> {
+export async function killJobs({ program, settings }: HadoopAccess, said: string): Promise<void> {
   const ids = new Set(said.match(/\bjob_\d+_\d+\b/g));
-  for (const id of ids) await runProgram(NAME, [...program, JOB_CLIENT, '-kill', id], {});
+  const client = [...program, JOB_CLIENT, ...settingWords(settings)];
+  for (const id of ids) {
+    // Why the program was stopped says more than why one of its jobs could not be killed.
+    await runProgram(NAME, [...client, '-kill', id], {}).catch(() => {});
+  }
 }
 
 async function runShell(

@@ -1,7 +1,7 @@
 /** What the engine asks of a Hadoop with a cluster: a script in its place writes it down. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from '#engine/testing';
@@ -10,13 +10,23 @@ import { hadoopEngine } from './hadoop.ts';
 
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
+/** What a script does in Hadoop's place, as text of a shell. */
+interface HadoopScript {
+  readonly streaming?: string;
+  /** As the shell of the file system. */
+  readonly shell?: string;
+  readonly jobClient?: string;
+}
+
 /**
  * An engine on a script in Hadoop's place, and the file in which the script writes what it is
  * given, one call a line.
- * @param streaming what the script does as Hadoop Streaming, as text of a shell
- * @param shell what it does as the shell of the file system
  */
-async function writtenDown(streaming: string, shell = ':'): Promise<[ChainEngine, string]> {
+async function writtenDown({
+  streaming = ':',
+  shell = ':',
+  jobClient = ':',
+}: HadoopScript): Promise<[ChainEngine, string]> {
   const folder = temporaryFolder();
   const [script, calls] = [join(folder, 'hadoop.sh'), join(folder, 'calls')];
   await writeFile(
@@ -26,13 +36,14 @@ case "$1" in
   streaming) ${streaming} ;;
   *Configuration) echo '<name>fs.defaultFS</name><value>hdfs://names/</value>' ;;
   *FsShell) ${shell} ;;
+  *JobClient) ${jobClient} ;;
 esac
 `,
   );
   const engine = hadoopEngine({
     command: ['sh', script, 'streaming'],
     program: ['sh', script],
-    settings: {},
+    settings: { a: 'b' },
     isLocal: false,
     workers: 1,
     memoryBytes: 2 ** 20,
@@ -42,29 +53,66 @@ esac
 
 function run(
   engine: ChainEngine,
-  { signal, outputFolder = join(temporaryFolder(), 'counts') }: Partial<ChainRun> = {},
+  {
+    signal,
+    inputs = [{ path: 'hdfs://names/words' }],
+    outputFolder = join(temporaryFolder(), 'counts'),
+  }: Partial<ChainRun> = {},
 ): Promise<void> {
   const chain = { url: JOB, parameters: [{ combine: false }] };
-  return engine.run({ chain, inputs: [{ path: 'hdfs://names/words' }], outputFolder, signal });
+  return engine.run({ chain, inputs, outputFolder, signal });
 }
 
-test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
-  const [engine, calls] = await writtenDown('echo "Running job: job_17_0004"; sleep 60');
+/** Stops a run during a call, which never ends on its own, and returns all calls. */
+async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
+  const [engine, calls] = await writtenDown(script);
   const stop = new AbortController();
   const running = run(engine, { signal: stop.signal });
-  const isStreaming = async (): Promise<boolean> =>
-    /^streaming /m.test(await readFile(calls, 'utf8').catch(() => ''));
-  while (!(await isStreaming())) await sleep(20);
-  await sleep(200); // Until it has told the number of its job.
+  const isCalled = async (): Promise<boolean> =>
+    call.test(await readFile(calls, 'utf8').catch(() => ''));
+  while (!(await isCalled())) await sleep(20);
+  await sleep(200); // Until a job has told its number.
   stop.abort(new Error('stopped'));
   await assert.rejects(running, /stopped/);
-  const called = await readFile(calls, 'utf8');
-  assert.match(called, /^org\.apache\.hadoop\.mapred\.JobClient -kill job_17_0004$/m);
+  return readFile(calls, 'utf8');
+}
+
+/** Longer than a test may take. */
+const FOREVER = 'sleep 600';
+
+test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
+  const streaming = `echo "Running job: job_17_0004"; ${FOREVER}`;
+  const called = await stopDuring(/^streaming /m, { streaming });
+  assert.match(called, /^org\.apache\.hadoop\.mapred\.JobClient -D a=b -kill job_17_0004$/m);
   assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
 });
 
+test('a job that cannot be killed hides neither why the run was stopped nor the next job', async () => {
+  const streaming = `echo "job_17_0004 job_17_0005"; ${FOREVER}`;
+  const called = await stopDuring(/^streaming /m, { streaming, jobClient: 'exit 1' });
+  assert.match(called, / -kill job_17_0004\n.* -kill job_17_0005\n/);
+});
+
+test('a run can be stopped while it fetches its output', async () => {
+  const shell = `case "$*" in *" -get "*) ${FOREVER} ;; esac`;
+  assert.match(await stopDuring(/ -get /, { shell }), / -rm -r -f -skipTrash .*\n$/);
+});
+
+test('an input is put from its place, also if its path is relative', async () => {
+  const folder = temporaryFolder();
+  const [words, copy] = [join(folder, 'words'), join(folder, 'copy')];
+  await writeFile(words, 'to be\n');
+  const shell = `for word in "$@"; do
+    if [ -d "$word" ]; then cat "$word/input-0" >'${copy}'; fi
+  done`;
+  const [engine] = await writtenDown({ shell });
+  const inputs = [{ path: relative(process.cwd(), words) }];
+  await run(engine, { inputs, outputFolder: 'hdfs://names/counts' });
+  assert.equal(await readFile(copy, 'utf8'), 'to be\n');
+});
+
 test('no temporary folder is in the output, also if that was given with a slash at its end', async () => {
-  const [engine, calls] = await writtenDown(':');
+  const [engine, calls] = await writtenDown({});
   await run(engine, { outputFolder: 'hdfs://names/counts/' });
   const called = await readFile(calls, 'utf8');
   assert.match(called, / -output hdfs:\/\/names\/counts -mapper /m);
@@ -74,7 +122,7 @@ test('no temporary folder is in the output, also if that was given with a slash 
 
 test('what the shell of the file system complains of is the message', async () => {
   const complaint = 'echo "INFO: connecting"; echo "mkdir: Permission denied: user=me" >&2; exit 1';
-  const [engine] = await writtenDown(':', complaint);
+  const [engine] = await writtenDown({ shell: complaint });
   await assert.rejects(run(engine), {
     code: 'TASK_FAILED',
     message: 'Hadoop failed: Permission denied: user=me',

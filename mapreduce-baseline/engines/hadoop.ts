@@ -108,7 +108,7 @@ async function runOnCluster(
     const staged =
       fileSystem === undefined ? onFiles(work) : await stage(options, { ...work, folder });
     await runJobs(options, work, { staged, outputOf });
-    if (isFetched) await fetchParts(options, output, place);
+    if (isFetched) await fetchParts(options, output, work);
   } catch (error) {
     // Why the jobs failed says more than why their folder could not be removed.
     await removeFolder(options, folder).catch(() => {});

@@ -66,7 +66,7 @@ async function examine(
   answer: true | Error,
 ): Promise<Conflict | undefined> {
   let latest: boolean | Error = answer;
-  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     if (latest instanceof Error && !isDoubtful(latest)) throw latest;
     const found = await classifyPrewrite(context, row, prewriting.startTimestamp);
     if (found.kind === 'ours') return undefined;
@@ -74,14 +74,16 @@ async function examine(
     if (found.kind === 'conflict' && !(latest instanceof Error && found.reason === 'gone')) {
       return found;
     }
+    // Only now: the answer to the last attempt may be a conflict too (P21).
+    if (attempt > context.options.inDoubtAttemptsMax) throw noAnswer(row);
     await context.clock.sleep(backoffMs(context, attempt));
     latest = await tryAgain(context, row, prewriting);
     if (latest === false) return undefined;
   }
-  throw new PercolatorError(
-    'STORE_UNAVAILABLE',
-    `prewriting ${row.table}/${row.row} got no answer`,
-  );
+}
+
+function noAnswer({ table, row }: RowWrites): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', `prewriting ${table}/${row} got no answer`);
 }
 
 async function tryAgain(

@@ -122,6 +122,30 @@ test('P21: a clean-up without an answer does not turn a conflict into something 
   await assert.rejects(unavailable.write({ x: 'alive' }), { code: 'WRITE_CONFLICT' });
 });
 
+test('P21: the lock that the last attempt of a prewrite meets is reported and cleaned up', async () => {
+  // Called "no answer", it would stay, and the next attempt would meet it again.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A', { inDoubtAttemptsMax: 1 }), database.client('B')];
+  a.store.loseRequest(once(({ operation }) => operation === 'checkAndMutateRows'));
+  b.store.crashAfter(1);
+  a.beforeMutation(2, async () => {
+    await assert.rejects(b.write({ x: 'dead' }));
+    database.bury('B');
+  });
+  const written = database.clock.runUntil(a.write({ x: 'alive' }));
+  await assert.rejects(written, { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('a prewrite whose last attempt is refused fails with the refusal', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { inDoubtAttemptsMax: 1 });
+  a.store.loseRequest(once(({ operation }) => operation === 'checkAndMutateRows'));
+  a.beforeMutation(2, () => database.store.dropTable('t'));
+  const written = database.clock.runUntil(a.write({ x: '1' }));
+  await assert.rejects(written, { code: 'TABLE_NOT_FOUND' });
+});
+
 test('a read whose clean-up has no answer looks again', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];

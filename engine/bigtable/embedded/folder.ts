@@ -1,10 +1,10 @@
 /**
  * The folder of a store: making it, and owning it.
  *
- * One process at a time writes a store, or several read it. Node has no file locks, but SQLite in
- * it has: a transaction on an empty database holds them, which the system ends with the process,
- * however it ends. A file with a process id would outlive its process, and the id would then name
- * another one; a socket's name would outlive it too.
+ * One process at a time writes a store, or several read it. Node has no file locks, but its SQLite
+ * has: a transaction on an empty database holds them. The system releases them when the process
+ * ends, however it ends. A file with a process id would outlive its process, and the id would then
+ * name another one; a socket's name would outlive it too.
  *
  *     write ─▶ BEGIN EXCLUSIVE     read ─▶ a read transaction     in the file `lock`, always empty
  *
@@ -21,7 +21,7 @@ const LOCK_FILE = 'lock';
 const SQLITE_BUSY = 5;
 
 /**
- * Creates the folder and its missing parents, and makes its name durable. Not `mkdir`'s own
+ * Creates the folder and its missing parents, and makes their names durable. Not `mkdir`'s own
  * `recursive`: it never returns where the system denies that a folder exists and also refuses to
  * create it, as in /proc.
  */
@@ -30,15 +30,16 @@ export async function makeFolder(
   { fsync }: { readonly fsync: boolean },
 ): Promise<void> {
   const missing: string[] = [];
-  for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
+  let found = resolve(folder);
+  for (; !existsSync(found); found = dirname(found)) missing.push(found);
   for (const next of missing.toReversed()) {
     await mkdir(next, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error; // Another process was faster.
     });
     if (fsync) await syncFolder(dirname(next));
   }
-  // The process that made the folder may have died before it synced.
-  if (fsync) await syncFolder(dirname(resolve(folder)));
+  // The process that made the folder that was found may have died before it synced.
+  if (fsync) await syncFolder(dirname(found));
 }
 
 /**

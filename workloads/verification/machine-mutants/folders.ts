@@ -1,7 +1,4 @@
-/**
- * Which files of the engine are changed, and which are judges: by folder, without tests and their
- * helpers.
- */
+/** Which files of the engine are changed: by folder, without tests and fixtures. */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';

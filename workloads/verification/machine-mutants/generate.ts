@@ -2,7 +2,8 @@
  * Mutants of a file: each is the text with one change that an operator makes.
  *
  * A mutant is identified by its change and the text of its line, not by the line's position, so
- * that a list of mutants stays right when the file changes elsewhere.
+ * that a list of mutants stays right when the file changes elsewhere. Only equal changes of equal
+ * lines are numbered, in the order of the file.
  */
 import { OPERATORS, type OperatorName } from './operators.ts';
 import { applied, type Edit, parses, nodePathsOf } from './syntax-tree.ts';
@@ -17,7 +18,7 @@ export interface MachineMutant extends Edit {
   /** The code that changes, on one line, and its replacement. */
   readonly before: string;
   readonly after: string;
-  /** Unique in the file, and independent of the line's position: operator, line, change. */
+  /** Unique in the file: operator, line, change, and a number from the second equal one on. */
   readonly key: string;
 }
 

@@ -1,16 +1,20 @@
 /** `./run.sh mutants:machine` as a user runs it; judging itself takes minutes. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
 
 const MAIN = new URL('main.ts', import.meta.url);
+const OPTIONS = new URL('../../../docs/options.md', import.meta.url);
 
-test('mutants:machine lists the mutants of a place', async () => {
-  const { exitCode, stdout } = await runProgram(MAIN, ['--list', '--only', 'oracle/allocator.ts']);
-  assert.equal(exitCode, 0);
+test('mutants:machine lists the mutants of places, such as that of its example', async () => {
+  const example = /mutants:machine --only (\S+)/.exec(await readFile(OPTIONS, 'utf8'))?.[1];
+  const places = ['--only', String(example), '--only', 'oracle/allocator.ts'];
+  const { exitCode, stdout, stderr } = await runProgram(MAIN, ['--list', ...places]);
+  assert.equal(exitCode, 0, stderr);
   assert.match(stdout, /^(?:engine\/oracle\/allocator\.ts:\d+ {2}\w+: .*(?:\n|$))+$/);
 });
 

@@ -47,6 +47,8 @@ const JUDGES_SECONDS = 120;
 const MUTANT_SECONDS = 3;
 const MUTANTS = 3_000;
 
+const EXAMPLE = 'oracle/allocator.ts:116';
+
 const SIZES: Sizes<{ readonly sample: number }> = {
   smoke: { sample: 2 },
   quick: { sample: 50 },
@@ -104,7 +106,7 @@ await runExperiment(
     },
     examples: [
       {
-        command: './run.sh mutants:machine --only oracle/allocator.ts:111',
+        command: `./run.sh mutants:machine --only ${EXAMPLE}`,
         does: 'judges mutants of one line',
       },
     ],
@@ -183,7 +185,7 @@ function chosen(
   for (const place of places) {
     if (all.some((mutant) => isAt(mutant, place))) continue;
     throw new UsageError(
-      `--only must name a folder, a file or a line with mutants, such as oracle/allocator.ts:111, but is ${JSON.stringify(place)}.`,
+      `--only must name a folder, a file or a line with mutants, such as ${EXAMPLE}, but is ${JSON.stringify(place)}.`,
     );
   }
   if (places.length === 0) return all;
@@ -201,6 +203,7 @@ async function judgeAll(
   const court: VerdictOptions = { judges, isThorough: thorough };
   progress.phase('judging', mutants.length, 'mutants');
   const waiting = [...mutants];
+  let judged = 0;
   const work = async (): Promise<void> => {
     using bench = new Bench();
     signal.addEventListener('abort', () => bench[Symbol.dispose]());
@@ -208,7 +211,7 @@ async function judgeAll(
       const verdict = await judge(mutant, court, bench);
       signal.throwIfAborted(); // An interrupt ends the processes of judges; that is no verdict.
       ledger.add(verdict);
-      progress.update(mutants.length - waiting.length);
+      progress.update(++judged);
     }
   };
   await Promise.all(Array.from({ length: jobs }, work));

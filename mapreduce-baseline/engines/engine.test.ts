@@ -1,16 +1,19 @@
 /** Claims about engines that are programs: which inputs reach the program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import type { Split } from '../input-splits.ts';
-import { type ChainEngine, outsideEngine } from './engine.ts';
+import { type ChainEngine, encodedParameters, outsideEngine, STREAMING_PROGRAM } from './engine.ts';
 import { localEngine } from './local.ts';
+import { runProgram } from './program.ts';
 import { sortEngine } from './sort.ts';
 import { wholeFiles } from './whole-files.ts';
 
 const PATH = 'hdfs://names/words';
+const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
 test('a file of another file system is an input as a whole; a part of it is refused', async () => {
   const given: (readonly Split[])[] = [];
@@ -37,7 +40,7 @@ test('a record that begins before the end of an input is read whole by every eng
   await writeFile(path, 'to be\nor not to be\nthat is\n');
   const input = { path, end: 9 }; // In the second record.
   const chain = {
-    url: new URL('../testing/word-count-job.ts', import.meta.url).href,
+    url: JOB,
     parameters: [{ combine: false }],
   };
   const wordsBy = async (engine: ChainEngine): Promise<readonly string[]> => {
@@ -56,3 +59,25 @@ test('a record that begins before the end of an input is read whole by every eng
   const [copy = ''] = await wholeFiles([{ ...input, start: 0 }], folder, 'any');
   assert.equal(await readFile(copy, 'utf8'), 'to be\nor not to be\n');
 });
+
+for (const bytes of ['all', '10']) {
+  test(`the pipeline of sort fails if an input is gone of which ${bytes} bytes count`, async () => {
+    const folder = temporaryFolder();
+    const work = join(folder, 'work');
+    await mkdir(work);
+    const env = {
+      NODE: process.execPath,
+      PROGRAM: STREAMING_PROGRAM,
+      JOB,
+      PARAMETERS: encodedParameters({ combine: false }),
+      WORK: work,
+      OUTPUT: join(folder, 'output'),
+      MEMORY_EACH: '1024',
+      MEMORY_ALL: '1024',
+      THREADS: '1',
+    };
+    const pipeline = fileURLToPath(new URL('sort-chain.sh', import.meta.url));
+    const command = ['sh', pipeline, join(folder, 'gone'), bytes];
+    await assert.rejects(runProgram('sort', command, { env }), { code: 'TASK_FAILED' });
+  });
+}

@@ -24,7 +24,11 @@ must() { "$@" || { : >"$WORK/failed" && return 1; }; }
 run() { must "$NODE" "$PROGRAM" "$1" "$JOB" "$2"; }
 sort_all() { must sort -S "${MEMORY_ALL}K" --parallel="$THREADS" -T "$WORK"; }
 map_input() {
-  if [ "$2" = all ]; then run map "$first" <"$1"; else head -c "$2" -- "$1" | run map "$first"; fi
+  if [ "$2" = all ]; then
+    run map "$first" <"$1"
+  else
+    must head -c "$2" -- "$1" | run map "$first"
+  fi
 }
 
 # Reduces with the first of the parameters, and passes on to the jobs of the others.
@@ -43,7 +47,7 @@ number=0
 while [ $# -gt 0 ]; do
   mkfifo "$WORK/sorted-$number"
   (
-    map_input "$1" "$2" |
+    must map_input "$1" "$2" |
       must sort -S "${MEMORY_EACH}K" --parallel=1 -T "$WORK" >"$WORK/sorted-$number"
   ) &
   number=$((number + 1))

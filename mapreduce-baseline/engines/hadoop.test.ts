@@ -78,7 +78,7 @@ async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
 }
 
 /** Longer than a test may take. */
-const FOREVER = 'sleep 600';
+const FOREVER = 'sleep 180';
 
 test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
   const streaming = `echo "Running job: job_17_0004"; ${FOREVER}`;

@@ -19,8 +19,8 @@
  * Why it is fast: the code of a process runs once for each thing it can ever have heard
  * (local-states.ts), not once for each interleaving. The rest is transition tables.
  *
- * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and more
- * than one failure of a kind unless asked. The simulator covers these (simulation/).
+ * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and
+ * failures that are not asked for. The simulator covers these (simulation/).
  */
 import { systemClock } from '../../../engine/base/index.ts';
 import type { Violation } from '../judges/history.ts';
@@ -34,7 +34,7 @@ import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './
 export interface ExhaustOptions extends Partial<Budget> {
   /** Default: all. */
   readonly suspicion?: Suspicion | undefined;
-  /** States after which the search gives up. Default 1,000,000: some hundreds of megabytes. */
+  /** States after which the search gives up. Default 1,000,000: about 150 megabytes. */
   readonly statesMax?: number | undefined;
   /** Called now and then with the states seen so far; the search stops if it returns false. */
   readonly onProgress?: ((states: number) => boolean) | undefined;
@@ -42,13 +42,14 @@ export interface ExhaustOptions extends Partial<Budget> {
 
 export interface Report {
   readonly scenario: string;
-  /** Different ways through everything that can happen. May exceed what a number holds exactly. */
+  /**
+   * Different ways through everything that can happen. May exceed what a number holds exactly. Of a
+   * search that ended early, only those that it has visited.
+   */
   readonly executions: number;
   readonly states: number;
   /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
-  /** Steps of the longest execution. */
-  readonly longest: number;
   /**
    * The outcomes of the transactions, and in how many endings each occurred: `A committed, B
    * failed`.
@@ -106,7 +107,6 @@ class Search {
   readonly #seen = new SeenStates();
   readonly #outcomes = new Map<string, number>();
   readonly #stack: Frame[] = [];
-  #longest = 0;
 
   constructor(scenario: Scenario, options: ExhaustOptions) {
     const { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'all' } = options;
@@ -122,10 +122,9 @@ class Search {
     const { statesMax = 1_000_000, onProgress } = this.#options;
     let isStopped = false;
     let failure = await this.#enter(start, endings);
-    let frame = this.#stack.at(-1);
-    for (; frame !== undefined && failure === undefined; frame = this.#stack.at(-1)) {
+    for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
       const choice = frame.choices[frame.taken];
-      if (choice === undefined || isStopped) {
+      if (choice === undefined || isStopped || failure !== undefined) {
         this.#leave(frame);
         continue;
       }
@@ -149,7 +148,6 @@ class Search {
       executions: this.#seen.get(keyOf(start)) ?? 0,
       states: this.#seen.size,
       isExhausted: failure === undefined && !isStopped,
-      longest: this.#longest,
       outcomes: this.#outcomes,
       failure,
     };
@@ -166,7 +164,8 @@ class Search {
       story.push(describeChoice(rules, world, choice, this.#scenario));
       world = (await take(rules, world, choice)) ?? world;
     }
-    const violations = [...this.#judgeProgress(world), ...(await judgeEnd(world, endings))];
+    const progress = this.#judgeProgress(world, choices.length);
+    const violations = [...progress, ...(await judgeEnd(world, endings))];
     return { violations, story: [...story, describeOutcomes(world)], choices };
   }
 
@@ -181,9 +180,9 @@ class Search {
     const choices = choicesOf(world, this.#suspicion);
     this.#seen.set(key, 0);
     this.#stack.push({ world, key, choices, taken: 0, executions: isEnd ? 1 : 0 });
-    this.#longest = Math.max(this.#longest, this.#stack.length - 1);
     if (isEnd) this.#countOutcomes(world);
-    const violations = [...this.#judgeProgress(world), ...(await judgeEnd(world, endings))];
+    const progress = this.#judgeProgress(world, this.#stack.length - 1);
+    const violations = [...progress, ...(await judgeEnd(world, endings))];
     if (violations.length === 0) return undefined;
     const taken = this.#stack.slice(0, -1).map((frame) => frame.taken);
     const { story } = await new Search(this.#scenario, this.#options).retell(taken);
@@ -199,9 +198,13 @@ class Search {
     parent.taken++;
   }
 
-  /** A process that works must wait for an answer. */
-  #judgeProgress({ processes }: WorldState): readonly Violation[] {
-    if (this.#stack.length > STEPS_MAX) {
+  /**
+   * A process that works must wait for an answer.
+   *
+   * @param steps from the beginning to this state
+   */
+  #judgeProgress({ processes }: WorldState, steps: number): readonly Violation[] {
+    if (steps >= STEPS_MAX) {
       return [{ claim: 'progress: endless', message: `no end after ${STEPS_MAX} steps` }];
     }
     return processes

@@ -129,6 +129,6 @@ function broken(): Searched {
   const search = { scenario, budget, suspicion: 'all', statesMax: 9 } as const;
   const violations = [{ claim: 'lost update', message: 'at 3' }];
   const failure = { violations, story: ['A: dies'], choices: [0, 2] };
-  const found = { executions: 1, states: 2, longest: 1, outcomes: new Map(), isExhausted: false };
+  const found = { executions: 1, states: 2, outcomes: new Map(), isExhausted: false };
   return { search, report: { scenario: 'one-cell', ...found, failure }, seconds: 1 };
 }

@@ -43,9 +43,9 @@ await runExperiment(
     description:
       'Visits every interleaving of two transactions over up to three cells, with a reader that resolves ' +
       'locks, processes that die, and messages that arrive twice, late or never. The engine is the real one; ' +
-      'storage, network and time are modelled. A search with lost answers has no duplicates, because its size ' +
-      'would be the product of both; for their size, the scenarios three and three-crossed have neither unless ' +
-      'they are named, and no part in a smoke run.',
+      'storage, network and time are modelled. No search has both lost answers and duplicates, because its size ' +
+      'would be the product of the two. The scenarios three and three-crossed are large: unless they are named, ' +
+      'they are searched with neither, and a smoke run leaves them out.',
     sizes: SIZES,
     options: {
       scenario: textList({

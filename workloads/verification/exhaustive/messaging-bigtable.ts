@@ -1,5 +1,6 @@
 /**
- * A Bigtable that turns every call into messages, one for each row, and waits for their answers.
+ * A Bigtable that turns every call about rows into messages, one for each row, and waits for their
+ * answers.
  */
 import type { Bigtable, Row } from '../../../engine/bigtable/index.ts';
 import { answersTo } from '../../../engine/bigtable/answers.ts';
@@ -29,7 +30,7 @@ export function messagingBigtable(send: (request: Request) => Promise<Answer['va
       );
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
     },
-    // A range is read row by row, because scenarios name their rows; tables exist and stay.
+    // Ranges are refused: scenarios read only rows that they name. Tables exist and stay.
     readRange: refuse,
     sampleRowKeys: refuse,
     createTable: refuse,

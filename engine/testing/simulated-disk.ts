@@ -99,6 +99,7 @@ export class SimulatedDisk implements Disk {
 
   remove(name: string): void {
     this.#check('remove', name);
+    if (!this.#names.has(name)) throw failure('ENOENT', name);
     this.#change((names) => names.delete(name));
   }
 

@@ -1,5 +1,5 @@
 /** Chains by Spark; spark-chain.py describes how. */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   type ChainEngine,
@@ -41,7 +41,8 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
       SPARK_LOCAL_DIRS: join(work, 'spark'),
       PYSPARK_SUBMIT_ARGS: shellCommand([...confWords(settings), 'pyspark-shell']),
     };
-    const isSubmit = command[0]?.includes('spark-submit') === true;
+    // Any word may be it, because another program may start it.
+    const isSubmit = command.some((word) => basename(word).includes('spark-submit'));
     const words = [
       ...command,
       ...(isSubmit ? confWords(settings) : []),

@@ -1,0 +1,33 @@
+/** What the engine gives to a Spark: a script in its place writes it down. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { sparkEngine } from './spark.ts';
+
+/** What Spark is given if the command is some words and the path of a script in its place. */
+async function given(words: readonly string[], path: string): Promise<string> {
+  const folder = temporaryFolder();
+  const [script, written] = [join(folder, path), join(folder, 'written')];
+  await mkdir(dirname(script), { recursive: true });
+  await writeFile(script, `#!/bin/sh\necho "$@" >'${written}'\n`, { mode: 0o755 });
+  const settings = { 'spark.executor.memory': '2g' };
+  const engine = sparkEngine({ command: [...words, script], settings, workers: 1 });
+  await engine.run({
+    chain: { url: 'file:///job.ts', parameters: [{}] },
+    inputs: [{ path: 'hdfs://names/words' }],
+    outputFolder: 'hdfs://names/counts',
+  });
+  return readFile(written, 'utf8');
+}
+
+test('spark-submit gets the settings before its script, also if another program starts it', async () => {
+  const begin = /^--conf spark\.executor\.memory=2g \S+spark-chain\.py \{/;
+  assert.match(await given([], 'bin/spark-submit'), begin);
+  assert.match(await given(['nice'], 'bin/spark-submit'), begin);
+});
+
+test('a Python gets its script first, also if its folder is named after spark-submit', async () => {
+  assert.match(await given([], 'spark-submit-env/bin/python'), /^\S+spark-chain\.py \{/);
+});

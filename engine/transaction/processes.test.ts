@@ -100,7 +100,7 @@ function startTransfers(folder: string, seed: number): Child {
 async function enough(children: readonly Child[], count: number): Promise<void> {
   while (children.some(({ acknowledged }) => acknowledged.length < count)) {
     for (const { process: child } of children) {
-      assert.equal(child.exitCode, null, 'a child ended before it was told to');
+      assert.equal(child.exitCode ?? child.signalCode, null, 'a child ended before it was told to');
     }
     await systemClock.sleep(5);
   }

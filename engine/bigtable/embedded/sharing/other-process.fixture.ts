@@ -39,6 +39,7 @@ export class OtherProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, 'exit');
+    this.signal('SIGCONT'); // A failed test may have left it stopped, and deaf to what follows.
     if (this.#child.connected) this.#child.disconnect();
     await exited;
   }

@@ -9,8 +9,8 @@
  *   it was not lost after all, an observer runs once more than necessary.
  * - A mark that no observer needs is erased, with all older ones. Later marks have higher
  *   timestamps and stay.
- * - A missing companion table is created, empty; the next audit finds the notifications that were
- *   in it as lost ones.
+ * - A missing companion table is created, empty. The next audit finds the strong notifications that
+ *   were in it as lost ones; weak ones, waiting or parked, leave no evidence.
  * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
  *
  * All else is left to a person who knows what the data means: of two values that should not both
@@ -69,7 +69,7 @@ async function resolve(
 ): Promise<Repaired> {
   const resolution = await resolveLock(context, cell, lock);
   if (resolution !== 'alive') return { done: true, note: resolution };
-  return { done: false, note: 'its owner is alive, or was when last seen' };
+  return { done: false, note: 'its owner may be alive' };
 }
 
 async function eraseData(

@@ -4,7 +4,7 @@ import type { CellAddress } from './index.ts';
 export const ACCOUNTS = 24;
 export const BALANCE = 1_000;
 /** Transfers that a child has in flight at a time. */
-export const UNDER_WAY = 8;
+export const IN_FLIGHT = 8;
 
 /** What a child reports to its parent about each acknowledged commit. */
 export interface Acknowledged {

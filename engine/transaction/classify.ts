@@ -59,7 +59,7 @@ export type CommitEvidence =
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'still locked' }
   | { readonly kind: 'rolled back' }
-  /** Nothing is left of the transaction: how it ended can no longer be found out. */
+  /** Nothing is left that proves how it ended. */
   | { readonly kind: 'collected' };
 
 /** How our own commit of the primary ended, or that it has not. */

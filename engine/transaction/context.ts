@@ -62,8 +62,8 @@ export interface Context {
   /** Transactions of this process that are committing;
    * each promise resolves when the commit ends. */
   readonly committing: Map<Timestamp, Promise<void>>;
-  /** Work that no caller waits for: secondaries of committed transactions.
-   * `settled` waits for it. */
+  /** Work that no caller waits for: secondaries of committed transactions, and notify cells of
+   * transactions that may not have committed yet. `settled` waits for it. */
   readonly background: Set<Promise<void>>;
   /** Which columns are observed: a write to one leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
@@ -133,7 +133,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
   };
 }
 
-/** Resolves when the background work of committed transactions is done. */
+/** Resolves when all background work is done. */
 export async function settled(context: Context): Promise<void> {
   while (context.background.size > 0) await Promise.all(context.background);
 }

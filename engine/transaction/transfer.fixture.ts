@@ -13,8 +13,8 @@ import {
   account,
   ACCOUNTS,
   amount,
+  IN_FLIGHT,
   LEDGER,
-  UNDER_WAY,
 } from './accounts.fixture.ts';
 
 const [, , folder = '', seed = '1'] = process.argv;
@@ -52,6 +52,6 @@ async function transferUntilOver(): Promise<void> {
 }
 
 process.on('message', () => over.abort());
-await Promise.all(Array.from({ length: UNDER_WAY }, transferUntilOver));
+await Promise.all(Array.from({ length: IN_FLIGHT }, transferUntilOver));
 await percolator.close();
 process.disconnect?.();

@@ -146,7 +146,7 @@ function claimAtomicity(open: Open): void {
     assert.deepEqual(await t.cells('r', { family: 'lock' }), winners);
   });
 
-  claim('of many callers that commit one lock exactly one finds it', open, async (t) => {
+  claim('of many entries of a batch that commit one lock exactly one finds it', open, async (t) => {
     await t.mutate('r', set('lock', 'q', 1));
     const found = await t.store.checkAndMutateRows(
       Array.from({ length: 100 }, (_, i) => commitIfLocked('r', i)),

@@ -5,8 +5,8 @@
  *   1. The compiler translates engine/index.ts and every file that it reaches. No test is among
  *      them.
  *   2. The protocol definitions (.proto) are copied next to the code that reads them.
- *   3. package.json is made of the project's: the packages that the translated code imports, with
- *      the versions of the project.
+ *   3. package.json is derived from the project's. Its dependencies are the packages that the
+ *      translated code imports, at the project's versions.
  *   4. `npm pack` makes the tarball.
  *
  * The project itself runs from source and needs no build. Node runs no TypeScript under

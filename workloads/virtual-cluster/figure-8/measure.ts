@@ -61,7 +61,7 @@ export async function measureCase(plan: Figure8Plan, name: string): Promise<Meas
       percolators.push(recorder.database(machine.name, await cluster.openDatabase(machine)));
     }
     const [first] = percolators;
-    if (first === undefined) throw new Error('there is a client');
+    if (first === undefined) throw new Error('there is no client');
     await loadTables(first, data);
     const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
     const measured = await callInLoop(plan, cluster, {

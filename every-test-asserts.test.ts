@@ -1,6 +1,6 @@
 /**
- * With what is loaded before every file of tests, no file passes that proves nothing or hides an
- * error.
+ * every-test-asserts.ts, loaded before each test file, fails a test without an assertion; an error
+ * that no test handles still fails the file.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -14,6 +14,12 @@ const ASSERTS = "assert.ok(true, 'an assertion');";
 const FILES: readonly (readonly [claim: string, body: string, exitCode: number, says: RegExp])[] = [
   ['a test that asserts passes', ASSERTS, 0, /^# pass 1$/m],
   ['a test that asserts nothing fails', '', 1, /ended without a single assertion/],
+  [
+    'a test that asserts nothing fails also after one that asserts',
+    `${ASSERTS} }); test('two', () => {`,
+    1,
+    /^not ok 2 - two$[^]*ended without a single assertion/m,
+  ],
   ['a test that says that it is skipped passes', `t.skip('no such system');`, 0, /^# skipped 1$/m],
   [
     'an error that no code handles fails the file, although its test has passed',

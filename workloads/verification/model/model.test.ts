@@ -1,6 +1,6 @@
 /**
- * The model, in its smallest world; where TLC is missing, one line says so and the other tests are
- * skipped.
+ * The model, in its smallest world. Where TLC is missing, the tests that need it are skipped, with
+ * the reason.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -80,7 +80,7 @@ test('model says in one sentence what is missing, and ends with 2', async () => 
   const env = { TLA2TOOLS_JAR: 'no-such-file.jar' };
   const ended = await runScript(MODEL, ['--only', 'no-second-look'], { env });
   assert.equal(ended.exitCode, 2);
-  assert.match(ended.stderr, /^TLA2TOOLS_JAR must name TLC's jar .*no-such-file\.jar\.$/m);
+  assert.match(ended.stderr, /^Plan: .*\nTLA2TOOLS_JAR must name TLC's jar .*no-such-file\.jar\.$/);
   assert.ok(!existsSync(ended.out));
 });
 

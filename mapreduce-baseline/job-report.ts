@@ -1,4 +1,7 @@
-/** The work of a job, summed over its tasks. Failed attempts count only in `failedAttempts`. */
+/**
+ * The work of a job, summed over its tasks. Failed attempts count only in `failedAttempts` and in
+ * the elapsed seconds.
+ */
 import type { MapReport, ReduceReport } from './tasks.ts';
 
 export interface JobReport {

@@ -10,7 +10,7 @@ import { packProgram } from './packed-program.ts';
 
 const BYTES = fileURLToPath(new URL('../bytes.ts', import.meta.url));
 
-/** Emits each line, after the file that it was itself loaded from and the program that runs it. */
+/** For each line, emits the file that the job was loaded from and the program that runs it. */
 async function writeJob(file: string): Promise<string> {
   const bytes = relative(dirname(file), BYTES);
   await writeFile(

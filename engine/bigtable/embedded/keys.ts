@@ -180,7 +180,7 @@ function appendPart(before: Buffer, part: string): Buffer {
   while (at < before.length) key[at] = before[at++] as number;
   for (let i = 0; i < part.length; i++) {
     const code = part.charCodeAt(i);
-    // Only these characters are bytes; they are all that most keys have.
+    // All other characters are one byte each, and most keys have no others.
     if (code === 0 || code > 0x7f) return Buffer.concat([before, escape(part), END]);
     key[at++] = code;
   }

@@ -27,7 +27,7 @@ const NAMES = [
 const SQUARES = NAMES.flatMap((row) =>
   NAMES.map((column): CellAddress => ({ table: TABLE, row, column })),
 );
-/** One move in this many reads the squares one by one; the others scan the board. */
+/** One move in this many reads all squares by their addresses; the others scan the board. */
 const MOVES_PER_LOOK = 4;
 
 type Square = CellAddress & { readonly piece: number };

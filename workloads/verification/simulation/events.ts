@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 /** Until another process serves the storage; some requests then meet their deadline. */
 const OWNER_DOWN_MS_MAX = 40;
-/** Trouble ends by then at the latest: with many events a run might never end. */
+/** No event begins after this: with many events a run might never end. */
 const TROUBLE_MS_MAX = 60_000;
 
 /** Keeps events coming at the rates of the knobs, until peace. */

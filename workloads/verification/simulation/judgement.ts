@@ -52,8 +52,8 @@ function judgeAnswers({ answers }: Run, { records }: History): readonly Violatio
 }
 
 /**
- * A run does not know what caused it. One that acknowledged nothing was for a weak notification, or
- * did not commit.
+ * An observer's run does not know which kind of notification caused it. A run that acknowledged
+ * nothing was caused by a weak one, or did not commit.
  */
 function markWeakRuns({ transactions }: Run, { records }: History): void {
   const acknowledged = new Set(

@@ -23,9 +23,9 @@ export interface Artifacts {
 }
 
 const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath';
-const FETCH_MS_MAX = 15 * 60_000;
+const FETCH_MINUTES_MAX = 15;
 
-/** Undefined if it was never fetched, or a jar is gone. */
+/** Undefined if these artifacts were never fetched together, or a jar is gone. */
 export async function cachedClassPath(
   artifacts: Artifacts,
   environment: Environment,
@@ -76,13 +76,15 @@ async function fetchInto(work: string, artifacts: Artifacts): Promise<string> {
   await writeFile(pom, pomText(artifacts));
   const options = ['--batch-mode', '--quiet', '--file', pom, '-DincludeScope=runtime'];
   const { execa } = await import('execa');
-  const { failed, all } = await execa('mvn', [...options, GOAL, `-Dmdep.outputFile=${fetched}`], {
+  const words = [...options, GOAL, `-Dmdep.outputFile=${fetched}`];
+  const { failed, timedOut, all } = await execa('mvn', words, {
     all: true,
     reject: false,
-    timeout: FETCH_MS_MAX,
+    timeout: FETCH_MINUTES_MAX * 60_000,
   });
   if (!failed) return (await readFile(fetched, 'utf8')).trim();
-  const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
+  const [said = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
+  const reason = timedOut ? `it has not ended in ${FETCH_MINUTES_MAX} minutes` : said;
   const message = `Maven could not fetch ${artifacts.name}: ${reason}`;
   throw new PercolatorError('STORE_UNAVAILABLE', message);
 }

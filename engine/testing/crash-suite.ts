@@ -146,7 +146,10 @@ function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly str
         recoverer.store.crashAfter(step);
         const ended = await recoverer.read(namesOf(shape)).then(
           () => true,
-          () => false,
+          (error: Error) => {
+            assert.equal(error.name, 'CrashedError');
+            return false;
+          },
         );
         database.bury('B');
         await database.client('C').read(namesOf(shape));

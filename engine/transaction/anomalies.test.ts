@@ -52,11 +52,15 @@ test('G1a, aborted reads, of a transaction that aborts with its locks held: prev
   const loser = await t1.begin();
   put(loser, { one: '101', two: '102' });
   await t2.write({ two: '21' });
+  let read: Promise<unknown> | undefined;
   t1.beforeMutation(3, async () => {
     assert.deepEqual(await database.locks(), ['one:c']);
-    assert.deepEqual(await t2.read(['one'], loser.startTimestamp - 1), { one: '10' });
+    read = t2.read(['one']); // Its snapshot is above the lock and the data, so it waits.
+    await database.clock.yield();
+    assert.ok(t2.context.counters.lockWaits > 0);
   });
   await assert.rejects(loser.commit(), CONFLICT);
+  assert.deepEqual(await database.clock.runUntil(read as Promise<unknown>), { one: '10' });
   assert.deepEqual(await t2.read(['one', 'two']), { one: '10', two: '21' });
 });
 

@@ -51,7 +51,7 @@ describe('a read that is cut out of a wider one', () => {
           }
         },
       ),
-      { numRuns: 3_000 }, // Some 200 are cut. Of 2,000 runs, chance sometimes cuts fewer than 100.
+      { numRuns: 3_000, seed: 1 }, // Chance decides how many are cut: with this seed, 207.
     );
     assert.ok(cut > 100, `only ${cut} of them were cut at all`);
   });

@@ -27,7 +27,7 @@ function claimAll(hadoop: LocalHadoop): void {
   after(() => hadoop.stop());
 
   test(
-    'the cluster finds the same clusters, with a program that came with the job',
+    'Hadoop finds the same clusters of documents as our runner, with a program that came with the job',
     LONG,
     async () => {
       const folder = temporaryFolder();

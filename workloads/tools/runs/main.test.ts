@@ -40,7 +40,10 @@ const HEADER = {
   store: { name: 'embedded', durability: 'each commit is on the disk' },
 } as const;
 
-/** A run that ended so many days ago, in this state; by default, one that finished today. */
+/**
+ * A run that ended so many days ago, with these fields of its record; by default one that finished
+ * today.
+ */
 function addRun(name: string, days = 0, fields: Partial<RunRecord> = {}): string {
   const folder = path.join(root, name);
   const run = createRun(folder, { ...HEADER, experiment: fields.experiment ?? 'oracle' });
@@ -95,6 +98,17 @@ describe('list', () => {
     const folder = addRun('one');
     const { stdout } = await runs('--in', root, '--json');
     const [only] = JSON.parse(stdout);
+    assert.deepEqual(Object.keys(only), [
+      'folder',
+      'name',
+      'experiment',
+      'profile',
+      'state',
+      'commit',
+      'date',
+      'bytes',
+      'headline',
+    ]);
     assert.equal(only.folder, folder);
     assert.equal(only.headline, 'The headline of one.');
     assert.ok(only.bytes > 1000);
@@ -260,7 +274,11 @@ describe('clean never removes', () => {
 
 test('options of clean are refused by list, and a folder that does not exist by both', async () => {
   for (const [words, sentence] of [
+    [['list', '--unfinished'], /^--unfinished has an effect only with <action> clean/],
     [['list', '--days', '3'], /^--days has an effect only with <action> clean/],
+    [['list', '--keep-last', '3'], /^--keep-last has an effect only with <action> clean/],
+    [['list', '--yes'], /^--yes has an effect only with <action> clean/],
+    [['list', '--in', 'no/such'], /^--in must be a folder that can be read/],
     [['clean', '--in', 'no/such'], /^--in must be a folder that can be read/],
     [['remove'], /^<action> must be one of list, clean, but is "remove"\.$/],
   ] as const) {

@@ -26,4 +26,5 @@ export const LANE = {
   customerTaxRate: 18,
   trade: 19,
   lastTrade: 20,
+  shares: 21,
 } as const;

@@ -36,6 +36,17 @@ test('the same seed returns the same rows, another seed others', () => {
   }
 });
 
+test('the revenue of a quarter does not follow from the shares of a company', () => {
+  const rows = [...population.rows('financial')];
+  const quarters = rows.filter(({ fi_co_id }) => fi_co_id === rows[0]?.fi_co_id);
+  const companies = rows.filter((_, i) => i % quarters.length === 0);
+  quarters.forEach(({ fi_revenue }, i) => {
+    const shares = companies[i]?.fi_out_basic ?? 0;
+    const apart = Math.abs((fi_revenue - 1_000_000) / 1e11 - (shares - 1_000_000) / 1e9);
+    assert.ok(apart > 1e-8, `${i}: ${fi_revenue} and ${shares}`);
+  });
+});
+
 test('counts follow from the customers', () => {
   const count = (table: TableName): number => [...population.rows(table)].length;
   assert.equal(count('customer'), 100);

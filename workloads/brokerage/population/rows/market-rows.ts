@@ -67,7 +67,7 @@ export function* financialRows(roster: Roster, seed: number): Generator<Row<'fin
   for (let i = 0; i < roster.companies; i++) {
     for (let quarter = 0; quarter < QUARTERS; quarter++) {
       const revenue = 1_000_000 + integerAt(seed, LANE.financial, i * QUARTERS + quarter, 1e11);
-      const shares = 1_000_000 + integerAt(seed, LANE.financial, i, 1e9);
+      const shares = 1_000_000 + integerAt(seed, LANE.shares, i, 1e9);
       const earnings = Math.floor(revenue / 5);
       const year = 2000 + Math.floor(quarter / 4);
       yield {

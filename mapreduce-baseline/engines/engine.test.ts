@@ -9,7 +9,7 @@ import type { Split } from '../input-splits.ts';
 import { type ChainEngine, encodedParameters, outsideEngine, STREAMING_PROGRAM } from './engine.ts';
 import { localEngine } from './local.ts';
 import { runProgram } from './program.ts';
-import { sortEngine } from './sort.ts';
+import { sortEngine, whyNoGnuSort } from './sort.ts';
 import { wholeFiles } from './whole-files.ts';
 
 const PATH = 'hdfs://names/words';
@@ -34,7 +34,7 @@ test('a file of another file system is an input as a whole; a part of it is refu
   assert.equal(given.length, 2, 'no program is started');
 });
 
-test('a record that begins before the end of an input is read whole by every engine', async () => {
+test('a record that begins before the end of an input is read whole by every engine', async (t) => {
   const folder = temporaryFolder();
   const path = join(folder, 'words');
   await writeFile(path, 'to be\nor not to be\nthat is\n');
@@ -55,9 +55,11 @@ test('a record that begins before the end of an input is read whole by every eng
   const size = { workers: 1, memoryBytes: 2 ** 20 };
   const counted = ['be\t2', 'not\t1', 'or\t1', 'to\t2'];
   assert.deepEqual(await wordsBy(await localEngine(size)), counted);
-  assert.deepEqual(await wordsBy(sortEngine(size)), counted);
   const [copy = ''] = await wholeFiles([{ ...input, start: 0 }], folder, 'any');
   assert.equal(await readFile(copy, 'utf8'), 'to be\nor not to be\n');
+  const whyNot = await whyNoGnuSort();
+  if (whyNot !== undefined) return t.skip(whyNot);
+  assert.deepEqual(await wordsBy(sortEngine(size)), counted);
 });
 
 for (const bytes of ['all', '10']) {

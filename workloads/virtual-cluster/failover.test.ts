@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cluster } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
+import { ColdBlocks } from './tablets.ts';
 import { PAPER } from './testing.ts';
 
 const LOG_BYTES = 1e8;
@@ -56,5 +57,25 @@ test('both parts of a tablet that is split during the replay of its log wait for
     tablets.split('t', 'aa');
     assert.equal(tablets.find('t', 'aa')?.start, 'aa');
     assert.equal(tablets.find('t', 'aa')?.availableUs, left.availableUs);
+  });
+});
+
+test('both parts of a tablet that is split while it is cold are cold, each with half of its blocks', async () => {
+  await killTwo(({ tablets }) => {
+    const left = tablets.find('t', 'a');
+    assert.ok(left?.cold !== undefined);
+    left.cold = new ColdBlocks(6 * 64 * 2 ** 10);
+    left.cold.read('a');
+    tablets.split('t', 'aa');
+    const misses = ['a', 'aa'].map((first) => {
+      const cold = tablets.find('t', first)?.cold;
+      const rows = Array.from({ length: 100 }, (_, i) => `${first}${i}`);
+      return rows.filter((row) => cold?.read(row)).length;
+    });
+    assert.deepEqual(
+      misses.toSorted((a, b) => a - b),
+      [2, 3],
+      'one of the six blocks was read before',
+    );
   });
 });

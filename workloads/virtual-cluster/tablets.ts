@@ -15,22 +15,25 @@ export interface Tablet {
   server: Machine;
   /** It is served from this time on. */
   availableUs: number;
-  /** Operations so far: where it is hot. */
+  /** Operations so far; shows which tablets are hot. */
   operations: number;
   /** Since the tablets were balanced last. */
   readonly recent: RecentWork;
   /** Bytes written since it was last loaded: what a log replay takes. */
   logBytes: number;
-  /** What the cache of its server lacks; undefined if nothing that was in memory before. */
+  /**
+   * The blocks that its new server has yet to read from the disk; undefined if the cache has all
+   * that was in memory before.
+   */
   cold: ColdBlocks | undefined;
 }
 
 /** A read loads a block of this size, as Bigtable's does ("typically 64 KB"; OSDI 2006, section 4). */
 const BLOCK_BYTES = 64 * 2 ** 10;
 
-/** The blocks of a tablet that its new server has not read yet. Which rows share one is by chance. */
+/** The blocks of a tablet that its new server has yet to read. A hash decides which rows share one. */
 export class ColdBlocks {
-  readonly #blocks: number;
+  #blocks: number;
   readonly #read = new Set<number>();
 
   /** @param bytes of the tablet */
@@ -48,9 +51,21 @@ export class ColdBlocks {
     this.#read.add(hashOf(row) % this.#blocks);
     return this.#read.size > before;
   }
+
+  /** Gives half of the blocks to a part of the tablet; what was read stays read. */
+  splitOff(): ColdBlocks {
+    const kept = Math.ceil(this.#blocks / 2);
+    const given = new ColdBlocks((this.#blocks - kept) * BLOCK_BYTES);
+    for (const block of [...this.#read].filter((one) => one >= kept)) {
+      this.#read.delete(block);
+      given.#read.add(block - kept);
+    }
+    this.#blocks = kept;
+    return given;
+  }
 }
 
-/** A number from 0 to 2^24 for a row; those of similar rows differ. */
+/** A number below 2^24 for a row; those of similar rows differ. */
 export function hashOf(row: string): number {
   let hash = 7;
   for (let i = 0; i < row.length; i++) hash = Math.imul(hash ^ row.charCodeAt(i), 0x01000193);
@@ -162,7 +177,8 @@ export class Tablets {
     found.starts.splice(position, 0, row);
     const right = tabletOf(table, row, server ?? left.server);
     const { availableUs, logBytes } = left;
-    found.tablets.splice(position, 0, { ...right, availableUs, logBytes: logBytes / 2 });
+    const cold = left.cold?.splitOff();
+    found.tablets.splice(position, 0, { ...right, availableUs, logBytes: logBytes / 2, cold });
     left.logBytes /= 2;
   }
 

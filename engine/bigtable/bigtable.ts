@@ -136,9 +136,10 @@ export interface Manifest {
   /** `checkAndMutateRows` is one call, not many: the paper's own change to Bigtable. */
   readonly conditionalBatch: boolean;
   /**
-   * Mutations sent by one caller, without waiting in between, are applied in the order sent, so
-   * that none is applied without the earlier ones. The engine then sends notifications and the
-   * commit of the primary back to back instead of waiting for the former.
+   * Mutations that a caller sends in one turn of the event loop are applied in the order sent, and
+   * none without the earlier ones, unless those name a table or a column family that is not there.
+   * The engine then sends notifications and the commit of the primary back to back instead of
+   * waiting for the former.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */

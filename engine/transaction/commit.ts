@@ -27,7 +27,8 @@
  * - while prewriting: the locks point to a primary that is locked or absent; a process that meets
  *   them waits until we are known to be dead, and rolls back.
  * - after the commit timestamp: the same. A timestamp is only a number until it is written.
- * - after the notifications: the same, and an observer runs for nothing.
+ * - after the notifications: the same, and a worker looks at the cells in vain. Only for a weak mark
+ *   does an observer run.
  * - after the commit point: a process that meets a secondary's lock finds the primary's write
  *   record and rolls forward.
  *
@@ -115,7 +116,10 @@ interface Plan extends Prewriting {
   readonly weak: readonly BoundCell[];
 }
 
-/** All that comes before the commit point. If a step fails, nothing of the transaction remains. */
+/**
+ * All that comes before the commit point. If a step fails, it is rolled back; if that fails too, its
+ * locks wait for the next process.
+ */
 async function prewrite(
   context: Context,
   { tables, rows: written }: CommitRequest,
@@ -137,8 +141,9 @@ async function prewrite(
     if (confirming !== undefined) await confirming;
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
     const marks = notificationMutations(strong, weak, commitTimestamp);
-    if (marks.length > 0) await notify(context, marks);
-    return { ...plan, commitTimestamp, marks };
+    const mayFollow = context.store.manifest.ordered && weak.length === 0;
+    if (marks.length > 0) await (mayFollow ? send(context, marks) : notify(context, marks));
+    return { ...plan, commitTimestamp, marks, unanswered: mayFollow ? marks : [] };
   } catch (error) {
     await rollBackQuietly(context, sent, startTimestamp);
     await cleanUpAfter(context, conflicts);
@@ -191,18 +196,10 @@ async function rollBackQuietly(
 }
 
 /**
- * Sets the notify cells. Where the storage applies the mutations sent in one turn in order, the
- * commit of the primary follows at once: it cannot be applied without the marks. But both may be
- * lost together, so a repeated commit is sent after its marks (P61). Elsewhere we wait until the
- * marks are there, and send them again if the answer was lost: setting a mark is idempotent.
+ * Sets the notify cells and waits until they are there. If the answer was lost, sends them again:
+ * setting a mark is idempotent.
  */
 async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
-  if (context.store.manifest.ordered) {
-    const sent = context.store.mutateRows(marks);
-    inBackground(context, sent);
-    // Still the same turn: this only learns of a request that was refused before it was sent.
-    return Promise.race([sent, Promise.resolve()]);
-  }
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     try {
       return await context.store.mutateRows(marks);
@@ -214,17 +211,34 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
   throw new PercolatorError('STORE_UNAVAILABLE', 'the notifications got no answer');
 }
 
+/**
+ * Sends the notify cells and waits for no answer. Where the storage applies the mutations sent in one
+ * turn in order, the commit of the primary follows at once: it cannot be applied without them. But
+ * both may be lost together, so a repeated commit is sent after its marks (P61).
+ *
+ * Not for weak marks. Their tables may be ones in which we hold no lock: if one is dropped meanwhile,
+ * the storage refuses all marks, and would still take the commit.
+ */
+async function send(context: Context, marks: readonly RowMutation[]): Promise<void> {
+  const sent = context.store.mutateRows(marks);
+  inBackground(context, sent);
+  // Still the same turn: this only learns of a request that was refused before it was sent.
+  await Promise.race([sent, Promise.resolve()]);
+}
+
 /** What the commit point needs besides the primary's row. */
 interface Prewritten extends Plan {
   readonly commitTimestamp: Timestamp;
   readonly marks: readonly RowMutation[];
+  /** Marks that were sent and not waited for. */
+  readonly unanswered: readonly RowMutation[];
 }
 
 /** The commit point. Resolves with the commit timestamp of the write record. */
 async function commitPrimary(
   context: Context,
   { table, row, writes }: RowWrites,
-  { startTimestamp, commitTimestamp, primary, marks }: Prewritten,
+  { startTimestamp, commitTimestamp, primary, unanswered }: Prewritten,
 ): Promise<Timestamp> {
   const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
   // The row's other cells were locked together with the primary and commit with it (P16).
@@ -232,10 +246,10 @@ async function commitPrimary(
     commitMutations(write, startTimestamp, commitTimestamp),
   );
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
-    if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt));
+    if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt - 1));
     let isAnswered = false;
     try {
-      if (attempt > 1 && marks.length > 0) await context.store.mutateRows(marks);
+      if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);
       if (await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })) {
         return commitTimestamp;
       }

@@ -1,4 +1,4 @@
-/** The rules of protocol.md about setting notifications, P40, P41 and P43. */
+/** The rules of protocol.md about setting notifications: P40, P41, P43 and P61. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -69,15 +69,19 @@ test('a delete of an observed cell notifies, too', async () => {
 test('P43: a weak notification is set when the transaction holds its own locks', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
-  a.beforeMutation(3, async () => {
+  let seen = 0;
+  a.store.beforeCall = async (call) => {
+    if (call.kind !== 'mutation' || !isMark(call)) return;
+    seen++;
     assert.deepEqual(await database.locks(), ['x:c', 'y:c']);
     assert.deepEqual(await database.marks(), []);
-  });
+  };
   const transaction = await a.begin();
   put(transaction, { x: '1', y: '1' });
   transaction.notifyWeakly(cell('hub'));
   transaction.notifyWeakly(cell('hub'));
   const committed = await transaction.commit();
+  assert.equal(seen, 1);
   assert.deepEqual(await database.marks(), [`weak hub:c@${committed}`]);
 });
 
@@ -104,6 +108,25 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
     a.store[lost](once(isMark));
     const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));
     assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+    const tables = a.store.trace.flatMap((call) => (call.kind === 'mutation' ? [call.table] : []));
+    assert.deepEqual(tables, ['t', 't.notify', 't.notify', 't']);
+  });
+}
+
+for (const ordered of [true, false]) {
+  test(`P40: a weak mark that is refused, because its table is dropped meanwhile, ends the commit (ordered: ${ordered})`, async () => {
+    const database = await openTestDatabase({ tables: ['t', 'u'], observed: ['seen'] });
+    const a = database.client('A', { ordered });
+    a.store.beforeCall = async (call) => {
+      if (call.kind === 'mutation' && isMark(call)) await database.store.dropTable('u.notify');
+    };
+    const transaction = await a.begin();
+    put(transaction, { 'x:seen': '1', y: '1' });
+    transaction.notifyWeakly(cell('u/hub'));
+    await assert.rejects(transaction.commit(), { code: 'TABLE_NOT_FOUND' });
+    await a.settled();
+    assert.deepEqual(await database.locks(), []);
+    assert.deepEqual(await a.read(['x:seen', 'y:c']), { 'x:seen': undefined, 'y:c': undefined });
   });
 }
 

@@ -13,7 +13,7 @@
  *
  * The notification is at the commit timestamp, because an observer clears what is not above its
  * start timestamp: it clears exactly what its snapshot has seen (P41). If we die before the commit
- * point, an observer runs for nothing, once.
+ * point, a worker looks at the cell in vain, once; only for a weak mark does an observer run.
  */
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import type { BoundCell, BoundTables } from './bound-tables.ts';

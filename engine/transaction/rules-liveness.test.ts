@@ -233,8 +233,10 @@ test('a process that is told to stop sends no more heartbeats', async () => {
   await committing;
 });
 
-/** Starts a commit that has all its locks,
- * and learns its commit timestamp when `commit` is called. */
+/**
+ * Resolves when the commit holds all its locks. The commit receives its timestamp when the returned
+ * `commit` is called.
+ */
 async function stall(
   database: TestDatabase,
   client: Client,

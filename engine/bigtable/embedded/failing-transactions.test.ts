@@ -110,6 +110,32 @@ for (const failure of ['EIO', 'ENOSPC'] as const) {
   });
 }
 
+test('P61: a change fails with one that was sent before it in the same turn, and not later', async () => {
+  const disk = new SimulatedDisk({ random: createRandom(1) });
+  const sizes = { ...SIZES, fileBytes: 1 }; // Each group begins a file.
+  await using store = await openOnDisk(disk, { fsync: true, readOnly: false, sizes });
+  await store.createTable('t', { families: ['f'] });
+  const put = (row: string): Promise<boolean> => {
+    const cell = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.from('x') };
+    const mutations = [{ kind: 'set', ...cell }] as const;
+    const applied = store.mutateRows([{ table: 't', row, mutations }]);
+    return applied.then(
+      () => true,
+      () => false,
+    );
+  };
+  for (let steps = 0; steps < 40; steps++) {
+    let failures = 0;
+    disk.before = (operation) =>
+      operation === 'create' && failures++ === 0 ? 'ENOSPC' : undefined;
+    const first = put('first');
+    for (let i = 0; i < steps; i++) await Promise.resolve();
+    const second = put('second');
+    assert.deepEqual([await first, await second], [false, false], `after ${steps} steps`);
+    assert.equal(await put('third'), true);
+  }
+});
+
 test('no mutation is answered, or can be read, before fdatasync has returned', async () => {
   const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });

@@ -7,7 +7,8 @@
  *     read ───▶ index ─▶ log
  *
  * While one group is synced, the next one gathers; there is no delay to tune, because the disk sets
- * the pace. A change is checked when it is submitted, against everything submitted before it, so
+ * the pace. A group is closed between two turns of the event loop, so changes of one turn have one
+ * fate: a commit is never there without the marks that were sent just before it (P61). A change is checked when it is submitted, against everything submitted before it, so
  * mutations apply in the order submitted (manifest.ordered). It becomes visible, and is answered,
  * when its group is durable.
  *
@@ -15,7 +16,7 @@
  * fails too, and every pending row is forgotten. If the failed group may be on the disk, nothing is
  * served until a new file of the log says that it does not count (P58).
  */
-import { PercolatorError } from '../../base/index.ts';
+import { PercolatorError, systemClock } from '../../base/index.ts';
 import type { Mutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
@@ -161,8 +162,10 @@ export class RowStore implements Stored {
   }
 
   async #commitGroups(): Promise<void> {
-    await Promise.resolve(); // Callers of the same turn of the event loop join the first group.
-    while (this.#gathering.durable !== undefined) await this.#commitGroup();
+    while (this.#gathering.durable !== undefined) {
+      await systemClock.yield();
+      await this.#commitGroup();
+    }
     this.#committing = undefined;
   }
 

@@ -19,7 +19,10 @@
 
 /** A column is guessed if it was read later in this share of the rows. */
 const LIKELY = 1 / 4;
-/** Rows after which the past counts half as much. */
+/**
+ * At this many rows all counts are halved; from then on the past counts half as much every half as
+ * many rows.
+ */
 const ROWS_REMEMBERED = 64;
 /** Columns learned about, and followers learned per column; more are ignored. */
 const LEADERS_MAX = 10_000;

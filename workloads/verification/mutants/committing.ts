@@ -210,7 +210,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '      if (attempt > 1 && marks.length > 0) await context.store.mutateRows(marks);\n',
+        '      if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);\n',
         '',
       ),
     ],

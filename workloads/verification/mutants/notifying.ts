@@ -9,7 +9,7 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '    if (marks.length > 0) await notify(context, marks);\n',
+        '    if (marks.length > 0) await (mayFollow ? send(context, marks) : notify(context, marks));\n',
         '',
       ),
       change(

@@ -90,6 +90,8 @@ export class Client implements Bigtable {
   /** In the order in which the callers asked. */
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
+  /** Of the requests of this turn of the event loop, if there were any. */
+  #turnDeadlineMs: number | undefined;
   #connection: Connection | undefined;
   /** Defined once this process owns the store. */
   #owned: Bigtable | undefined;
@@ -208,7 +210,7 @@ export class Client implements Bigtable {
       id: this.#nextId++,
       method,
       given,
-      deadlineMs: sharedClockMs() + this.#settings.requestMs,
+      deadlineMs: this.#deadlineMs(),
       answered: Promise.withResolvers(),
       isSent: false,
       wasLost: false,
@@ -217,6 +219,18 @@ export class Client implements Bigtable {
     this.#send(waiting);
     void this.#watchDeadlines();
     return (await waiting.answered.promise) as T;
+  }
+
+  /**
+   * One for all requests of a turn: if it were later for a commit than for the marks sent before it,
+   * an owner could find the marks late, and take the commit (P61).
+   */
+  #deadlineMs(): number {
+    if (this.#turnDeadlineMs === undefined) {
+      this.#turnDeadlineMs = sharedClockMs() + this.#settings.requestMs;
+      void systemClock.yield().then(() => (this.#turnDeadlineMs = undefined));
+    }
+    return this.#turnDeadlineMs;
   }
 
   #send(waiting: Waiting): void {

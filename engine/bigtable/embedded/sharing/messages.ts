@@ -3,7 +3,8 @@
  *
  *     frame: bytes of the text │ bytes of the values │ text: JSON, a list of messages │ values
  *
- * All that a process says in one turn of the event loop is one frame. The text has the place of
+ * All that a process says in one turn of the event loop is one frame, and is taken in one turn, in
+ * order: so a commit has the fate of the marks sent just before it (P61). The text has the place of
  * each value among the values: JSON is five times as fast as the serializer of Node for such
  * messages, but knows no bytes.
  */

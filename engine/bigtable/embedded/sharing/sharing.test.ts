@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { hrtime } from 'node:process';
+import { mock, test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
 import { lockFolder } from '../folder.ts';
@@ -14,7 +15,7 @@ import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
-import { FrameWriter, PROTOCOL } from './messages.ts';
+import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
 import { listenIn, socketOf } from './socket-place.ts';
@@ -316,6 +317,44 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   await using _ = await openEmbedded({ folder });
   assert.deepEqual(await tables, ['t']);
   assert.ok(isLeft, 'the client does not wait until the owner hangs up');
+});
+
+test('P61: requests of one turn have one deadline, so none is late without those after it', async () => {
+  const folder = await newStore();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+  const reader = new FrameReader();
+  const deadlines: number[] = [];
+  const server = createServer((socket) => {
+    socket.write(greeting.take());
+    socket.on('data', (chunk) => {
+      for (const { messages } of reader.add(chunk)) {
+        for (const message of messages) deadlines.push((message as Request)[2]);
+        if (deadlines.length < 3) continue;
+        server.close(); // The client is to go to the next owner.
+        socket.destroy();
+      }
+    });
+  });
+  await listenIn(folder, server);
+  const client = await openEmbedded({ folder, own: false });
+  const begun = hrtime.bigint();
+  let steps = 0n;
+  const clock = mock.method(hrtime, 'bigint', () => begun + 1_000_000n * steps++);
+  const marks = client.mutateRows([setRow('r')]);
+  await Promise.race([marks, Promise.resolve()]);
+  const commit = client.checkAndMutateRow(lockRow('r', 'mine'));
+  await systemClock.yield();
+  const later = client.listTables();
+  await assert.rejects(commit, { code: 'STORE_IN_DOUBT' });
+  clock.mock.restore();
+  const [first = 0, second = 0, third = 0] = deadlines;
+  assert.equal(first, second);
+  assert.ok(third > second);
+  await using _ = await openEmbedded({ folder });
+  await marks;
+  assert.deepEqual(await later, ['t']);
+  await client.close();
 });
 
 test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async () => {

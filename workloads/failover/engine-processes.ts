@@ -5,7 +5,7 @@
  *     this process makes the load ──▶ the storage ◀── workers run observers
  *                └──── timestamps ──▶ oracle-1 or oracle-2 ◀────┘
  */
-import { type Counters, type StoreAddress, systemClock } from '#engine';
+import type { Counters, StoreAddress } from '#engine';
 import {
   type Crew,
   freeAddress,
@@ -25,7 +25,7 @@ export interface EngineProcessesOptions {
   readonly store: StoreAddress;
   readonly workload: WorkloadName;
   readonly workers: number;
-  /** Observer runs in flight, in all workers. */
+  /** Observer runs in flight, in all workers; rounded up to a multiple of the workers. */
   readonly concurrency: number;
 }
 
@@ -78,8 +78,8 @@ export class EngineProcesses implements Parts {
 
   async kill(name: string): Promise<void> {
     const member = this.#members.get(name);
-    this.#members.delete(name);
     if (member !== undefined) await this.#crew.kill(member);
+    this.#members.delete(name); // Only now: its last messages still count.
   }
 
   pause(name: string, forMs: number): void {
@@ -91,7 +91,7 @@ export class EngineProcesses implements Parts {
     this.#members.get(name)?.signal('SIGCONT');
   }
 
-  /** The sum of what all workers have counted, those that were killed included. */
+  /** The sum of what all workers have counted, up to the last message of one that was killed. */
   counted(name: keyof Counters): number {
     return [...this.#counters.values()].reduce((sum, counters) => sum + counters[name], 0);
   }
@@ -100,7 +100,6 @@ export class EngineProcesses implements Parts {
   async stopWorkers(): Promise<void> {
     const workers = [...this.#members].filter(([name]) => name.startsWith('worker'));
     await this.#crew.stop(workers.map(([, member]) => member));
-    await systemClock.sleep(0); // Their last messages.
   }
 
   #hear(name: string, { rows, counters }: Observed): void {

@@ -3,9 +3,9 @@
  *
  *   1. A test that passes without a single assertion fails. An assertion in a callback that never
  *      runs, or in a loop over an empty list, proves nothing.
- *   2. The test runner does not follow promises. It would, to name the test that caused an error
- *      after its end, and the engine then runs at half its speed. Such an error still fails the
- *      file.
+ *   2. The test runner does not follow promises. By default it follows them, to name the test whose
+ *      code fails after the test has ended; the engine then runs at half its speed. Such an error
+ *      still fails the file.
  */
 import assert from 'node:assert/strict';
 import asyncHooks from 'node:async_hooks';

@@ -38,8 +38,8 @@ const layers: Record<string, readonly string[]> = {
 };
 
 /**
- * The same for the folders of `workloads/`. An experiment imports no other experiment: shared code
- * is in the harness.
+ * The same for the folders of `workloads/`. An experiment imports another one only where this table
+ * says so; other shared code is in the harness.
  */
 const rooms: Record<string, readonly string[]> = {
   harness: [],

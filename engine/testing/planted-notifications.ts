@@ -44,7 +44,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'a change that one of two observers has seen, without a mark: it may have been retired',
+    name: 'a change that one of two observers has seen, without a mark: the other one may have been retired',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'write z:ack_old:seen', 50, recordOf(45));
@@ -134,7 +134,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: [],
   },
   {
-    name: 'the acknowledgment of an observer whose name looks like part of a column',
+    name: 'an acknowledgment of a column with a colon: `just:seen` by `o`, not `seen` by `o:just`',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'notify t.notify/z:seen', 60);

@@ -30,7 +30,7 @@ export async function wholeFiles(
   );
 }
 
-/** The end of the last record that begins in the input, which has it whole. */
+/** The end of the last record that begins in the input; all of that record belongs to the input. */
 export async function endOfRecords({ path, end }: Split): Promise<number> {
   if (end === 0) return 0;
   let position = end - 1;

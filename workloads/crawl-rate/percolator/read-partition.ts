@@ -14,7 +14,7 @@ export async function readPartition(percolator: Percolator): Promise<Partition> 
   return partition;
 }
 
-/** The number of cells that still wait for an observer; it must be zero at the end. */
+/** The number of marks for an observer, at most 100,000; it must be zero at the end. */
 export async function countDirty(percolator: Percolator): Promise<number> {
   const marks = [{ family: 'notify', qualifier: DOCUMENT }];
   // A table that was dropped and created again has another name in the storage.

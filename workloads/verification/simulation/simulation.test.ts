@@ -3,8 +3,7 @@
  * promises. A test that fails names its seed: `./run.sh simulate --seed <seed> --seeds 1` shrinks
  * the run and prints its story.
  *
- * The seeds run in threads, because the test runner follows every promise in its own thread, which
- * makes a simulation several times as slow.
+ * The seeds run in threads, to use several cores.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -162,9 +162,7 @@ test('P27: a primary that commits between the look and the rollback wins, and it
   const [a, b] = [database.client('A'), database.client('B')];
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
   database.bury('A');
-  a.store.loseRequest(
-    ({ row, mutations }) => row === 'x' && mutations.some((one) => isOf('write', one)),
-  ); // No second phase.
+  loseSecondPhase(a);
   b.beforeMutation(1, async () => {
     commit();
     await committing;
@@ -194,10 +192,12 @@ test('P28: that a lock was alive once is not remembered', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B', { lockWaitMsMax: 100 })];
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  loseSecondPhase(a);
   await assert.rejects(database.clock.runUntil(b.read(['x'])), { code: 'LOCKED' });
   commit();
   await committing;
-  assert.deepEqual(await b.read(['x']), { x: '1' });
+  assert.deepEqual(await database.locks(), ['x:c']);
+  assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: '1' });
 });
 
 test('P29: what this process itself left is cleaned up at once', async () => {
@@ -254,6 +254,13 @@ async function stall(
   while (database.oracle.afterNext !== undefined) await database.clock.yield();
   assert.ok((await database.locks()).length > 0, `${cell('p').table} is locked`);
   return { commit: gate.resolve, committing };
+}
+
+/** The write record of x never arrives. */
+function loseSecondPhase({ store }: Client): void {
+  store.loseRequest(
+    ({ row, mutations }) => row === 'x' && mutations.some((one) => isOf('write', one)),
+  );
 }
 
 function lockWithoutBeats(): Lock {

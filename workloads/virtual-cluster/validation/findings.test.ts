@@ -7,13 +7,23 @@ const operations = { read: 2, mutate: 2, conditionalMutate: 4 };
 const counted = { measured: operations, predicted: operations };
 const one = { workload: 'crawl', what: 'saturation', unit: 'documents/s', errorMax: 15 } as const;
 
-test('numbers within their limits are counted, and the others are shown as they are', () => {
+test('numbers within their limits are counted, and all numbers are shown as they are', () => {
   const compared = [
     { ...one, measured: 100, predicted: 114 },
     { ...one, measured: 100, predicted: 84 },
+    { ...one, measured: 100, predicted: 300, errorMax: null },
   ];
-  const { headline, targets } = validationFindings({ runs: [], compared, counted, wrong: [] });
+  const findings = validationFindings({ runs: [], compared, counted, wrong: [] });
+  const { headline, tables, targets } = findings;
   assert.match(headline, /^1 of 2 numbers /);
+  assert.deepEqual(
+    tables[0]?.rows.map((row) => row.slice(3)),
+    [
+      [100, 114, 14, 15],
+      [100, 84, -16, 15],
+      [100, 300, 200, null],
+    ],
+  );
   assert.deepEqual(
     targets.map(({ met }) => met),
     [true, false, true],

@@ -201,6 +201,7 @@ test('an interrupt leaves a record without numbers, no work files and no process
     if (text.includes('at full speed')) measuring.resolve();
   });
   await Promise.race([measuring.promise, child]);
+  const others = processesNaming(out).filter((pid) => pid !== String(child.pid));
   child.kill('SIGINT');
   const { exitCode, stdout } = await child;
   assert.equal(exitCode, 130, stdout);
@@ -208,5 +209,6 @@ test('an interrupt leaves a record without numbers, no work files and no process
   assert.equal(record.state, 'interrupted');
   assert.deepEqual(record.findings?.tables, []);
   assert.equal(existsSync(path.join(out, 'work')), false);
+  if (existsSync('/proc')) assert.notDeepEqual(others, []);
   assert.deepEqual(processesNaming(out), []);
 });

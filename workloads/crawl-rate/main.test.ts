@@ -168,10 +168,12 @@ test('an interrupt keeps the measurements and leaves neither work files nor proc
     if (text.includes('MapReduce at')) measuredOne.resolve();
   });
   await measuredOne.promise;
+  const running = processesNaming(out);
   child.kill('SIGINT');
   const { exitCode } = await child;
   assert.equal(exitCode, 130);
   assert.equal(existsSync(path.join(out, 'work')), false);
+  if (existsSync('/proc')) assert.notDeepEqual(running, []);
   assert.deepEqual(processesNaming(out), []);
   const record = readRunRecord(out);
   assert.equal(record.state, 'interrupted');

@@ -62,24 +62,39 @@ test('a record that begins before the end of an input is read whole by every eng
   assert.deepEqual(await wordsBy(sortEngine(size)), counted);
 });
 
+/** Runs the pipeline of sort on the input. @param path programs are looked for there first */
+async function runPipeline(input: string, bytes: string, path = ''): Promise<string> {
+  const folder = temporaryFolder();
+  const work = join(folder, 'work');
+  await mkdir(work);
+  const env = {
+    NODE: process.execPath,
+    PROGRAM: STREAMING_PROGRAM,
+    JOB,
+    PARAMETERS: encodedParameters({ combine: false }),
+    WORK: work,
+    OUTPUT: join(folder, 'output'),
+    MEMORY_EACH: '1024',
+    MEMORY_ALL: '1024',
+    THREADS: '1',
+    PATH: `${path}:${process.env['PATH'] ?? ''}`,
+  };
+  const pipeline = fileURLToPath(new URL('sort-chain.sh', import.meta.url));
+  return runProgram('sort', ['sh', pipeline, input, bytes], { env });
+}
+
 for (const bytes of ['all', '10']) {
   test(`the pipeline of sort fails if an input is gone of which ${bytes} bytes count`, async () => {
-    const folder = temporaryFolder();
-    const work = join(folder, 'work');
-    await mkdir(work);
-    const env = {
-      NODE: process.execPath,
-      PROGRAM: STREAMING_PROGRAM,
-      JOB,
-      PARAMETERS: encodedParameters({ combine: false }),
-      WORK: work,
-      OUTPUT: join(folder, 'output'),
-      MEMORY_EACH: '1024',
-      MEMORY_ALL: '1024',
-      THREADS: '1',
-    };
-    const pipeline = fileURLToPath(new URL('sort-chain.sh', import.meta.url));
-    const command = ['sh', pipeline, join(folder, 'gone'), bytes];
-    await assert.rejects(runProgram('sort', command, { env }), { code: 'TASK_FAILED' });
+    const gone = join(temporaryFolder(), 'gone');
+    await assert.rejects(runPipeline(gone, bytes), { code: 'TASK_FAILED' });
   });
 }
+
+test('the pipeline of sort ends if the merge fails before it opens what it is to merge', async () => {
+  const folder = temporaryFolder();
+  const input = join(folder, 'words');
+  await writeFile(input, 'to be\n');
+  const merging = 'case "$1" in -m) exit 2 ;; esac; cat';
+  await writeFile(join(folder, 'sort'), `#!/bin/sh\n${merging}\n`, { mode: 0o755 });
+  await assert.rejects(runPipeline(input, 'all', folder), { code: 'TASK_FAILED' });
+});

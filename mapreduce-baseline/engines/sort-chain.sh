@@ -55,6 +55,9 @@ while [ $# -gt 0 ]; do
 done
 # shellcheck disable=SC2086
 must sort -m --batch-size="$((number + 1))" "$WORK"/sorted-* | reduce_and_go_on $PARAMETERS >"$OUTPUT"
+# A merge that failed before it opened the pipes has left their writers waiting for it. The script is
+# started in a process group of its own.
+[ ! -e "$WORK/failed" ] || kill 0
 wait
 [ ! -e "$WORK/failed" ]
 sync "$OUTPUT"

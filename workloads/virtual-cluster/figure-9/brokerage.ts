@@ -116,7 +116,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
       percolators.push(recorder.database(machine.name, percolator));
     }
     const [first] = percolators;
-    if (first === undefined) throw new Error('there is a client');
+    if (first === undefined) throw new Error('there is no client');
     await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
     const run = new Run(plan, { cluster, recorder, population, percolators, machines });
@@ -301,7 +301,7 @@ class Run {
     const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
     const trades = results.map((result) => result.records.tradeResult);
     const [histogram, ...others] = trades.map((record) => record.histogram);
-    if (histogram === undefined) throw new Error('there is a client');
+    if (histogram === undefined) throw new Error('there is no client');
     for (const other of others) histogram.add(other);
     const growth = sum(results.map(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom));
     const cores = sum(

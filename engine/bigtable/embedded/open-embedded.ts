@@ -103,8 +103,11 @@ async function ownFolder(folder: string, settings: DiskSettings): Promise<Bigtab
   if (unlock === undefined) return undefined;
   let service: Service | undefined;
   const end = async (): Promise<void> => {
-    await service?.close();
-    unlock();
+    try {
+      await service?.close();
+    } finally {
+      unlock();
+    }
   };
   const disk = folderDisk(folder, { fsync });
   const store = await openOnDisk(disk, { ...settings, end }).catch((error: unknown) => {

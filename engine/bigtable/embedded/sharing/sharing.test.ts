@@ -3,9 +3,18 @@
  * others must not notice which one it is, nor when another one takes its place.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { hrtime } from 'node:process';
 import { mock, test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
@@ -239,6 +248,60 @@ test('a folder whose sockets cannot be made private is shared too', async () => 
   server.close();
   remove();
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a place of the socket that a power cut has emptied removes nothing where the process works', async () => {
+  const folder = await newStore();
+  writeFileSync(join(folder, 'socket-at'), '');
+  const workplace = temporaryFolder();
+  writeFileSync(join(workplace, 'precious'), '');
+  const before = process.cwd();
+  process.chdir(workplace);
+  try {
+    await (await openEmbedded({ folder })).close();
+  } finally {
+    process.chdir(before);
+  }
+  assert.deepEqual(readdirSync(workplace), ['precious']);
+  assert.ok(!existsSync(join(folder, 'socket-at')));
+});
+
+test('a place of the socket that cannot be read costs no data, and names what is in the way', async () => {
+  const folder = await newStore();
+  mkdirSync(join(folder, 'socket-at'));
+  await assert.rejects(openEmbedded({ folder }), {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: .*socket-at/,
+  });
+  rmSync(join(folder, 'socket-at'), { recursive: true });
+  await using store = await openEmbedded({ folder });
+  assert.deepEqual(await store.listTables(), ['t']);
+});
+
+test('an owner whose socket cannot be removed gives the folder up', async () => {
+  const folder = await newStore();
+  const store = await openEmbedded({ folder });
+  mkdirSync(join(folder, 'socket-at'));
+  await assert.rejects(store.close(), /socket-at/);
+  const unlock = lockFolder(folder, { readOnly: false });
+  assert.ok(unlock !== undefined);
+  unlock();
+});
+
+test("a copy of an open store's folder leaves the socket of the original's owner alone", async () => {
+  const parent = temporaryFolder();
+  const folder = join(parent, 'a-very-long-name'.repeat(10));
+  mkdirSync(folder);
+  await using store = await openWithTable(folder);
+  const copy = join(parent, 'copy');
+  // To copy `lock` in this process would end its lock (folder.ts).
+  const filter = (path: string): boolean => basename(path) !== 'lock';
+  cpSync(folder, copy, { recursive: true, filter });
+  assert.equal(readFileSync(join(copy, 'socket-at'), 'utf8'), socketOf(folder));
+  await (await openEmbedded({ folder: copy })).close();
+  await using other = await OtherProcess.open(folder);
+  await other.call('mutateRows', [setRow('r')]);
+  assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), 'r');
 });
 
 test('processes that differ in fsync are refused; a reader does not care', async () => {

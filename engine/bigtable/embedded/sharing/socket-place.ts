@@ -7,17 +7,18 @@
  */
 import {
   chmodSync,
-  existsSync,
   mkdtempSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 
 const SOCKET = 'socket';
 const ELSEWHERE = 'socket-at';
@@ -43,7 +44,7 @@ export async function listenIn(folder: string, server: Server): Promise<() => vo
 }
 
 async function listenElsewhere(folder: string, server: Server): Promise<void> {
-  const path = join(mkdtempSync(join(tmpdir(), 'percolator-')), SOCKET);
+  const path = join(mkdtempSync(join(tmpdir(), prefixOf(folder))), SOCKET);
   const named = join(folder, ELSEWHERE);
   writeFileSync(`${named}.new`, path);
   renameSync(`${named}.new`, named);
@@ -66,11 +67,29 @@ async function listenAt(path: string, server: Server): Promise<boolean> {
   }
 }
 
+/** Names the folder itself, so that a copy of it does not remove the socket of the original. */
+function prefixOf(folder: string): string {
+  return `percolator-${statSync(folder).ino}-`;
+}
+
 function removeSocket(folder: string): void {
-  const named = join(folder, ELSEWHERE);
-  if (existsSync(named)) {
-    rmSync(dirname(socketOf(folder)), { recursive: true, force: true });
-    rmSync(named, { force: true });
-  }
+  removeElsewhere(folder);
+  rmSync(join(folder, ELSEWHERE), { force: true });
   rmSync(join(folder, SOCKET), { force: true });
+}
+
+/**
+ * Removes only what `listenElsewhere` has made for this folder: after a power cut `socket-at` may be
+ * empty, and in a copy of the folder it names the socket of the original.
+ */
+function removeElsewhere(folder: string): void {
+  const path = socketOf(folder);
+  if (!isAbsolute(path) || basename(path) !== SOCKET) return;
+  try {
+    if (!basename(dirname(path)).startsWith(prefixOf(folder))) return;
+    rmSync(path, { force: true });
+    rmdirSync(dirname(path));
+  } catch {
+    // What stays in the folder for temporary files is in the way of no owner.
+  }
 }

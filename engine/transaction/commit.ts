@@ -126,12 +126,12 @@ async function prewrite(
   plan: Plan,
 ): Promise<Prewritten> {
   const { startTimestamp, rows, strong, weak } = plan;
-  const sent: RowWrites[] = [];
+  let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
   try {
     for (const next of [rows.slice(0, 1), rows.slice(1)]) {
       if (next.length === 0) continue;
-      sent.push(...next);
+      sent = rows.slice(0, sent.length + next.length);
       conflicts = await prewriteRows(context, next, plan);
       refuseConflicts(context, conflicts);
     }
@@ -234,17 +234,23 @@ interface Prewritten extends Plan {
   readonly unanswered: readonly RowMutation[];
 }
 
-/** The commit point. Resolves with the commit timestamp of the write record. */
+/**
+ * The commit point. Resolves with the commit timestamp of the write record.
+ * @throws ROLLED_BACK, or what the storage refused each attempt with: it has not committed
+ * @throws COMMIT_UNKNOWN
+ */
 async function commitPrimary(
   context: Context,
   { table, row, writes }: RowWrites,
-  { startTimestamp, commitTimestamp, primary, unanswered }: Prewritten,
+  { startTimestamp, commitTimestamp, primary, rows, unanswered }: Prewritten,
 ): Promise<Timestamp> {
   const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
   // The row's other cells were locked together with the primary and commit with it (P16).
   const ifFound = writes.flatMap((write) =>
     commitMutations(write, startTimestamp, commitTimestamp),
   );
+  let isInDoubt = false; // Whether a commit that was sent may have been applied, or may yet be.
+  let refusal: PercolatorError | undefined;
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt - 1));
     let isAnswered = false;
@@ -254,6 +260,7 @@ async function commitPrimary(
         return commitTimestamp;
       }
       isAnswered = true;
+      refusal = undefined;
       const evidence = await classifyCommit(context, primary, startTimestamp);
       if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
       if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
@@ -261,9 +268,16 @@ async function commitPrimary(
     } catch (error) {
       // No answer, or none to the read: try again, which also reads. Nothing may be cleaned up now.
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
-      // Refused, and never sent before: the table was dropped, and our locks with it.
-      if (attempt === 1 && !isAnswered && isTableNotFound(error)) throw error;
+      isInDoubt ||= !isAnswered && error.code === 'STORE_IN_DOUBT';
+      if (!isAnswered) refusal = error;
+      if (!isInDoubt && isTableNotFound(error)) break; // With the table, our locks are gone.
     }
+  }
+  if (!isInDoubt) {
+    // The storage has said "no", or refused each attempt: it applied none (bigtable.ts, promise 4).
+    if (refusal === undefined) throw rolledBack(context, primary);
+    await rollBackQuietly(context, rows, startTimestamp);
+    throw refusal;
   }
   context.counters.unknown++;
   throw new PercolatorError(

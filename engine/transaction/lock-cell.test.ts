@@ -175,3 +175,22 @@ test('a scan sees a touched cell’s value, a batch at a time', async () => {
   }
   assert.deepEqual(seen, ['x=1', 'y=2', 'z=3']);
 });
+
+test('a touch is of the cell as it was named, whatever becomes of the caller’s object', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: '1' });
+  await a.write({ y: '2' });
+  const transaction = await a.begin();
+  const named = { ...cell('x') };
+  const locking = ['x', 'y'].map((row) => {
+    named.row = row;
+    return transaction.lock(named);
+  });
+  await Promise.all(locking);
+  await transaction.commit();
+  await a.settled();
+  assert.deepEqual(await b.read(['x', 'y']), { x: '1', y: '2' });
+  const touched = await Promise.all(['x', 'y'].map((name) => database.stored(name)));
+  for (const { write } of touched) assert.match(write ?? '', / touch /);
+});

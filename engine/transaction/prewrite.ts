@@ -45,13 +45,18 @@ export async function prewriteRows(
   const conditionals = rows.map((row) => prewriteMutation(context, row, prewriting));
   const answers = await context.store.checkAndMutateRows(conditionals);
   if (answers.every((answer) => answer === false)) return []; // No offending cell: all are locked.
-  const conflicts = await Promise.all(
+  const examined = await Promise.allSettled(
     answers.map(async (answer, i) => {
       const row = rows[i];
       if (answer === false || row === undefined) return undefined;
       return examine(context, row, prewriting, answer);
     }),
   );
+  // Only when none of them sends any more: what follows an error is the rollback.
+  const conflicts = examined.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
   return conflicts.filter((conflict) => conflict !== undefined);
 }
 

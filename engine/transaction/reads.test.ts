@@ -5,7 +5,9 @@ import { describe, test } from 'node:test';
 import {
   type Client,
   type ClientOptions,
+  cell,
   openTestDatabase,
+  put,
   type TestDatabase,
 } from '../testing/index.ts';
 
@@ -65,4 +67,25 @@ describe('cells of several rows', () => {
       assert.deepEqual(await database.locks(), []);
     });
   }
+});
+
+test('reads are of the cells and ranges as they were given, whatever becomes of the caller’s objects', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ x: '1', y: '2' });
+  const transaction = await a.begin();
+  put(transaction, { y: 'own' });
+  const named = { ...cell('x') };
+  const cells = [named];
+  const many = transaction.getMany(cells);
+  Object.assign(named, cell('y'));
+  cells.push(cell('y'));
+  assert.deepEqual((await many).map(String), ['1']);
+
+  const range = { table: 't', columns: ['c'], start: 'x', end: 'y' };
+  const scanned = transaction.scan(range);
+  Object.assign(range, { start: 'y', end: 'z', columns: ['d'] });
+  const found: string[] = [];
+  for await (const { row, values } of scanned) found.push(`${row} ${String(values.get('c'))}`);
+  assert.deepEqual(found, ['x 1']);
 });

@@ -6,6 +6,7 @@
  * although half of it is gone (P1). Prewrite refuses where it finds its own marker. The data is
  * erased in the same row mutation as the lock: readers rely on that (snapshot-read.ts).
  */
+import { PercolatorError } from '../base/index.ts';
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { isTableNotFound } from './bound-tables.ts';
 import { placeOf, type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
@@ -50,8 +51,22 @@ export async function rollBackOwn(
   await unlessDropped(context.store.mutateRows([primaryRow]));
   const tables = Map.groupBy(others, ({ table }) => table);
   await Promise.all(
-    [...tables.values()].map((ofTable) => unlessDropped(context.store.mutateRows(ofTable))),
+    [...tables.values()].map((ofTable) => unlessDropped(rollBackRows(context, ofTable))),
   );
+}
+
+/** A row that the storage refuses for good, and was never locked, makes it refuse all. */
+async function rollBackRows(context: Context, rows: readonly RowMutation[]): Promise<void> {
+  try {
+    await context.store.mutateRows(rows);
+  } catch (error) {
+    if (!isInvalid(error) || rows.length === 1) throw error;
+    await Promise.allSettled(rows.map((row) => context.store.mutateRows([row])));
+  }
+}
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
 }
 
 async function unlessDropped(work: Promise<void>): Promise<void> {

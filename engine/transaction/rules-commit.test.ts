@@ -6,13 +6,14 @@ import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import {
   cell,
   type Client,
+  createMemoryBigtable,
   type MutationCall,
   once,
   openTestDatabase,
   put,
   type TestDatabase,
 } from '../testing/index.ts';
-import { outcomeOf, transact } from './index.ts';
+import { begin, outcomeOf, transact } from './index.ts';
 import { isOf } from './columns.ts';
 
 /** The mutation that is the commit point of a transaction whose primary is in row `p`. */
@@ -115,6 +116,65 @@ test('P11: outcomeOf decides a transaction that was given up, once and for all',
   assert.equal(await outcomeOf(a.context, error), 'rolled back');
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: undefined, x: undefined });
   assert.deepEqual(await database.locks(), []);
+});
+
+test('P11: outcomeOf looks again if the answer to what it decides is lost', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseRequest(isCommitPoint);
+  const error = await unknownCommit(database, a, { p: '1' });
+  a.store.loseAnswer(once(({ mutations }) => mutations.some((one) => isOf('rollback', one))));
+  assert.equal(await database.clock.runUntil(outcomeOf(a.context, error)), 'rolled back');
+});
+
+test('P11: a commit that the storage refuses each time is not unknown: it has not happened', async () => {
+  const database = await openTestDatabase({ observed: ['c'] });
+  for (const code of ['STORE_UNAVAILABLE', 'STORE_REFUSED'] as const) {
+    const a = database.client('A');
+    a.store.beforeCall = (call) => {
+      if (call.kind === 'mutation' && isCommitPoint(call)) throw new PercolatorError(code, 'no');
+    };
+    await assert.rejects(database.clock.runUntil(a.write({ p: '1', x: '1' })), { code });
+    assert.equal(a.context.counters.unknown, 0);
+    assert.deepEqual(await database.locks(), []);
+    assert.deepEqual(await database.client('B').read(['p', 'x']), { p: undefined, x: undefined });
+  }
+});
+
+test('P11: one commit in doubt among refused ones is unknown', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  let sent = 0;
+  a.store.loseRequest((call) => isCommitPoint(call) && sent === 1);
+  a.store.beforeCall = (call) => {
+    if (call.kind !== 'mutation' || !isCommitPoint(call) || sent++ === 0) return;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'no');
+  };
+  await unknownCommit(database, a, { p: '1' });
+  assert.deepEqual(await database.locks(), ['p:c']);
+});
+
+test('P7: a row that the storage refuses for good does not keep the others locked', async () => {
+  const store = createMemoryBigtable(); // The client's own store would split the rows.
+  const database = await openTestDatabase({ store });
+  const { context } = database.client('A');
+  const transaction = await begin({ ...context, store });
+  put(transaction, { p: '1', x: '1' });
+  transaction.set({ table: 't', row: '', column: 'c' }, '1');
+  await assert.rejects(transaction.commit(), { code: 'INVALID_ARGUMENT' });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('a transaction of more rows than a call may have arguments hears what the storage says', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const transaction = await a.begin();
+  for (let i = 0; i < 150_000; i++) transaction.set(cell(`r${i}`), '1');
+  a.store.checkAndMutateRows = async (conditionals) => {
+    const answer = conditionals.length === 1 ? false : new PercolatorError('STORE_REFUSED', 'no');
+    return conditionals.map(() => answer);
+  };
+  await assert.rejects(transaction.commit(), { code: 'STORE_REFUSED' });
 });
 
 test('P11: outcomeOf, asked elsewhere, waits for an owner that may be alive', async () => {

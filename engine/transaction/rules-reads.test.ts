@@ -219,3 +219,20 @@ test('a reader gives up with LOCKED when a live transaction takes too long', asy
   gate.resolve();
   await committing;
 });
+
+test('a reader does not wait without limit for a commit of its own process', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { lockWaitMsMax: 300 });
+  const held = Promise.withResolvers<void>();
+  const transaction = await a.begin();
+  put(transaction, { x: '1' });
+  database.oracle.beforeNext = () => held.promise;
+  const committing = transaction.commit();
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  database.oracle.beforeNext = undefined;
+  const read = a.read(['x'], database.oracle.given.at(-1)).catch((error: Error) => error);
+  await database.clock.advance(1_000);
+  held.resolve();
+  await committing;
+  assert.equal(((await read) as PercolatorError).code, 'LOCKED');
+});

@@ -183,14 +183,26 @@ async function resolveOrWait(
       );
     }
     context.counters.lockWaits++;
-    await waitForOwner(context, lock, waiting.attempt);
+    await waitForOwner(context, lock, waiting.attempt, context.options.lockWaitMsMax - waitedMs);
   }
 }
 
-/** Waits until the owner has finished committing, if it is this process; otherwise for a moment. */
-async function waitForOwner(context: Context, lock: Lock, attempt: number): Promise<void> {
-  const ours = context.committing.get(lock.startTimestamp);
-  await (ours ?? context.clock.sleep(backoffMs(context, attempt)));
+/**
+ * Waits until the owner has finished committing, if it is this process, but not much longer than
+ * `msMax`: the oracle, or a part of the storage, may be away. For other owners, waits for a moment.
+ */
+async function waitForOwner(
+  context: Context,
+  lock: Lock,
+  attempt: number,
+  msMax: number,
+): Promise<void> {
+  const { clock, committing } = context;
+  const ours = committing.get(lock.startTimestamp);
+  if (ours === undefined) return clock.sleep(backoffMs(context, attempt));
+  const ended = new AbortController();
+  await Promise.race([ours, clock.sleep(msMax + 1, ended.signal)]);
+  ended.abort();
 }
 
 function pickVersions(

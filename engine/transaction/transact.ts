@@ -24,7 +24,8 @@ import { backoffMs } from './backoff.ts';
 import { BoundTables } from './bound-tables.ts';
 import { CELL } from './columns.ts';
 import type { Context } from './context.ts';
-import { settleTransaction } from './locks/resolve-lock.ts';
+import type { Lock } from './locks/lock.ts';
+import { type Outcome, settleTransaction } from './locks/resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
 import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
 import type { TransactionName } from '../base/index.ts';
@@ -136,7 +137,7 @@ export async function outcomeOf(
   check('the transaction of outcomeOf', name, TRANSACTION_NAME);
   const { primary, startTimestamp } = name;
   for (let attempt = 1; ; attempt++) {
-    const outcome = await settleTransaction(context, lockOf(context, primary, startTimestamp));
+    const outcome = await settleOrLook(context, lockOf(context, primary, startTimestamp));
     if (outcome.kind === 'collected') {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
@@ -155,12 +156,24 @@ export async function outcomeOf(
   }
 }
 
+/** If the answer to what it decides is lost, the next look tells. */
+async function settleOrLook(context: Context, lock: Lock): Promise<Outcome> {
+  try {
+    return await settleTransaction(context, lock);
+  } catch (error) {
+    if (error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT') {
+      return { kind: 'alive' };
+    }
+    throw error;
+  }
+}
+
 /** The primary's lock, as far as asking for the outcome needs it: the owner and the address. */
 function lockOf(
   context: Context,
   primary: TransactionName['primary'],
   startTimestamp: Timestamp,
-): Parameters<typeof settleTransaction>[1] {
+): Lock {
   return {
     startTimestamp,
     primary,

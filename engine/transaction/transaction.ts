@@ -105,12 +105,13 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     check('the cells of getMany', cells, LIST);
     cells.forEach(checkUserCell);
+    // Before the read, because the caller may use its list and its cells again meanwhile.
+    const writes = this.#writes.size === 0 ? [] : cells.map((cell) => this.#writes.find(cell));
     const versions = await this.#reads.versions(cells);
-    if (this.#writes.size === 0) return versions.map((version) => version?.value);
-    return cells.map((cell, i) => {
-      const write = this.#writes.find(cell);
+    return versions.map((version, i) => {
+      const write = writes[i];
       const own = write !== undefined && write.operation !== 'touch';
-      return own ? asBuffer(write.value) : versions[i]?.value;
+      return own ? asBuffer(write.value) : version?.value;
     });
   }
 
@@ -119,7 +120,8 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     checkOptions('scan', range, RANGE_KINDS, ['table', 'columns']);
     range.columns.forEach(checkUserColumn);
-    return scanWithWrites(this.#context, range, this.#held, this.#writes);
+    const asked = { ...range, columns: [...range.columns] }; // The caller may use its object again.
+    return scanWithWrites(this.#context, asked, this.#held, this.#writes);
   }
 
   /** The bytes are kept, not copied: do not change them before the commit. */
@@ -143,14 +145,16 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     checkUserCell(cell);
     if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
-    const record = (await this.#reads.version(cell))?.record;
+    const { table, row, column } = cell;
+    const named = { table, row, column }; // A copy: the caller may use its object again.
+    const record = (await this.#reads.version(named))?.record;
     const touched = {
       dataTimestamp: record?.dataTimestamp ?? 0,
       changedTimestamp: record?.changedTimestamp ?? 0,
     };
     // A write buffered while we read stays: it conflicts already, and a touch would lose its value.
-    if (this.#writes.find(cell) !== undefined) return;
-    this.#buffer(cell, { operation: 'touch', touched });
+    if (this.#writes.find(named) !== undefined) return;
+    this.#buffer(named, { operation: 'touch', touched });
   }
 
   /**

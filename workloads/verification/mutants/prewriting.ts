@@ -101,8 +101,8 @@ export const PREWRITING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'sent.push(...next);',
-        'sent.push(...next.slice(0, 1 - sent.length));',
+        'sent = rows.slice(0, sent.length + next.length);',
+        'sent = rows.slice(0, 1);',
       ),
     ],
   },

@@ -51,6 +51,13 @@ test('processes of other machines are never reported dead', () => {
   assert.equal(liveness.isDead([`not ${machine}`, 999_999_999, ...rest].join('/')), false);
 });
 
+test('processes of another container with our host name are never reported dead', withProc, () => {
+  const liveness = localProcesses('1');
+  const [machine = '', , ...rest] = liveness.self.split('/');
+  const other = machine.replace(/:\d+$/, ':1');
+  assert.equal(liveness.isDead([other, 999_999_999, ...rest].join('/')), false);
+});
+
 test('a process of another user, or of the system, is alive', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, , , nonce] = liveness.self.split('/');

@@ -3,16 +3,19 @@
  *
  * A token names the machine, the process and the moment the process started, so that a reused
  * process number is not mistaken for its dead predecessor. Tokens of other machines are never
- * declared dead here; their locks wait for the time to live to run out.
+ * declared dead here; they wait for the lock service, or for the time to live to run out.
+ *
+ * Each container counts as a machine: it may share its host name with others, but their processes
+ * are not visible in it.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { pid, kill } from 'node:process';
 import type { Liveness } from './liveness.ts';
 
 /** @param nonce distinguishes several engines in one process */
 export function localProcesses(nonce: string): Liveness {
-  const machine = hostname();
+  const machine = `${hostname()}:${processNamespace()}`;
   return {
     self: [machine, pid, startTime(pid) ?? '', nonce].join('/'),
     isDead: (token) => {
@@ -23,6 +26,15 @@ export function localProcesses(nonce: string): Liveness {
       return tokenStart !== '' && startTime(owner) !== tokenStart; // Another process, or a zombie.
     },
   };
+}
+
+/** The number of the namespace that our process number belongs to. Empty where there is no /proc. */
+function processNamespace(): string {
+  try {
+    return String(statSync('/proc/self/ns/pid').ino);
+  } catch {
+    return '';
+  }
 }
 
 function exists(processId: number): boolean {

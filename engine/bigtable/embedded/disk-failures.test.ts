@@ -9,10 +9,11 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createRandom, type PercolatorError } from '../../base/index.ts';
+import { createRandom, type PercolatorError, systemClock } from '../../base/index.ts';
 import { openPercolator } from '../../percolator.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
+import type { Disk, DiskFile } from './disk.ts';
 import { openEmbedded } from './index.ts';
 import { openOnDisk } from './open-on-disk.ts';
 import { SIZES } from './sizes.ts';
@@ -21,7 +22,7 @@ import { temporaryFolder } from '../../testing/temporary-folder.ts';
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 const FILTERS = [{ family: 'f' }];
 
-function open(disk: SimulatedDisk, sizes = SIZES): Promise<Bigtable> {
+function open(disk: Disk, sizes = SIZES): Promise<Bigtable> {
   return openOnDisk(disk, { fsync: true, readOnly: false, sizes });
 }
 
@@ -44,8 +45,12 @@ async function keysOf(store: Bigtable): Promise<string> {
   return rows.map(({ key }) => key).join();
 }
 
+function newDisk(): SimulatedDisk {
+  return new SimulatedDisk({ random: createRandom(1) });
+}
+
 async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }> {
-  const disk = new SimulatedDisk({ random: createRandom(1) });
+  const disk = newDisk();
   const store = await open(disk);
   await store.createTable('t', { families: ['f'] });
   await put(store, 'before');
@@ -163,6 +168,45 @@ describe('on a disk that fails once', () => {
     assert.equal(await keysOf(again), 'before,later');
   });
 });
+
+/** The disk as seen by a process that is killed in its first sync. */
+function killedInSync(disk: SimulatedDisk): Disk {
+  const create = (name: string): DiskFile => ({
+    ...disk.create(name),
+    sync: () => new Promise(() => {}),
+  });
+  return {
+    names: () => disk.names(),
+    open: (name) => disk.open(name),
+    create,
+    rename: (from, to) => disk.rename(from, to),
+    remove: (name) => disk.remove(name),
+    sync: () => disk.sync(),
+  };
+}
+
+for (const [found, rows] of [
+  ['a new store', 'later'],
+  ['a store', 'a,before,later'],
+] as const) {
+  test(`what a killed process has begun to sync of ${found} may be lost once it was written again`, async () => {
+    const isNew = found === 'a new store';
+    const { disk, store } = isNew ? { disk: newDisk(), store: undefined } : await diskWithTable();
+    await store?.close();
+    const killed = open(killedInSync(disk));
+    if (!isNew) void put(await killed, 'a');
+    for (let i = 0; i < 5; i++) await systemClock.yield();
+    const next = await open(disk);
+    if (isNew) await next.createTable('t', { families: ['f'] });
+    assert.equal(await put(next, 'later'), 'done');
+    for (let cut = 0; cut < 20; cut++) {
+      const files = disk.afterPowerCut(createRandom(cut));
+      await using after = await open(new SimulatedDisk({ random: createRandom(cut) }, files));
+      assert.equal(await keysOf(after), rows);
+    }
+    await next.close();
+  });
+}
 
 for (const [kind, expected] of [
   ['write', { heard: 'committed', outcome: 'committed', value: '1' }],

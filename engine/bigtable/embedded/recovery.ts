@@ -53,6 +53,11 @@ interface Segment {
   readonly isEnded: boolean;
 }
 
+interface LastGroup {
+  readonly at: Mark;
+  readonly group: FoundGroup;
+}
+
 /** @throws STORE_UNAVAILABLE if what is there is damaged, or not a store of this format */
 export function recover(disk: Disk): Recovered {
   const names = disk.names();
@@ -105,7 +110,7 @@ class Recovery {
   #end: Mark = { file: 0, offset: 0 };
   #replayedBytes = 0;
   /** Found, and not yet in the index. */
-  #last: { readonly at: Mark; readonly group: FoundGroup } | undefined;
+  #last: LastGroup | undefined;
 
   constructor(disk: Disk, numbers: readonly number[]) {
     this.#disk = disk;
@@ -158,10 +163,11 @@ class Recovery {
 
   #result(segments: readonly Segment[], leftovers: readonly string[]): Recovered {
     const last = this.#last;
-    const end = last?.at ?? this.#end;
+    const end = last === undefined ? this.#end : startOf(last);
     for (const [file, known] of this.#files) {
-      const next = segments.find((segment) => segment.file === file);
-      known.size = file === end.file ? end.offset : (next?.end ?? 0);
+      const { end: size = 0 } = segments.find((segment) => segment.file === file) ?? {};
+      if (file === end.file) known.size = end.offset;
+      else known.size = file > end.file ? 0 : size;
     }
     return {
       isNew: false,
@@ -277,16 +283,18 @@ class Recovery {
   }
 }
 
+/**
+ * Where the log ends without this group. If it is the first one of its file, in the file before: no
+ * group may depend on a file that has nothing else, because a power cut may still empty it.
+ */
+function startOf({ at, group }: LastGroup): Mark {
+  return at.offset === 0 ? group.base : at;
+}
+
 function wrongFormat(format: number): string {
   return `it has format ${format}, and this version reads format ${FORMAT}; use the version that wrote it`;
 }
 
-function* recordsAt({
-  at,
-  group,
-}: {
-  readonly at: Mark;
-  readonly group: FoundGroup;
-}): Generator<LogRecord> {
+function* recordsAt({ at, group }: LastGroup): Generator<LogRecord> {
   yield* recordsOf(group.records, { file: at.file, offset: at.offset + GROUP_BYTES });
 }

@@ -17,7 +17,9 @@ import {
   serveLocks,
   type ServeLocksOptions,
 } from './index.ts';
+import { connect, methodOf } from '../rpc/index.ts';
 import type { LockedRange } from './range-locks.ts';
+import { type Changes, lockService } from './service.ts';
 
 const RANGE = { table: 't', from: 'a', to: 'b' };
 const MEMBER = new URL('member.fixture.ts', import.meta.url);
@@ -42,6 +44,25 @@ test('P26: a process that was stopped is taken for dead, and alive again when it
   await until(() => observer.isDead(token));
   child.kill('SIGCONT');
   await until(() => !observer.isDead(token));
+});
+
+test('P26: a service that stood still reads the waiting beats before it declares a worker dead', async (t) => {
+  const { address } = await serve(t);
+  const dead: string[] = [];
+  const client = connect(address, lockService(), { clock: systemClock });
+  const { path, requestSerialize, responseDeserialize } = methodOf(lockService(), 'Stay');
+  const stay = client.channel.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+  stay.on('error', () => {});
+  stay.on('data', (changes: Changes) => dead.push(...(changes.dead ?? [])));
+  t.after(() => {
+    stay.cancel();
+    client.close();
+  });
+  await startMember(t, address, 400);
+  await systemClock.yield();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+  await systemClock.sleep(200);
+  assert.deepEqual(dead, []);
 });
 
 test('closing is leaving: no client waits for the time to live', async (t) => {

@@ -208,6 +208,15 @@ for (const [found, rows] of [
   });
 }
 
+test('a last group without rows is written again too: files are removed on its word', async () => {
+  const disk = newDisk();
+  void open(killedInSync(disk));
+  for (let i = 0; i < 5; i++) await systemClock.yield();
+  assert.deepEqual(disk.names(), ['0000000001.log']);
+  await using _ = await open(disk);
+  assert.deepEqual(disk.names(), ['0000000001.log', '0000000002.log']);
+});
+
 for (const [kind, expected] of [
   ['write', { heard: 'committed', outcome: 'committed', value: '1' }],
   ['sync', { heard: 'COMMIT_UNKNOWN', outcome: 'rolled back', value: 'nothing' }],

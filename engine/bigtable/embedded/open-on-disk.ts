@@ -41,8 +41,8 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
         onFailed: () => store?.failed(),
       },
     );
-    if (readOnly) applyRecords(index, last);
-    else await rows.restore(pagesOf(last));
+    if (readOnly) applyRecords(index, last ?? []);
+    else if (last !== undefined) await rows.restore(pagesOf(last));
     if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {

@@ -37,8 +37,8 @@ export interface Recovered {
   readonly index: SortedIndex;
   /** As of before the last group. */
   readonly log: LogState;
-  /** The records of the last group, unless it is certainly on the disk. */
-  readonly last: readonly LogRecord[];
+  /** The records of the last group; undefined if it is certainly on the disk. */
+  readonly last: readonly LogRecord[] | undefined;
   /** Files that do not count. */
   readonly leftovers: readonly string[];
   /** Bytes by which the log has grown since the hint. */
@@ -83,7 +83,8 @@ function newStore(newest: number, leftovers: readonly string[]): Recovered {
     oldest: 0,
     newest,
   };
-  return { isNew: true, index: new SortedIndex(), log, last: [], leftovers, replayedBytes: 0 };
+  const index = new SortedIndex();
+  return { isNew: true, index, log, last: undefined, leftovers, replayedBytes: 0 };
 }
 
 function refused(what: string): PercolatorError {
@@ -180,7 +181,7 @@ class Recovery {
         oldest: this.#oldest,
         newest: this.#numbers.at(-1) as number,
       },
-      last: last === undefined ? [] : [...recordsAt(last)],
+      last: last === undefined ? undefined : [...recordsAt(last)],
       leftovers,
       replayedBytes: this.#replayedBytes,
     };

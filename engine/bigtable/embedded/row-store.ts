@@ -108,12 +108,15 @@ export class RowStore implements Stored {
     this.#pending.set(row.name, row);
   }
 
-  /** Writes these pages, whatever is stored, before anything else is done with the store. */
+  /**
+   * Writes a group of these pages, whatever is stored, before anything else is done with the store.
+   * Also without pages: the group says which files are no longer needed, and these are removed.
+   */
   restore(pages: Iterable<PendingPage>): Promise<void> {
     const group = this.#gathering;
     for (const page of pages) this.#writeWith(group, page);
     group.isRestored = true;
-    return group.pages.length > 0 ? this.durable() : Promise.resolve();
+    return this.writeEmptyGroup();
   }
 
   /**

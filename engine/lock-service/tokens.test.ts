@@ -70,6 +70,18 @@ test('a worker that comes back by a new connection does not die with the old one
   assert.deepEqual(changes, []);
 });
 
+test('a late beat of the old connection does not tie the worker to it again', async () => {
+  const { tokens, clock, changes } = scene();
+  const [before, after] = [session('a'), session('a')];
+  tokens.beat(before);
+  tokens.beat(after);
+  tokens.beat(before); // It waited in the socket until now.
+  tokens.disconnect(before);
+  await clock.advance(300); // The next beat of `after` comes later.
+  tokens.expire();
+  assert.deepEqual(changes, []);
+});
+
 test('the oldest dead are forgotten, the latest are not', () => {
   const { tokens } = scene();
   for (let i = 0; i < 10_100; i++) {

@@ -45,6 +45,8 @@ export class Tokens {
   readonly #clock: Clock;
   readonly #onChange: (token: string, isDead: boolean) => void;
   readonly #alive = new Map<string, Alive>();
+  /** Of workers that have reconnected: a beat may still arrive from the old connection. */
+  readonly #replaced = new WeakSet<Session>();
   /** In order of death. */
   readonly #dead = new Set<string>();
 
@@ -59,6 +61,9 @@ export class Tokens {
 
   /** A worker announces itself, or reports that it is still alive. */
   beat(session: Session): void {
+    if (this.#replaced.has(session)) return;
+    const before = this.#alive.get(session.token)?.session;
+    if (before !== undefined && before !== session) this.#replaced.add(before);
     const untilMs = this.#clock.monotonicMs() + session.ttlMs;
     this.#alive.set(session.token, { session, untilMs });
     if (this.#dead.delete(session.token)) this.#onChange(session.token, false);

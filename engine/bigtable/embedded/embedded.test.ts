@@ -177,3 +177,28 @@ test('onChange tells of each durable change, until the listening ends', async ()
   await store.mutateRows([setRow('b')]);
   assert.deepEqual([first, second], [1, 2]);
 });
+
+test('a listener that throws costs neither the change that it is told of, nor other listeners', async () => {
+  const folder = temporaryFolder();
+  {
+    await using store = await openEmbedded({ folder });
+    await using client = await openEmbedded({ folder });
+    for (const one of [store, client]) {
+      one.onChange?.(() => {
+        throw new Error('mine');
+      });
+    }
+    let told = 0;
+    const isTold = Promise.withResolvers<void>();
+    store.onChange?.(() => told++);
+    client.onChange?.(isTold.resolve);
+    await client.listTables(); // Then the owner knows of the client's listener.
+    await store.createTable('a', { families: ['f'] });
+    await store.createTable('b', { families: ['f'] });
+    assert.equal(told, 2);
+    await isTold.promise;
+    assert.deepEqual(await client.listTables(), ['a', 'b']);
+  }
+  await using again = await openEmbedded({ folder });
+  assert.deepEqual(await again.listTables(), ['a', 'b']);
+});

@@ -48,6 +48,7 @@ import {
   tablePrefix,
 } from './keys.ts';
 import type { Place } from './leaf.ts';
+import { Listeners } from './listeners.ts';
 import type { PendingRow } from './pending-row.ts';
 import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
 import type { RowPages } from './row-pages.ts';
@@ -79,7 +80,7 @@ export class Embedded implements Bigtable {
   readonly #rows: RowStore;
   readonly #readOnly: boolean;
   readonly #end: () => Promise<void>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   /** What readers see, and what it will be when everything submitted is durable. */
   #catalog: Catalog;
   #pendingCatalog: Catalog;
@@ -206,17 +207,11 @@ export class Embedded implements Bigtable {
   }
 
   /** Every change is made by this process. */
-  readonly onChange = (listener: () => void): (() => void) => {
-    const tell = (): void => listener(); // Lets one function listen twice.
-    this.#listeners.add(tell);
-    return () => {
-      this.#listeners.delete(tell);
-    };
-  };
+  readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
 
   /** A group is durable and visible. */
   changed(): void {
-    for (const tell of this.#listeners) tell();
+    this.#listeners.tell();
   }
 
   /** What is pending will not be applied. */

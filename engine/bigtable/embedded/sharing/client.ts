@@ -23,6 +23,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../../bigtable.ts';
+import { Listeners } from '../listeners.ts';
 import { reasonOf } from '../log.ts';
 import { Connection } from './connection.ts';
 import {
@@ -86,7 +87,7 @@ const OWNER_SILENT =
 export class Client implements Bigtable {
   readonly manifest: Manifest;
   readonly #settings: ClientSettings;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   /** In the order in which the callers asked. */
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
@@ -163,12 +164,9 @@ export class Client implements Bigtable {
   }
 
   readonly onChange = (listener: () => void): (() => void) => {
-    const tell = (): void => listener(); // Lets one function listen twice.
-    this.#listeners.add(tell);
+    const end = this.#listeners.add(listener);
     if (this.#listeners.size === 1) this.#connection?.listen();
-    return () => {
-      this.#listeners.delete(tell);
-    };
+    return end;
   };
 
   /** Resolves when there is an owner: another process, or this one. @throws STORE_UNAVAILABLE */
@@ -264,7 +262,7 @@ export class Client implements Bigtable {
 
   #receive(answer: Answer, frame: Frame): void {
     const [id, value, error] = answer;
-    if (id === 'changed') this.#tell();
+    if (id === 'changed') this.#listeners.tell();
     if (typeof id === 'string') return;
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return; // Its deadline has passed.
@@ -286,7 +284,7 @@ export class Client implements Bigtable {
       waiting.wasLost = true;
       if (CONDITIONAL.has(waiting.method)) this.#refuse(waiting, OWNER_GONE);
     }
-    this.#tell(); // What it has changed last, it may not have told.
+    this.#listeners.tell(); // What it has changed last, it may not have told.
     if (this.#waiting.size > 0) this.#attachOrRefuse();
   }
 
@@ -304,7 +302,7 @@ export class Client implements Bigtable {
     while (this.#connection === undefined && this.#owned === undefined) {
       this.#owned = await own?.(this.#wasAttached);
       if (this.#owned === undefined) this.#connection = await this.#connect(untilMs);
-      else this.#owned.onChange?.(() => this.#tell());
+      else this.#owned.onChange?.(() => this.#listeners.tell());
       if (this.#connection !== undefined || this.#owned !== undefined) break;
       if (sharedClockMs() > untilMs) {
         throw refusal(own === undefined ? NO_OWNER : LOCKED_BY_SILENT);
@@ -378,10 +376,6 @@ export class Client implements Bigtable {
     for (const waiting of this.#waiting.values()) {
       if (nowMs > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
     }
-  }
-
-  #tell(): void {
-    for (const tell of this.#listeners) tell();
   }
 }
 

@@ -1,0 +1,27 @@
+/** What is called when something in a store has changed. */
+export class Listeners {
+  readonly #tells = new Set<() => void>();
+
+  get size(): number {
+    return this.#tells.size;
+  }
+
+  /** @returns what ends the listening */
+  add(listener: () => void): () => void {
+    const tell = (): void => listener(); // Lets one function listen twice.
+    this.#tells.add(tell);
+    return () => {
+      this.#tells.delete(tell);
+    };
+  }
+
+  tell(): void {
+    for (const tell of this.#tells) {
+      try {
+        tell();
+      } catch {
+        // A change is durable, whatever its listeners make of it.
+      }
+    }
+  }
+}

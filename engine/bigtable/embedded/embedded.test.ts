@@ -3,6 +3,7 @@
  * drops.
  */
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -128,6 +129,25 @@ test('written data exists after reopening, with tables and splits', async () => 
   assert.deepEqual(await store.listTables(), ['t', 'split']);
   assert.deepEqual(await store.sampleRowKeys('split'), ['c', 'n']);
   assert.deepEqual(await keysOf(store), ['r']);
+});
+
+test('a store whose folder was given relative to the working directory stays where it was opened', async () => {
+  const [home, elsewhere] = [temporaryFolder(), temporaryFolder()];
+  const before = process.cwd();
+  process.chdir(home);
+  try {
+    await (await openWithTable('store')).close();
+    await using store = await openEmbedded({ folder: 'store' });
+    process.chdir(elsewhere);
+    await store.mutateRows([setRow('r')]); // Begins a new file.
+    await using client = await openEmbedded({ folder: join(home, 'store') });
+    assert.deepEqual(await keysOf(client), ['r']);
+  } finally {
+    process.chdir(before);
+  }
+  assert.deepEqual(readdirSync(elsewhere), []);
+  await using again = await openEmbedded({ folder: join(home, 'store') });
+  assert.deepEqual(await keysOf(again), ['r']);
 });
 
 test('a folder that cannot be opened is named in one sentence', async () => {

@@ -1,4 +1,5 @@
 /** Opens the store of a folder: as its owner, or through the process that owns it. */
+import { resolve } from 'node:path';
 import { PercolatorError } from '../../base/index.ts';
 import { checkOptions, FLAG, type Kinds, NAME } from '../../base/options.ts';
 import type { Bigtable } from '../bigtable.ts';
@@ -68,9 +69,10 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
 }
 
 export async function openPatiently(
-  { folder, fsync = true, readOnly = false, own: mayOwn = true }: EmbeddedOptions,
+  { folder: given, fsync = true, readOnly = false, own: mayOwn = true }: EmbeddedOptions,
   patience: Patience,
 ): Promise<Bigtable> {
+  const folder = resolve(given); // The process may change its working directory later.
   const refusal = (reason: string, cause?: unknown): PercolatorError =>
     new PercolatorError(
       'STORE_UNAVAILABLE',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
-import { createLeaseTable, writeLease } from './leases/lease-table.ts';
+import { createLeaseTable, leaseToken, writeLease } from './leases/lease-table.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
@@ -221,10 +221,11 @@ for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}
 test('the lease of a process that is dead is listed, with what it keeps', async () => {
   const store = await filled();
   await createLeaseTable(store);
-  for (const token of ['dead one', 'living one']) {
+  for (const process of ['dead one', 'living one']) {
+    const token = leaseToken(process, 5);
     await writeLease(store, { token, bound: 17, counter: 1, ttlMs: 30_000 });
   }
-  assert.deepEqual(await summaries(store), ['warning lease-left-by-dead dead one @ 17']);
+  assert.deepEqual(await summaries(store), ['warning lease-left-by-dead dead one#5 @ 17']);
 });
 
 test('a read-only store is audited while another process may write to it', async () => {

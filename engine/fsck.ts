@@ -16,7 +16,7 @@ import {
   systemClock,
 } from './base/index.ts';
 import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
-import { LEASES_TABLE, readLeases } from './leases/lease-table.ts';
+import { LEASES_TABLE, processOf, readLeases } from './leases/lease-table.ts';
 import { type Liveness, localProcesses } from './lock-service/index.ts';
 import {
   batchTimestamps,
@@ -267,12 +267,12 @@ function engineTableMissing(table: string): Finding {
 async function deadLeases({ store, liveness }: Context): Promise<readonly Finding[]> {
   const leases = await readLeases(store);
   return leases
-    .filter(({ token }) => liveness.isDead(token))
+    .filter(({ token }) => liveness.isDead(processOf(token)))
     .map(({ token, bound, ttlMs }): Finding => ({
       code: 'lease-left-by-dead',
       severity: 'warning',
       cell: { table: LEASES_TABLE, row: token },
       timestamps: [bound],
-      sentence: `process ${token} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
+      sentence: `process ${processOf(token)} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
     }));
 }

@@ -29,7 +29,7 @@ import {
   type Row,
   type Timestamp,
 } from '../bigtable/index.ts';
-import type { LeaseWatch } from '../leases/index.ts';
+import { type LeaseWatch, processOf } from '../leases/index.ts';
 import {
   type CellAddress,
   columnOf,
@@ -137,7 +137,7 @@ export class GarbageCollector {
     await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
     const moved = await moveHorizon(oracle, this.#services.watch);
     const { heldBackBy: lease } = moved;
-    this.#lease = lease && { process: lease.token, timestamp: lease.bound };
+    this.#lease = lease && { process: processOf(lease.token), timestamp: lease.bound };
     this.#deletionHorizon = Math.max(moved.deletionHorizon, done);
     if (moved.deletionHorizon <= done) return this.#endCycle();
     this.#waiting = { deletionHorizon: moved.deletionHorizon, sinceMs: clock.monotonicMs() };

@@ -2,6 +2,6 @@
  * The front door of the leases, which keep garbage collectors from what transactions still read
  * (P31).
  */
-export type { Lease } from './lease-table.ts';
+export { type Lease, leaseToken, processOf } from './lease-table.ts';
 export { LeaseWatch } from './lease-watch.ts';
 export { createLeases, type Hold, type Leases } from './leases.ts';

@@ -1,7 +1,11 @@
 /**
- * The table of leases: one row for each process.
+ * The table of leases: one row for each database that a process has opened.
  *
- *     percolator-leases: <liveness token>   lease:lease @ counter = {bound, ttlMs}
+ *     percolator-leases: <liveness token>#<number>   lease:lease @ counter = {bound, ttlMs}
+ *
+ * The number tells apart databases with one liveness token. If they shared a row, each would erase
+ * the bound of the other, and a successor's first renewals could lie below what its predecessor
+ * erased: on a storage with tombstones, they would be invisible.
  *
  * The counter is the cell's timestamp, and the newest cell counts. A late copy of an old renewal is
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
@@ -10,7 +14,7 @@
 import { type Bigtable, rowBatches, type Timestamp } from '../bigtable/index.ts';
 
 export interface Lease {
-  /** Liveness token of the process. */
+  /** The key of its row: see `leaseToken`. */
   readonly token: string;
   /** No transaction of the process that relies on the lease has a start timestamp below. */
   readonly bound: Timestamp;
@@ -22,6 +26,16 @@ export interface Lease {
 
 export const LEASES_TABLE = 'percolator-leases';
 const LEASE = { family: 'lease', qualifier: 'lease' } as const;
+
+/** @param nonce drawn anew for each database */
+export function leaseToken(livenessToken: string, nonce: number): string {
+  return `${livenessToken}#${nonce}`;
+}
+
+/** The liveness token of the process that has the lease. */
+export function processOf(token: string): string {
+  return token.replace(/#\d+$/, '');
+}
 
 export async function createLeaseTable(store: Bigtable): Promise<void> {
   await store.createTable(LEASES_TABLE, { families: [LEASE.family] });

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { PercolatorError, systemClock } from '../base/index.ts';
+import { createRandom, PercolatorError, systemClock } from '../base/index.ts';
 import { type Bigtable, decorate } from '../bigtable/index.ts';
+import { openPercolator, type Percolator } from '../percolator.ts';
 import {
   createMemoryBigtable,
   FaultyBigtable,
@@ -444,6 +445,57 @@ test('an earlier process with the same token does not hide its successor', async
   successor.fresh = 1_000;
   await successor.leases.enter();
   assert.deepEqual(await bounds(watch), [1_000]);
+});
+
+/** A database with the liveness token A, and a fixed seed. */
+async function openDatabase(
+  store: Bigtable,
+  clock: VirtualClock,
+  liveness = { self: 'A', isDead: () => false },
+): Promise<Percolator> {
+  return openPercolator({ store, clock, liveness, random: createRandom(1) });
+}
+
+test('P31: each of two databases with one liveness has a lease of its own', async () => {
+  const store = createMemoryBigtable();
+  const clock = new VirtualClock();
+  const liveness = { self: 'A', isDead: () => false };
+  const first = await openDatabase(store, clock, liveness);
+  const { startTimestamp } = await first.snapshot();
+  const second = await openDatabase(store, clock, liveness);
+  await second.snapshot();
+  const watch = new LeaseWatch(store, clock);
+  const held = await bounds(watch);
+  assert.equal(held.length, 2);
+  assert.ok(Math.min(...held) <= startTimestamp);
+  const { heldBackBy } = await clock.runUntil(second.collectGarbage());
+  assert.equal(heldBackBy?.process, 'A', 'the report names the process, not the row');
+});
+
+test('P31: what a closed database erased does not hide the lease of its successor', async () => {
+  const store = createMemoryBigtable({ tombstones: true });
+  const clock = new VirtualClock();
+  const liveness = { self: 'A', isDead: () => false };
+  const watch = new LeaseWatch(store, clock);
+  for (let i = 0; i < 2; i++) {
+    await using database = await openDatabase(store, clock, liveness);
+    await database.snapshot();
+    assert.equal((await bounds(watch)).length, 1, `life ${i}`);
+  }
+});
+
+test('a lease that ended with an error goes on with its own counter, not with a smaller stored one', async () => {
+  const { process, clock, store } = open();
+  await process.leases.enter();
+  process.store.beforeCall = ({ kind }) => {
+    if (kind === 'mutation') throw new TypeError('a bug');
+  };
+  const [before] = await readLeases(store);
+  await clock.advance(TTL_MS / 3); // It is not known whether this renewal arrives.
+  process.store.beforeCall = undefined;
+  await process.leases.enter();
+  const [after] = await readLeases(store);
+  assert.equal((after?.counter ?? 0) - (before?.counter ?? 0), 2);
 });
 
 test('renewing does not keep a process alive', async () => {

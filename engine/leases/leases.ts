@@ -66,7 +66,7 @@ export interface Leases {
 export interface LeaseServices {
   readonly store: Bigtable;
   readonly clock: Clock;
-  /** Liveness token: no other process ever has it. */
+  /** From `leaseToken`: no other database ever has it. */
   readonly token: string;
   /** A timestamp below every one handed out from now on, and as large as possible. */
   freshTimestamp(): Promise<Timestamp>;
@@ -166,8 +166,9 @@ class ProcessLeases implements Leases {
   async #registerNow(): Promise<void> {
     const { store, token } = this.#services;
     await createLeaseTable(store);
-    // If an earlier process had our token, we continue its counter.
-    this.#counter = (await readLease(store, token))?.counter ?? 0;
+    // If an earlier process had our token, we continue its counter; after an error, our own.
+    const stored = await readLease(store, token);
+    this.#counter = Math.max(this.#counter, stored?.counter ?? 0);
     await this.#enqueueRenewal();
     this.#isRegistered = true; // Also if it was closed meanwhile: `close` then erases it.
     void this.#renewForever();

@@ -5,7 +5,7 @@
 import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { type Liveness } from '../lock-service/index.ts';
-import { createLeases, type Leases } from '../leases/index.ts';
+import { createLeases, type Leases, leaseToken } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
 import { type CallCounters, countCalls } from './counting.ts';
@@ -117,7 +117,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     leases: createLeases({
       store: leases.store,
       clock,
-      token: liveness.self,
+      token: leaseToken(liveness.self, leaseNonce(services)),
       freshTimestamp: () => leases.freshTimestamp(),
       ttlMs: options.leaseTimeToLiveMs,
       lifetimeMsMax: options.snapshotLifetimeMsMax,
@@ -131,6 +131,17 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     notified: new Set(),
     workersStarted: 0,
   };
+}
+
+/** How many databases of this process have used each liveness. */
+const users = new WeakMap<Liveness, number>();
+
+/** Drawn from the run's seed, so that a run can be repeated; databases with one seed and one
+ * liveness differ by their count. */
+function leaseNonce({ liveness, random }: Services): number {
+  const count = users.get(liveness) ?? 0;
+  users.set(liveness, count + 1);
+  return random.fork(`lease ${count}`).integer(0, 2 ** 31 - 1);
 }
 
 /** Resolves when all background work is done. */

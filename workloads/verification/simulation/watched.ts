@@ -13,7 +13,7 @@ import {
   type Timestamp,
   TIMESTAMP_MAX,
 } from '../../../engine/bigtable/index.ts';
-import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
+import { LEASES_TABLE, processOf } from '../../../engine/leases/lease-table.ts';
 import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
 import { isOf, WRITE } from '../../../engine/transaction/index.ts';
 
@@ -59,7 +59,7 @@ export function watchMutations(
   for (const mutation of mutations) {
     if (mutation.kind === 'erase') {
       if (table !== LEASES_TABLE) continue;
-      watch({ kind: 'lease erased', process: row, counter: mutation.to });
+      watch({ kind: 'lease erased', process: processOf(row), counter: mutation.to });
     } else if (table === LEASES_TABLE) {
       watch({ kind: 'lease arrives', lease: leaseOf(row, mutation) });
     } else if (table === ORACLE_TABLE && mutation.qualifier === 'horizon') {
@@ -81,11 +81,11 @@ export function leasesOf(rows: readonly Row[]): readonly WatchedLease[] {
 }
 
 function leaseOf(
-  process: string,
+  token: string,
   { timestamp, value }: Pick<Cell, 'timestamp' | 'value'>,
 ): WatchedLease {
   const { bound } = JSON.parse(Buffer.from(value).toString()) as { readonly bound: Timestamp };
-  return { process, counter: timestamp, bound };
+  return { process: processOf(token), counter: timestamp, bound };
 }
 
 /** The snapshots that a read is for; none if it is no snapshot read. */

@@ -86,7 +86,7 @@ class RemoteSource implements TimestampSource {
   readonly #attemptMs: number;
   readonly #timeoutMs: number;
   readonly #closed = new AbortController();
-  /** Index of the server that answered last. */
+  /** Which server the next request asks, modulo their number. Moves on when that one fails. */
   #current = 0;
   /** The largest epoch in any answer. */
   #epoch = 0;
@@ -140,6 +140,7 @@ class RemoteSource implements TimestampSource {
   ): Promise<Answer> {
     const startedMs = this.#clock.monotonicMs();
     for (let attempt = 0; ; attempt++) {
+      const asked = this.#current;
       const server = this.#server();
       try {
         const answer = await server.call<Answer>(method, request, { deadlineMs: this.#attemptMs });
@@ -150,7 +151,8 @@ class RemoteSource implements TimestampSource {
         throw new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');
       } catch (error) {
         if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(error, server);
-        this.#current += 1;
+        // Another request may have moved on already: a second step would skip a healthy server.
+        if (this.#current === asked) this.#current += 1;
         const round = Math.floor(attempt / this.#servers.length); // One try each, then slower.
         await this.#clock.sleep(
           Math.min(BACKOFF_MS_MIN * 2 ** round, BACKOFF_MS_MAX),

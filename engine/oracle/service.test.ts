@@ -131,6 +131,15 @@ test('P35: a client that has seen a later epoch rejects timestamps and horizons 
   assert.equal(old.horizonReads, 1);
 });
 
+test('two requests that the same oracle refuses lead to the next oracle, not past it', async (t) => {
+  const [standby, healthy] = [new ScriptedSource(), new ScriptedSource()];
+  standby.refusals = Infinity;
+  healthy.horizon = 9;
+  const addresses = [await serve(t, standby), await serve(t, healthy)];
+  const client = connectTo(t, addresses, { timeoutMs: 500 });
+  assert.deepEqual(await Promise.all([client.readHorizon(), client.readHorizon()]), [9, 9]);
+});
+
 test('timestamps and horizons of a source without epochs are accepted in any order', async (t) => {
   const source = await openAllocator(createMemoryBigtable());
   const client = connectTo(t, [await serve(t, source)], { timeoutMs: 200 });

@@ -32,8 +32,9 @@ function open(
       await before(method);
       if (mistaken(method)) throw new TypeError('a mistake');
       const answer = services(address, service, method, type.append(value).finish());
-      assert.ok('message' in answer, JSON.stringify(answer));
-      return response.decode(answer.message);
+      if ('message' in answer) return response.decode(answer.message);
+      const { className, stackTrace } = answer.exception;
+      throw HBaseFailure.ofException(className, stackTrace);
     },
     close: () => {},
   });
@@ -164,6 +165,36 @@ test('a table that a server which stood still does not know is not taken for dro
   await clock.runUntil(store.createTable('created-since', { families: ['f'] }));
   assert.equal(await read('created-since'), undefined);
 });
+
+for (const qualifiers of [[], ['q', 'other']]) {
+  const name = `a check of ${qualifiers.length} columns that writes nothing`;
+  test(`P64: ${name} proves nothing, and is not believed of a server that stood still`, async () => {
+    const clock = new VirtualClock();
+    const hbase = newHBase(['first:16020', 'second:16020']);
+    const openOne = (): Bigtable =>
+      open(
+        clock,
+        () => false,
+        async () => {},
+        hbase,
+      );
+    await using store = openOne();
+    await using other = openOne();
+    await clock.runUntil(store.createTable('t', { families: ['f'] }));
+    const anyOf = qualifiers.map((qualifier) => ({ family: 'f', qualifier }));
+    const checking = { table: 't', row: 'r', anyOf, ifFound: mutations };
+    assert.equal(await clock.runUntil(store.checkAndMutateRow(checking)), false);
+    const old = hbase.servers.find((server) => server === hbase.regionsOf('t')[0]?.server);
+    const next = hbase.servers.find((server) => server !== old);
+    assert.ok(old !== undefined && next !== undefined);
+    for (const region of hbase.expire(old)) hbase.open(region, next);
+    await clock.runUntil(other.mutateRows([{ table: 't', row: 'r', mutations }]));
+    await clock.advance(5000); // Older proofs no longer count.
+    const isFound = await clock.runUntil(store.checkAndMutateRow(checking));
+    assert.equal(isFound, qualifiers.length > 0);
+    assert.ok(await clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }])));
+  });
+}
 
 for (const { how, state, asksMax } of [
   { how: 'has forgotten', state: 0, asksMax: 1 },

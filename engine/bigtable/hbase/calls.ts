@@ -41,15 +41,19 @@ export interface Operation {
   readonly family: string;
   /** One; or two, a Put and a Delete of the row, which are applied in one step. */
   readonly actions: readonly Action[];
+  /** Whether a call of the endpoint mutates something if its conditions hold. Default true. */
+  readonly isWriting?: boolean | undefined;
 }
 
 /**
  * A `Get` is answered by `result`, which is empty for all others; `isApplied` says of a mutation, or
- * of a call of the endpoint, whether it was applied.
+ * of a call of the endpoint, whether it was applied. `isWritten` says whether that wrote to the
+ * server's log, which only the owner of the region can.
  */
 export interface Answer {
   readonly result: Result;
   readonly isApplied: boolean;
+  readonly isWritten: boolean;
 }
 
 export interface CallsOptions {
@@ -210,7 +214,7 @@ export class Calls {
       const connection = servers.connection(address, 'ClientService');
       const answer = await connection.call('Multi', message, timeoutMs);
       const outcomes = places.map((place) => outcomeOf(answer, place));
-      if (outcomes.some(isApplied)) servers.applied(address, sent);
+      if (outcomes.some(isWritten)) servers.applied(address, sent);
       const first = operations.find((_, i) => isSeen(outcomes[i]));
       if (first === undefined) return outcomes;
       const failure = await this.#confirmed(first, sent);
@@ -281,7 +285,8 @@ interface Place {
   readonly regionIndex: number;
   readonly index: number;
   readonly isConditional: boolean;
-  readonly isMutation: boolean;
+  /** Whether it mutates something, if it is applied. */
+  readonly isWriting: boolean;
 }
 
 function requestOf(operations: readonly Located[]): {
@@ -290,7 +295,8 @@ function requestOf(operations: readonly Located[]): {
 } {
   const regionAction: (RegionAction & { action: Action[] })[] = [];
   const shared = new Map<Region, number>();
-  const places = operations.map(({ operation: { actions }, region }): Place => {
+  const places = operations.map(({ operation, region }): Place => {
+    const { actions, isWriting = actions[0]?.get === undefined } = operation;
     const isAtomic = actions.length > 1;
     let regionIndex = isAtomic ? undefined : shared.get(region);
     if (regionIndex === undefined) {
@@ -302,7 +308,7 @@ function requestOf(operations: readonly Located[]): {
     const index = action.length;
     for (const some of actions) action.push({ ...some, index: action.length });
     const isConditional = actions[0]?.serviceCall !== undefined;
-    return { regionIndex, index, isConditional, isMutation: actions[0]?.mutation !== undefined };
+    return { regionIndex, index, isConditional, isWriting };
   });
   return { regionAction, places };
 }
@@ -319,14 +325,15 @@ function outcomeOf({ regionActionResult }: MultiResponse, place: Place): Outcome
   if (answer === undefined) return new HBaseFailure('lost', 'the answer lacks an operation');
   if (answer.exception) return exceptionOf(answer.exception);
   if (!place.isConditional) {
-    return { result: answer.result ?? NO_RESULT, isApplied: place.isMutation };
+    const isApplied = place.isWriting;
+    return { result: answer.result ?? NO_RESULT, isApplied, isWritten: isApplied };
   }
   const bytes = answer.serviceResult?.value?.value;
   if (bytes === undefined) return new HBaseFailure('lost', 'the answer lacks its result');
   const { processed = false } = messageOf<{ processed?: boolean }>('MutateRowsResponse').decode(
     bytes,
   );
-  return { result: NO_RESULT, isApplied: processed };
+  return { result: NO_RESULT, isApplied: processed, isWritten: processed && place.isWriting };
 }
 
 function exceptionOf({ name, value = new Uint8Array() }: NamedBytes): HBaseFailure {
@@ -348,13 +355,13 @@ function asInDoubt(error: PercolatorError): PercolatorError {
   return new PercolatorError('STORE_IN_DOUBT', error.message, { cause: error.cause });
 }
 
-function isApplied(outcome: Outcome): boolean {
-  return !(outcome instanceof Error) && outcome.isApplied;
+function isWritten(outcome: Outcome): boolean {
+  return !(outcome instanceof Error) && outcome.isWritten;
 }
 
 /** Whether the answer tells what was in a row: it is worth something only from the region's owner. */
 function isSeen(outcome: Outcome | undefined): boolean {
-  return outcome !== undefined && !(outcome instanceof Error) && !outcome.isApplied;
+  return outcome !== undefined && !(outcome instanceof Error) && !outcome.isWritten;
 }
 
 /** Deletes a version that is never there: a mutation without an effect, which the log must take. */

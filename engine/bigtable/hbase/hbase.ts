@@ -378,7 +378,8 @@ function planOf(conditional: ConditionalRowMutation): Plan {
     found: boolean,
   ): Step => {
     const actions = [endpointCall(row, conditions, mutations)];
-    return { operation: { table, row, family, actions }, found };
+    const isWriting = mutations.length > 0;
+    return { operation: { table, row, family, actions, isWriting }, found };
   };
   const none = step(
     anyOf.map((filter) => isAbsent(row, filter)),

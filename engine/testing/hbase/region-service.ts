@@ -25,6 +25,8 @@ interface Held {
   readonly isFrozen: boolean;
 }
 
+type ServiceCall = NonNullable<Action['serviceCall']>;
+
 interface MultiRequest {
   readonly regionAction: readonly {
     readonly region: RegionSpecifier;
@@ -115,7 +117,7 @@ export class RegionService {
       if (get) return { index, result: { cell: this.#get(held, text(get.row), get) } };
       if (mutation) this.#apply(held, [mutation]);
       if (!serviceCall) return { index };
-      const processed = this.#mutateRows(held, serviceCall.request);
+      const processed = this.#mutateRows(held, serviceCall);
       const value = messageOf('MutateRowsResponse').encode({ processed });
       return { index, serviceResult: { value: { name: 'MutateRowsResponse', value } } };
     } catch (error) {
@@ -129,16 +131,19 @@ export class RegionService {
     return encoded(row, selected(rows.get(row) ?? EMPTY_ROW, selection));
   }
 
-  /** The endpoint: nothing is written to the log if a condition does not hold. */
-  #mutateRows(held: Held, request: Uint8Array): boolean {
+  /**
+   * The endpoint: nothing is written to the log if a condition does not hold, or there is nothing to
+   * write.
+   */
+  #mutateRows(held: Held, { row: key, request }: ServiceCall): boolean {
     const { mutationRequest, condition } = messageOf<{
       readonly mutationRequest: readonly MutationProto[];
       readonly condition: readonly Condition[];
     }>('MutateRowsRequest').decode(request);
-    const row = text(mutationRequest[0]?.row ?? new Uint8Array());
+    const row = text(key);
     this.#checkRow(held.region, row);
     if (!condition.every((one) => holds(held.rows.get(row) ?? EMPTY_ROW, one))) return false;
-    this.#apply(held, mutationRequest);
+    if (mutationRequest.length > 0) this.#apply(held, mutationRequest);
     return true;
   }
 

@@ -176,7 +176,7 @@ const MOVED: readonly Mutant[] = [
       change(
         CALLS,
         '  if (answer.exception) return exceptionOf(answer.exception);\n',
-        '  if (answer.exception) return { result: NO_RESULT, isApplied: true };\n',
+        '  if (answer.exception) return { result: NO_RESULT, isApplied: true, isWritten: true };\n',
       ),
     ],
     world: 'hbase',
@@ -189,7 +189,7 @@ const MOVED: readonly Mutant[] = [
       change(
         CALLS,
         '  if (region.exception) return exceptionOf(region.exception);\n',
-        '  if (region.exception) return { result: NO_RESULT, isApplied: true };\n',
+        '  if (region.exception) return { result: NO_RESULT, isApplied: true, isWritten: true };\n',
       ),
     ],
     world: 'hbase',

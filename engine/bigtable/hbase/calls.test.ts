@@ -103,6 +103,26 @@ test('what found its region only after its deadline is not sent', async () => {
   assert.equal(sent, 0);
 });
 
+test('the rows of one call wait for their regions together, not one after the other', async () => {
+  const clock = new VirtualClock();
+  let isBroken = false;
+  await using store = open(
+    clock,
+    () => false,
+    async (method) => {
+      if (!isBroken || method !== 'GetMetaRegionLocations') return;
+      throw new HBaseFailure('unsent', 'no server');
+    },
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  isBroken = true;
+  const rows = Array.from({ length: 20 }, (_, i) => `r${i}`);
+  const begunMs = clock.monotonicMs();
+  const reading = clock.runUntil(store.readRows('t', rows, [{ family: 'f' }]));
+  await assert.rejects(reading, { code: 'STORE_UNAVAILABLE' });
+  assert.ok(clock.monotonicMs() - begunMs < 2 * TIMEOUT_MS);
+});
+
 test('a failed look at a table is repeated, and is never a mutation in doubt', async () => {
   for (const failuresMax of [1, Infinity]) {
     const clock = new VirtualClock();

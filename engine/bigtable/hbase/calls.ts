@@ -171,14 +171,16 @@ export class Calls {
     const begun = momentOf(clock);
     const outcomes = new Map<number, Outcome>();
     const located = new Map<string, Located[]>();
-    for (const { index, operation } of asked) {
-      try {
-        const region = await regions.find(operation.table, operation.row);
+    // In one turn: if regions cannot be found, all rows of a table wait for the same search.
+    const finding = asked.map(({ operation: { table, row } }) => regions.find(table, row));
+    const found = await Promise.all(finding.map((one) => one.catch(asFailure)));
+    for (const [i, { index, operation }] of asked.entries()) {
+      const region = found[i] as Region | HBaseFailure | PercolatorError;
+      if (region instanceof Error) outcomes.set(index, region);
+      else {
         const some = located.get(region.address) ?? [];
         some.push({ index, operation, region });
         located.set(region.address, some);
-      } catch (error) {
-        outcomes.set(index, asFailure(error));
       }
     }
     // Looking for regions may have taken longer than the call may take.

@@ -167,6 +167,25 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     assert.deepEqual(await left(store), []);
   });
 
+  test('the tombstone stays as long as data of no transaction hides the data below it', async () => {
+    const store = await openStore();
+    await fill(store, [...put(1, 2), erased(30_001, 30_002)]);
+    await fill(
+      store,
+      Array.from({ length: 1_001 }, (_, i) => set('data', 35_000 + i)),
+    );
+    await collect(store, 40_000);
+    assert.deepEqual(await left(store), []);
+  });
+
+  test('data of no transaction that cannot be judged yet ends the visit, not the collector', async () => {
+    const store = await openStore();
+    for (let i = 0; i < 1_001; i++) {
+      await fill(store, [set('data', 35_000 + i), ...put(50_000 + 2 * i, 50_001 + 2 * i)]);
+    }
+    assert.equal(await collect(store, 40_000), 0);
+  });
+
   test('data that many touches point back to stays as long as the last touch', async () => {
     const store = await openStore();
     await fill(store, put(1, 2));

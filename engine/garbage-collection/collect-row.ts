@@ -159,7 +159,9 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
       newest !== undefined &&
       isTombstone(newest) &&
       !staysNotified.has(column) &&
-      !row.cut.has(placeOf(WRITE, column).qualifier); // Something older is still there.
+      // Otherwise something older is still there: a record, or one whose data was not read.
+      !row.cut.has(placeOf(WRITE, column).qualifier) &&
+      !row.cut.has(placeOf(DATA, column).qualifier);
     if (goes) tombstones.push(erase(WRITE, column, newest.commitTimestamp));
     const staying = goes || newest === undefined ? above : [...above, newest];
     const deletes = new Set(staying.filter(isTombstone).map((record) => record.changedTimestamp));

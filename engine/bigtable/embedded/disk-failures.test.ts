@@ -21,20 +21,20 @@ import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 const FILTERS = [{ family: 'f' }];
+const SET = {
+  kind: 'set',
+  family: 'f',
+  qualifier: 'q',
+  timestamp: 1,
+  value: Buffer.alloc(99),
+} as const;
 
 function open(disk: Disk, sizes = SIZES): Promise<Bigtable> {
   return openOnDisk(disk, { fsync: true, readOnly: false, sizes });
 }
 
 function put(store: Bigtable, row: string): Promise<string> {
-  const set = {
-    kind: 'set',
-    family: 'f',
-    qualifier: 'q',
-    timestamp: 1,
-    value: Buffer.alloc(99),
-  } as const;
-  return store.mutateRows([{ table: 't', row, mutations: [set] }]).then(
+  return store.mutateRows([{ table: 't', row, mutations: [SET] }]).then(
     () => 'done',
     (error: PercolatorError) => error.code,
   );
@@ -55,6 +55,31 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
   await store.createTable('t', { families: ['f'] });
   await put(store, 'before');
   return { disk, store };
+}
+
+/** A store that was reopened, and what makes its disk refuse to read. */
+async function storeWithReads(): Promise<{
+  store: Bigtable;
+  refuseReads: (isBroken: boolean) => void;
+}> {
+  const { disk, store } = await diskWithTable();
+  await store.close();
+  const broken = new SimulatedDisk({ random: createRandom(1) }, disk.files());
+  const reading = broken.open.bind(broken);
+  let isBroken = false;
+  broken.open = (name) => {
+    const file = reading(name);
+    const read = (target: Uint8Array, position: number): number => {
+      if (isBroken) throw new Error('EIO: simulated');
+      return file.read(target, position);
+    };
+    return { ...file, read };
+  };
+  return {
+    // Without memory for the log: opening reads a row, and would keep the whole file with it.
+    store: await open(broken, { ...SIZES, recentBytes: 0 }),
+    refuseReads: (isRefused) => (isBroken = isRefused),
+  };
 }
 
 /**
@@ -140,32 +165,34 @@ describe('on a disk that fails once', () => {
   });
 
   test('what cannot be read is an error of that call, and names the file', async () => {
-    const { disk, store } = await diskWithTable();
-    await store.close();
-    const files = disk.files();
-    const broken = new SimulatedDisk({ random: createRandom(1) }, files);
-    const reading = broken.open.bind(broken);
-    let isBroken = false;
-    broken.open = (name) => {
-      const file = reading(name);
-      const read = (target: Uint8Array, position: number): number => {
-        if (isBroken) throw new Error('EIO: simulated');
-        return file.read(target, position);
-      };
-      return { ...file, read };
-    };
-    // Without memory for the log: opening reads a row, and would keep the whole file with it.
-    await using again = await open(broken, { ...SIZES, recentBytes: 0 });
-    isBroken = true;
+    const { store: again, refuseReads } = await storeWithReads();
+    refuseReads(true);
     const refusal = {
       code: 'STORE_UNAVAILABLE',
       message: '0000000001.log cannot be read: EIO: simulated',
     };
     await assert.rejects(again.readRow('t', 'before', FILTERS), refusal);
     assert.equal(await put(again, 'before'), 'STORE_UNAVAILABLE');
-    isBroken = false;
+    refuseReads(false);
     assert.equal(await put(again, 'later'), 'done');
     assert.equal(await keysOf(again), 'before,later');
+    await again.close();
+  });
+
+  test('P61: a change whose row cannot be read fails with all changes of its turn, and not later ones', async () => {
+    const { store, refuseReads } = await storeWithReads();
+    refuseReads(true);
+    const marks = [put(store, 'mark'), put(store, 'before')];
+    const commit = store
+      .checkAndMutateRow({ table: 't', row: 'commit', anyOf: FILTERS, ifNotFound: [SET] })
+      .catch((error: PercolatorError) => error.code);
+    const refused = 'STORE_UNAVAILABLE';
+    assert.deepEqual(await Promise.all([...marks, commit]), [refused, refused, refused]);
+    assert.equal(await put(store, 'before'), refused); // Alone in its turn.
+    assert.equal(await put(store, 'later'), 'done');
+    refuseReads(false);
+    assert.equal(await keysOf(store), 'before,later');
+    await store.close();
   });
 });
 

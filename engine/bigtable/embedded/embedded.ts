@@ -174,11 +174,13 @@ export class Embedded implements Bigtable {
     this.#assertWritable();
     if (this.#rows.isInDoubt) await this.#settle();
     const tables = rows.map((row) => this.#validateRowMutation(row));
-    for (const [i, { row, mutations }] of rows.entries()) {
-      const table = tables[i] as TableEntry;
-      const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
-      this.#mutate(pending, table, mutations);
-    }
+    this.#rows.change(() => {
+      for (const [i, { row, mutations }] of rows.entries()) {
+        const table = tables[i] as TableEntry;
+        const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+        this.#mutate(pending, table, mutations);
+      }
+    });
     await this.#rows.durable();
   }
 
@@ -263,10 +265,13 @@ export class Embedded implements Bigtable {
   #apply(conditional: ConditionalRowMutation): boolean {
     const { row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
     const table = this.#validateConditional(conditional);
-    const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
     const filters = anyOf.map((filter) => filterFor(table, filter));
-    const found = anyCell(pending, filters);
-    this.#mutate(pending, table, found ? ifFound : ifNotFound);
+    let found = false;
+    this.#rows.change(() => {
+      const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+      found = anyCell(pending, filters);
+      this.#mutate(pending, table, found ? ifFound : ifNotFound);
+    });
     return found;
   }
 
@@ -281,8 +286,10 @@ export class Embedded implements Bigtable {
     const changed = change(this.#pendingCatalog);
     if (changed !== this.#pendingCatalog) {
       const value = Buffer.from(JSON.stringify(changed));
-      const pending = this.#rows.pendingRow(CATALOG_ROW);
-      this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
+      this.#rows.change(() => {
+        const pending = this.#rows.pendingRow(CATALOG_ROW);
+        this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
+      });
       this.#pendingCatalog = changed;
     }
     await this.#rows.durable(() => {

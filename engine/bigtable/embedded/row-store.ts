@@ -35,6 +35,8 @@ class Group {
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
   durable: PromiseWithResolvers<void> | undefined;
+  /** Why it must not be written. */
+  error: unknown;
   /** Whether it is written even if it changes nothing. */
   isForced = false;
   /** Whether it holds what the index does not know yet, so that the cleaner would be mistaken. */
@@ -87,6 +89,19 @@ export class RowStore implements Stored {
   pendingRow(key: Buffer): PendingRow {
     const name = key.toString('latin1');
     return this.#pending.get(name) ?? new PendingRow(this, key, name);
+  }
+
+  /**
+   * Applies changes to pending rows. If that fails, because a page cannot be read, the whole
+   * gathering group fails: a part of the changes may have been applied, and no commit may be there
+   * without the marks that were sent before it (P61). The caller hears of it from `durable`.
+   */
+  change(apply: () => void): void {
+    try {
+      apply();
+    } catch (error) {
+      this.#gathering.error = error;
+    }
   }
 
   /** Changes a row of `pendingRow`: all of the mutations, or none. */
@@ -175,6 +190,7 @@ export class RowStore implements Stored {
   async #commitGroup(): Promise<void> {
     const group = this.#gathering;
     try {
+      if (group.error !== undefined) throw group.error;
       const isWritten = group.pages.length > 0 || group.isForced;
       if (isWritten && !group.isRestored) this.#cleaner.clean();
       this.#gathering = new Group();

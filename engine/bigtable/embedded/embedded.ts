@@ -186,6 +186,7 @@ export class Embedded implements Bigtable {
 
   async sampleRowKeys(table: string): Promise<readonly string[]> {
     this.#assertOpen();
+    if (this.#rows.isInDoubt) await this.#settle();
     return tableOf(this.#catalog, table).splits;
   }
 
@@ -197,6 +198,7 @@ export class Embedded implements Bigtable {
 
   async listTables(): Promise<readonly string[]> {
     this.#assertOpen();
+    if (this.#rows.isInDoubt) await this.#settle();
     return this.#catalog.tables.map(({ name }) => name);
   }
 

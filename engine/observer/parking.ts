@@ -6,7 +6,9 @@
  * replays it. If the cell changes meanwhile, it is marked again, and the observer runs.
  *
  * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
- * loses neither, and a mark that came later stays.
+ * loses neither, and a mark that came later stays. If that mark is gone, nothing is parked: another
+ * worker has finished or parked the cell, or its table was dropped and created again, and the cell
+ * of the new table has never failed.
  */
 import { check, COUNT, FLAG, objectWith, TEXT } from '../base/options.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -36,21 +38,23 @@ const PARKED_CELL = objectWith('one of those that listParked returns', {
   weak: FLAG,
 });
 
-/** Moves the cell from the marks to the list of parked cells. */
-export async function park(store: Bigtable, cell: Notified, failed: ParkedEntry): Promise<void> {
+/**
+ * Moves the cell from the marks to the list of parked cells. Resolves to whether the mark was still
+ * there.
+ */
+export async function park(store: Bigtable, cell: Notified, failed: ParkedEntry): Promise<boolean> {
   const { table, row, column: qualifier, weak, timestamp } = cell;
   const value = encodeParked(failed);
   const { mark, parked } = familiesOf(weak);
-  await store.mutateRows([
-    {
-      table: notifyTable(table),
-      row,
-      mutations: [
-        { kind: 'set', family: parked, qualifier, timestamp, value },
-        { kind: 'erase', family: mark, qualifier, from: 0, to: timestamp },
-      ],
-    },
-  ]);
+  return store.checkAndMutateRow({
+    table: notifyTable(table),
+    row,
+    anyOf: [{ family: mark, qualifier, from: timestamp, to: timestamp }],
+    ifFound: [
+      { kind: 'set', family: parked, qualifier, timestamp, value },
+      { kind: 'erase', family: mark, qualifier, from: 0, to: timestamp },
+    ],
+  });
 }
 
 /** Whether the cell is marked: weakly if `cell.weak`, otherwise strongly. */

@@ -440,9 +440,9 @@ export class Worker implements AsyncDisposable {
     { failures, error }: { readonly failures: number; readonly error: unknown },
   ): Promise<void> {
     try {
-      await park(this.#context.named, cell, { failures, error: textOf(error) });
+      const entry = { failures, error: textOf(error) };
+      if (await park(this.#context.named, cell, entry)) this.counters.parked++;
       this.#failures.forget(name);
-      this.counters.parked++;
     } catch {
       // It stays where it is, rests as after any failure, and is parked the next time.
     }

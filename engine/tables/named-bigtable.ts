@@ -7,8 +7,8 @@
  *
  * Each call goes to the incarnation that is current at that moment. For marks any incarnation will
  * do: a mark's timestamp tells which one it is meant for, because the marks of an incarnation are
- * younger than all marks of the previous one. Transactions must not use it: they are bound
- * (transaction/bound-tables.ts).
+ * younger than all marks of the previous one. A cell is parked only where its mark is (P45).
+ * Transactions must not use it: they are bound (transaction/bound-tables.ts).
  */
 import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { answersTo } from '../bigtable/answers.ts';

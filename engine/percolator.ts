@@ -131,6 +131,7 @@ export interface Percolator extends AsyncDisposable {
    * `timestamp-oracle`, `....notify`, `....i2`.
    * @throws TABLE_MISMATCH if it exists with another definition
    * @throws INVALID_ARGUMENT for an impossible name
+   * @throws LOCKED if an unfinished drop has to be finished first, as `dropTable` does
    */
   createTable(table: string, definition?: TableDefinition): Promise<void>;
   /**
@@ -139,6 +140,8 @@ export interface Percolator extends AsyncDisposable {
    * all tables, because a transaction may have left locks whose fate only its cells in this table
    * tell. May be called again after any failure.
    * @throws LOCKED if a live transaction has kept its lock for longer than `lockWaitMsMax`
+   * @throws TABLE_MISMATCH if its definition cannot be decoded, or if another program made it in
+   *   another form
    */
   dropTable(table: string): Promise<void>;
   /**

@@ -26,7 +26,7 @@ interface Caller {
 }
 
 interface Known {
-  /** Version of the definition that was read; 0 if there was none. */
+  /** Version of the definition that was read. */
   readonly version: number;
   /** Undefined if there is no such table. */
   readonly incarnation: Incarnation | undefined;
@@ -88,11 +88,13 @@ export class StoredCatalog implements TableCatalog {
     definition: StoredDefinition | undefined,
     drops = 0,
   ): Incarnation | undefined {
-    const version = definition?.version ?? 0;
     const known = this.#known.get(table);
+    // Not remembered: callers may ask for any number of names that never existed.
+    if (definition === undefined) return known?.incarnation;
+    const { version } = definition;
     if (known !== undefined && known.version > version) return known.incarnation;
     const isNews = known?.version !== version;
-    const incarnation = isNews ? definition && present(table, definition) : known.incarnation;
+    const incarnation = isNews ? present(table, definition) : known.incarnation;
     this.#known.set(table, { version, incarnation, drops: Math.max(drops, known?.drops ?? 0) });
     return incarnation;
   }

@@ -4,6 +4,7 @@
  *     definition ─┬─ there ──────────────▶ is it the same? ─▶ done, or TABLE_MISMATCH
  *                 ├─ dropping, settled ──▶ finish the drop (drop.ts), look again
  *                 ├─ creating ───────────▶ by another: wait, look again; if too long, drop it
+ *                 ├─ nothing, but tables ▶ take them over: there
  *                 └─ nothing, gone ──────▶ 1. take the next number: creating
  *                                          2. make its table and its companion
  *                                          3. a timestamp: createdAt
@@ -15,6 +16,11 @@
  * be read as if they were in use (P52). That is why a process that finds a half-made table does not
  * help. It waits; if nothing changes, it drops what there is and takes the next number. How long it
  * waits affects only speed, not safety.
+ *
+ * Tables that exist without a definition may contain data. So they are taken over in one step: an
+ * attempt that failed half way would be given up, and its tables dropped. And nothing is made for
+ * them: a late request could bring a table back after it was taken over and dropped. So if one of
+ * the two is missing, the call is refused.
  *
  * createdAt is handed out when the tables of the previous incarnation are gone from the storage. So
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
@@ -37,6 +43,7 @@ import {
 import { type Administration, stepOf } from './administration.ts';
 import { as, type Definition, readDefinition, type StoredDefinition } from './definition.ts';
 import { dropLeftovers, finishDrop } from './drop.ts';
+import { checkForm, existingTables } from './form.ts';
 import { checkFits, checkName, checkNewName, storedName } from './names.ts';
 
 export interface TableDefinition {
@@ -61,6 +68,8 @@ interface Wanted {
  * Creates the table; harmless if it exists as defined.
  * @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name or a
  *   wrong option
+ * @throws LOCKED if an unfinished drop has to be finished first, and a live transaction keeps its
+ *   lock for too long: call it again
  */
 export async function createTable(
   administration: Administration,
@@ -72,6 +81,8 @@ export async function createTable(
   const { observedColumns, splits } = definition;
   observedColumns?.forEach(checkUserColumn);
   const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
+  // Before a number is taken: it is never used again.
+  validateSchema(table, { families: [], splits: wanted.splits });
   for (;;) {
     const stored = await readDefinition(administration.store, table);
     switch (stored?.state) {
@@ -87,8 +98,10 @@ export async function createTable(
         await stepOf(administration, table, stored, as('settled', stored));
         break;
       case 'gone':
-      case undefined:
         if (await tryToCreate(administration, table, stored, wanted)) return;
+        break;
+      case undefined:
+        if (await tryToCreateFirst(administration, table, wanted)) return;
         break;
     }
   }
@@ -108,14 +121,48 @@ async function isLike(
   checkSame(table, definition, wanted);
   const stored = storedName(table, definition.incarnation);
   try {
-    await checkForm(store, stored, TABLE_FAMILIES);
-    await checkForm(store, notifyTable(stored), NOTIFY_FAMILIES);
+    await checkForm(store, stored);
+    await checkForm(store, notifyTable(stored));
     return true;
   } catch (error) {
     const now = isTableNotFound(error) ? await readDefinition(store, table) : definition;
     if (now?.version === definition.version) throw error;
     return false;
   }
+}
+
+/**
+ * The first incarnation may find its tables made already: by an older version that was interrupted,
+ * by hand, or before the definition was lost. Resolves as `tryToCreate` does.
+ * @throws TABLE_MISMATCH if only one of the two exists
+ */
+async function tryToCreateFirst(
+  administration: Administration,
+  table: string,
+  wanted: Wanted,
+): Promise<boolean> {
+  const { store } = administration;
+  checkNewName(table);
+  const existing = await existingTables(store, table);
+  if (existing.length === 0) return tryToCreate(administration, table, undefined, wanted);
+  if (existing.length === 2) return takeOver(administration, table, wanted);
+  // Unless another process has begun to make them since.
+  if ((await readDefinition(store, table)) !== undefined) return false;
+  const what = existing.includes(table)
+    ? `table ${table} exists without its companion, which fsck makes with repair; then create it again`
+    : `${notifyTable(table)} exists without table ${table}`;
+  throw new PercolatorError('TABLE_MISMATCH', `${what}; or drop table ${table}`);
+}
+
+/** Makes existing tables the first incarnation, as they are: their splits remain unknown. */
+async function takeOver(
+  administration: Administration,
+  table: string,
+  { observedColumns }: Wanted,
+): Promise<boolean> {
+  const createdAt = await administration.context.oracle.next();
+  const definition = { state: 'there', incarnation: 1, observedColumns, createdAt } as const;
+  return (await stepOf(administration, table, undefined, definition)) !== undefined;
 }
 
 /** Resolves to whether the table was created; if not, another process made a step first. */
@@ -128,8 +175,6 @@ async function tryToCreate(
   const { store, context, waiting } = administration;
   const incarnation = await nextIncarnation(store, table, before);
   const stored = storedName(table, incarnation);
-  // Checked first: once taken, a number is never used again.
-  validateSchema(stored, { families: [], splits: wanted.splits });
   const creator = administration.nextCreator();
   const definition = { ...wanted, incarnation, createdAt: 0 };
   waiting.creating.add(creator);
@@ -152,42 +197,19 @@ async function tryToCreate(
 
 /**
  * The first number whose names are free: another table may have a name that looks like an
- * incarnation's, from before such names were refused. The first incarnation may find its tables
- * made already: by an older version that was interrupted, or by hand.
+ * incarnation's, from before such names were refused.
  */
 async function nextIncarnation(
   store: Bigtable,
   table: string,
   before: StoredDefinition | undefined,
 ): Promise<number> {
+  if (before === undefined) return 1;
   const existing = new Set(await store.listTables());
-  if (before === undefined) {
-    checkNewName(table);
-    const companion = notifyTable(table);
-    if (existing.has(table)) await checkForm(store, table, TABLE_FAMILIES);
-    if (existing.has(companion)) await checkForm(store, companion, NOTIFY_FAMILIES);
-    return 1;
-  }
   for (let incarnation = before.incarnation + 1; ; incarnation++) {
     checkFits(table, incarnation);
     const stored = storedName(table, incarnation);
     if (!existing.has(stored) && !existing.has(notifyTable(stored))) return incarnation;
-  }
-}
-
-/** @throws TABLE_MISMATCH if the table lacks one of the families */
-async function checkForm(
-  store: Bigtable,
-  stored: string,
-  families: readonly string[],
-): Promise<void> {
-  try {
-    const filters = families.map((family) => ({ family, versions: 1 }));
-    await store.readRange(stored, { limit: 1 }, filters);
-  } catch (error) {
-    if (!(error instanceof PercolatorError && error.code === 'FAMILY_NOT_FOUND')) throw error;
-    const message = `table ${stored} exists, but lacks the families of a Percolator table: ${error.message}`;
-    throw new PercolatorError('TABLE_MISMATCH', message, { cause: error });
   }
 }
 

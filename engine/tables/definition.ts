@@ -6,6 +6,9 @@
  *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ ...
  *                    └── given up, dropped, or taking too long ▶┘
  *
+ * From nothing, a definition goes straight to `there` if its tables exist already, and straight to
+ * `dropping` if such tables are dropped.
+ *
  * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
  * "unless there is a newer version". So of two processes that see the same definition, one makes
  * the next step, and a step that a process decided on an hour ago is refused, however late it
@@ -36,7 +39,10 @@ export interface Definition {
   readonly state: TableState;
   readonly incarnation: number;
   readonly observedColumns: readonly string[];
-  /** Absent: unknown, because the definition was made before splits were remembered. */
+  /**
+   * Absent: unknown, because the definition was made before splits were remembered, or after the
+   * tables.
+   */
   readonly splits?: readonly string[] | undefined;
   /**
    * Handed out after the previous incarnation was gone. 0 until the state is `there`, and for

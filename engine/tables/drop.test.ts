@@ -5,7 +5,7 @@ import { PercolatorError } from '../base/index.ts';
 import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
-import { placeOf, everywhere } from '../transaction/index.ts';
+import { placeOf, everywhere, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 import { DEFINITION, readDefinition, TABLES_TABLE } from './definition.ts';
 
 const X = cell('t/x');
@@ -223,6 +223,57 @@ test('P55: rows whose table is dropped between being read and being collected ar
   held.release();
   const { completed, cellsDeleted } = await scene.run(collecting);
   assert.deepEqual({ completed, cellsDeleted }, { completed: true, cellsDeleted: 0 });
+});
+
+test('a lock that cannot be decoded does not stop a drop, wherever it is', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't', 'u');
+  await scene.set(a, 'old', X, U);
+  const damaged = { kind: 'set', ...placeOf('lock', 'c'), timestamp: 1 } as const;
+  for (const [table, text] of Object.entries({ t: '{', u: '{}' })) {
+    const mutations = [{ ...damaged, value: Buffer.from(text) }];
+    await scene.store.mutateRows([{ table, row: 'y', mutations }]);
+  }
+  await scene.drop(a, 't');
+  assert.deepEqual(await scene.tables(), []);
+  const locks = await scene.store.readRange('u', { limit: 10 }, [everywhere('lock')]);
+  assert.deepEqual(
+    locks.map(({ key }) => key),
+    ['y'],
+  );
+});
+
+describe('dropping a table without a definition', () => {
+  for (const foreign of ['x', 'x.notify']) {
+    test(`is refused, and stops nothing else, if ${foreign} is not of Percolator’s form`, async () => {
+      const scene = new Scene();
+      await scene.store.createTable(foreign, { families: ['foreign'] });
+      const [a] = await scene.processes('a');
+      await scene.create(a, 't', 'u');
+      await scene.set(a, 'old', X, U);
+      await assert.rejects(scene.drop(a, 'x'), { code: 'TABLE_MISMATCH' });
+      assert.equal(await scene.state('x'), undefined);
+      await scene.drop(a, 't');
+      await scene.run(a.percolator.collectGarbage({ messageLifetimeMs: 10 }));
+      assert.ok((await scene.store.listTables()).includes(foreign));
+    });
+  }
+
+  test('is done by two processes at once', async () => {
+    const scene = new Scene();
+    await scene.store.createTable('t', { families: TABLE_FAMILIES });
+    await scene.store.createTable('t.notify', { families: NOTIFY_FAMILIES });
+    const [a, b] = await scene.processes('a', 'b');
+    const held = scene.hold(b, ({ kind, table }) => kind === 'read' && table === 't');
+    const dropping = b.percolator.dropTable('t');
+    await scene.run(held.reached);
+    await scene.drop(a, 't');
+    held.release();
+    await scene.run(dropping);
+    assert.deepEqual(await scene.tables(), []);
+    assert.equal(await scene.state('t'), 'gone');
+  });
 });
 
 describe('P55: an interrupted drop is continued', () => {

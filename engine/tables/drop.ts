@@ -30,7 +30,7 @@
  * `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
-import { type Bigtable, rowBatches } from '../bigtable/index.ts';
+import { type Bigtable, type Cell, rowBatches } from '../bigtable/index.ts';
 import {
   placeOf,
   backoffMs,
@@ -51,12 +51,14 @@ import {
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
 import { allDefinitions, as, readDefinition, type StoredDefinition } from './definition.ts';
+import { existingTables } from './form.ts';
 import { checkCanBeStored, checkName, companionOf, incarnationOf, storedName } from './names.ts';
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
  * @throws LOCKED if a live transaction keeps its lock for too long: call it again
  * @throws INVALID_ARGUMENT for a name that no table can have
+ * @throws TABLE_MISMATCH if its definition cannot be decoded, or if it has none and another form
  */
 export async function dropTable(administration: Administration, table: string): Promise<void> {
   checkCanBeStored(table);
@@ -97,9 +99,17 @@ const LEFT_BEHIND = {
   createdAt: 0,
 } as const;
 
+/**
+ * The form is checked before the drop is recorded: a recorded drop of a foreign table could never
+ * be finished, and the drops of all other tables would fail at its families, as would collectors.
+ */
 async function isLeftBehind(store: Bigtable, table: string): Promise<boolean> {
-  const existing = await store.listTables();
-  return existing.includes(table) || existing.includes(notifyTable(table));
+  try {
+    return (await existingTables(store, table)).length > 0;
+  } catch (error) {
+    if (!isTableNotFound(error)) throw error;
+    return true; // Another process is dropping it: the next step is refused, or harmless.
+  }
 }
 
 /** Makes the next step of a drop, whichever process began it. */
@@ -178,10 +188,24 @@ async function* locksIn(
   for await (const { rows } of rowBatches(context.store, table, {}, LOCKS)) {
     for (const { key: row, cells } of rows) {
       for (const cell of cells.filter((one) => isOf(LOCK, one))) {
-        yield { cell: { table, row, column: columnOf(cell) }, lock: decodeLock(cell) };
+        const lock = readLock(cell);
+        if (lock === undefined) continue;
+        yield { cell: { table, row, column: columnOf(cell) }, lock };
       }
     }
     await context.clock.yield();
+  }
+}
+
+/**
+ * Undefined if the storage has other bytes than this engine writes. Such a lock does not tell its
+ * primary, so no process can resolve it, whether the table is dropped or not. fsck reports it.
+ */
+function readLock(cell: Cell): Lock | undefined {
+  try {
+    return decodeLock(cell);
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openBulkLoader } from '../bulk-load.ts';
 import { cell, createMemoryBigtable } from '../testing/index.ts';
-import { Scene } from '../testing/table-scene.ts';
+import { type Process, Scene } from '../testing/table-scene.ts';
 import { StoredCatalog } from './catalog.ts';
 import { DEFINITION, TABLES_TABLE } from './definition.ts';
 
@@ -88,6 +88,31 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual((await scene.observe(a, 't')).toSorted(), ['bad']);
   });
 
+  test('a cell whose observer fails after its table was created again is not parked in the new one', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const create = (): Promise<void> =>
+      scene.run(b.percolator.createTable('t', { observedColumns: ['c'] }));
+    await create();
+    const [reached, created] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const run = async (): Promise<never> => {
+      reached.resolve();
+      await created.promise;
+      throw new Error('cannot digest it');
+    };
+    const observer = { name: 'o', table: 't', column: 'c', run };
+    const worker = a.percolator.startWorker([observer], { failuresMax: 1 });
+    await scene.set(b, '1', X);
+    await scene.run(reached.promise);
+    await scene.drop(b, 't');
+    await create();
+    created.resolve();
+    await scene.run(worker.idle());
+    await scene.run(worker.stop());
+    assert.deepEqual([worker.counters.failures, worker.counters.parked], [1, 0]);
+    assert.deepEqual(await scene.run(b.percolator.listParked('t')), []);
+  });
+
   test('a bulk load does not continue in the new incarnation', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
@@ -165,6 +190,17 @@ describe('P52: a table that was created again is not mistaken for the one before
     held.release();
     await scene.run(late);
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+  });
+
+  test('processes that create a table at once end, although it takes longer than they wait at first', async () => {
+    const scene = new Scene();
+    const processes = await scene.processes('a', 'b', 'c');
+    for (const { before } of processes) before.createTable = () => scene.clock.sleep(150_000);
+    const created = Promise.all(processes.map(({ percolator }) => percolator.createTable('t')));
+    const isCreated = created.then(() => true);
+    const isLate = scene.clock.sleep(3_600_000).then(() => false);
+    assert.equal(await scene.run(Promise.race([isCreated, isLate])), true);
+    assert.equal(await scene.state('t'), 'there');
   });
 
   test('P60: a process whose token contains # knows its own failed attempt, and does not wait for it', async () => {
@@ -303,6 +339,18 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.equal(await scene.state(table), 'gone');
   });
 
+  test('a process does not remember the names of tables that never existed', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    const catalog = new StoredCatalog(scene.store, { drops: 0 });
+    await catalog.look(['t', 'missing']);
+    assert.deepEqual(
+      ['t', 'missing'].map((table) => catalog.isCurrent(table)),
+      [true, false],
+    );
+  });
+
   test('an old definition that is read late does not replace a newer one', () => {
     const catalog = new StoredCatalog(createMemoryBigtable(), { drops: 0 });
     const definition = { state: 'there', observedColumns: [], createdAt: 1 } as const;
@@ -310,6 +358,106 @@ describe('P52: a table that was created again is not mistaken for the one before
     catalog.note('t', { ...definition, incarnation: 1, version: 2 });
     catalog.note('t', undefined);
     assert.equal(catalog.known('t')?.stored, 't.i2');
+  });
+});
+
+describe('tables that exist without a definition', () => {
+  /** A process of a database that has lost the definition of table `t`, with a value in it. */
+  async function orphaned(): Promise<{ readonly scene: Scene; readonly b: Process }> {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    await scene.set(a, 'kept', X);
+    await scene.run(a.percolator.close());
+    const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
+    await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
+    const [b] = await scene.processes('b');
+    return { scene, b };
+  }
+
+  async function assertKept(scene: Scene, process: Process): Promise<void> {
+    assert.equal(await scene.get(process, X), 'kept');
+    assert.deepEqual(await scene.tables(), ['t', 't.notify']);
+    assert.deepEqual(await scene.findings(), []);
+  }
+
+  test('are taken over with what is in them, whatever their splits', async () => {
+    const { scene, b } = await orphaned();
+    for (const splits of [['m'], []]) {
+      await scene.run(b.percolator.createTable('t', { observedColumns: ['o'], splits }));
+    }
+    await assertKept(scene, b);
+    const other = { observedColumns: ['p'] };
+    await assert.rejects(b.percolator.createTable('t', other), { code: 'TABLE_MISMATCH' });
+  });
+
+  for (const lost of [1, 2]) {
+    test(`are taken over although request ${lost} about the definition is lost`, async () => {
+      const { scene, b } = await orphaned();
+      let requests = 0;
+      b.store.loseRequest(({ table }) => table === TABLES_TABLE && ++requests === lost);
+      await scene.create(b, 't');
+      await assertKept(scene, b);
+    });
+  }
+
+  test('are taken over by the next call, if the oracle fails', async () => {
+    const { scene, b } = await orphaned();
+    b.before.timestamp = () => Promise.reject(new PercolatorError('STORE_UNAVAILABLE', 'not now'));
+    await assert.rejects(scene.create(b, 't'), { code: 'STORE_UNAVAILABLE' });
+    b.before.timestamp = undefined;
+    await scene.create(b, 't');
+    await assertKept(scene, b);
+  });
+
+  test('are taken over by the next process, wherever the first one died', async () => {
+    let steps = 0;
+    for (let isDone = false; !isDone; steps++) {
+      const { scene, b } = await orphaned();
+      b.store.crashAfter(b.store.mutationCount + steps);
+      isDone = await scene.create(b, 't').then(
+        () => true,
+        () => false,
+      );
+      scene.kill(b);
+      const [c] = await scene.processes('c');
+      await scene.create(c, 't');
+      await assertKept(scene, c);
+    }
+    assert.ok(steps >= 2, `${steps} steps`);
+  });
+
+  test('are left alone if one of the two is missing, until fsck has made the companion', async () => {
+    for (const missing of ['t', 't.notify']) {
+      const { scene, b } = await orphaned();
+      await scene.store.dropTable(missing);
+      const [present] = await scene.tables();
+      const refusal = { code: 'TABLE_MISMATCH', message: /exists without (its companion|table)/ };
+      await assert.rejects(scene.create(b, 't'), refusal);
+      assert.deepEqual(await scene.tables(), [present]);
+      if (missing === 't') continue;
+      await scene.findings({ repair: true });
+      await scene.create(b, 't');
+      await assertKept(scene, b);
+    }
+  });
+
+  test('are not those that another process is making', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const [answer, half] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    b.store.afterCall = async ({ table }) => {
+      if (table === TABLES_TABLE) await answer.promise;
+    };
+    a.before.createTable = (stored) => (stored === 't' ? Promise.resolve() : half.promise);
+    const creating = [b, a].map(({ percolator }) => percolator.createTable('t'));
+    await scene.clock.advance(1);
+    assert.deepEqual(await scene.tables(), ['t']);
+    answer.resolve();
+    await scene.clock.advance(1);
+    half.resolve();
+    await scene.run(Promise.all(creating));
+    assert.deepEqual(await scene.tables(), ['t', 't.notify']);
   });
 });
 

@@ -179,7 +179,7 @@ class Run {
     });
   }
 
-  /** Mostly short; at times longer than any process waits. */
+  /** Mostly short; at times longer than a process waits for the first creator of a table. */
   async #delay(random: Random): Promise<void> {
     if (!this.#isTroubled) return;
     const kind = random.fraction();

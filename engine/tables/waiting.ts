@@ -12,14 +12,21 @@ import type { StoredDefinition } from './definition.ts';
 interface Seen {
   readonly version: number;
   readonly sinceMs: number;
+  /** Milliseconds without a change after which the creator counts as dead. */
+  readonly patienceMs: number;
   attempts: number;
+  /** Whether the creator has taken longer; once true, it stays true. */
+  isTooLong: boolean;
 }
 
 /**
- * Milliseconds without a change after which a creator counts as dead: longer than making two tables
- * takes.
+ * The patience with a table's first creator. If that one has taken too long, the next is given
+ * twice the time. Making two tables usually takes seconds, but may take longer than any fixed time
+ * that a caller wants to wait for a dead creator: HBase's client gives the master ten minutes for
+ * each. With a fixed time, processes that create the table at once would settle each other's
+ * attempts for ever.
  */
-const CREATING_MS_MAX = 120_000;
+const PATIENCE_MS_MIN = 120_000;
 
 export class Waiting {
   /** Names of this process's attempts to create a table that have not ended. */
@@ -42,7 +49,7 @@ export class Waiting {
     const isOver =
       owner === liveness.self
         ? !this.creating.has(creator)
-        : liveness.isDead(owner) || clock.monotonicMs() - seen.sinceMs > CREATING_MS_MAX;
+        : liveness.isDead(owner) || this.#isTooLong(seen);
     if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.attempts));
     return isOver;
   }
@@ -50,8 +57,21 @@ export class Waiting {
   #see(table: string, version: number): Seen {
     const known = this.#seen.get(table);
     if (known?.version === version) return known;
-    const seen = { version, sinceMs: this.#context.clock.monotonicMs(), attempts: 0 };
+    const sinceMs = this.#context.clock.monotonicMs();
+    const { patienceMs = PATIENCE_MS_MIN, isTooLong = false } = known ?? {};
+    const seen: Seen = {
+      version,
+      sinceMs,
+      patienceMs: isTooLong ? 2 * patienceMs : patienceMs,
+      attempts: 0,
+      isTooLong: false,
+    };
     this.#seen.set(table, seen);
     return seen;
+  }
+
+  #isTooLong(seen: Seen): boolean {
+    seen.isTooLong ||= this.#context.clock.monotonicMs() - seen.sinceMs > seen.patienceMs;
+    return seen.isTooLong;
   }
 }

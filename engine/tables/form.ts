@@ -1,0 +1,32 @@
+/**
+ * The form of a Percolator table in the storage: its families and those of its companion. Tables of
+ * another form belong to another program, and are left alone.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../transaction/index.ts';
+import { companionOf } from './names.ts';
+
+/**
+ * Which of the two tables of the first incarnation exist: the table, its companion.
+ * @throws TABLE_MISMATCH if one has another form, TABLE_NOT_FOUND if one was dropped meanwhile
+ */
+export async function existingTables(store: Bigtable, table: string): Promise<readonly string[]> {
+  const all = new Set(await store.listTables());
+  const existing = [table, notifyTable(table)].filter((stored) => all.has(stored));
+  for (const stored of existing) await checkForm(store, stored);
+  return existing;
+}
+
+/** @throws TABLE_MISMATCH if the table, or companion, lacks one of the families; TABLE_NOT_FOUND */
+export async function checkForm(store: Bigtable, stored: string): Promise<void> {
+  const families = companionOf(stored) === undefined ? TABLE_FAMILIES : NOTIFY_FAMILIES;
+  try {
+    const filters = families.map((family) => ({ family, versions: 1 }));
+    await store.readRange(stored, { limit: 1 }, filters);
+  } catch (error) {
+    if (!(error instanceof PercolatorError && error.code === 'FAMILY_NOT_FOUND')) throw error;
+    const message = `table ${stored} exists, but lacks the families of a Percolator table: ${error.message}`;
+    throw new PercolatorError('TABLE_MISMATCH', message, { cause: error });
+  }
+}

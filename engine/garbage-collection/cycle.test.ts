@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openScene, type Scene } from '../testing/collection-scene.ts';
 import { createMemoryBigtable } from '../testing/index.ts';
+import { notifyTable } from '../transaction/index.ts';
 import { Collector } from './collector.ts';
 import { GarbageCollector } from './cycle.ts';
 import { settingsOf } from './options.ts';
@@ -77,6 +78,15 @@ describe('a cycle', () => {
     const collector = new GarbageCollector(services, settingsOf({}, manifest));
     await scene.endCycle(collector);
     assert.equal(collector.counters.rowsVisited, ROWS.length);
+  });
+
+  test('fails at a table that is there without its companion, and does not say that it was collected', async () => {
+    const scene = await openScene();
+    await scene.client('A').write({ x: '1' });
+    await scene.client('A').write({ x: undefined });
+    await scene.renewals();
+    await scene.database.store.dropTable(notifyTable('t'));
+    await assert.rejects(scene.collect(), { code: 'TABLE_NOT_FOUND', message: /t\.notify/ });
   });
 
   test('skips no row that the storage does not return: the step fails, and is taken again', async () => {

@@ -212,9 +212,15 @@ export class GarbageCollector {
     try {
       return await collectRows(this.#context.store, target, rows);
     } catch (error) {
-      if (isTableNotFound(error)) return 0; // Dropped since the rows were read.
-      throw error;
+      if (!isTableNotFound(error) || (await this.#isThere(target.table))) throw error;
+      return 0; // Dropped since the rows were read.
     }
+  }
+
+  /** Where only the companion is missing, the table is there, and its rows are not collected. */
+  async #isThere(table: string): Promise<boolean> {
+    const stored = await this.#context.store.listTables();
+    return stored.includes(table) && (await this.#services.listTables()).includes(table);
   }
 
   #endCycle(): StepResult {

@@ -83,6 +83,20 @@ function claimAll(open: Open): void {
     assert.equal(sent(fake, 'MutateRow'), 3);
   });
 
+  test('a read and a blind mutation are sent again when their connection is reset', async () => {
+    await using fake = await startFake();
+    await using cutting = await startCutting(fake.address);
+    await using store = await open(cutting.address);
+    fake.answer('MutateRows', entries([0, 0]));
+    await store.mutateRows([mutation('r')]);
+    cutting.cutAtNextRequest();
+    assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+    cutting.cutAtNextRequest();
+    await store.mutateRows([mutation('r')]);
+    cutting.cutAtNextRequest();
+    await store.mutateRows(['r', 's'].map(mutation));
+  });
+
   test('a blind mutation to a server that stays unavailable is in doubt, a read is not', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address, { timeoutMs: 200 });

@@ -42,7 +42,7 @@ export class Call {
   #handler: CallHandler | undefined;
   #stream: ClientHttp2Stream | undefined;
   #status: CallStatus | undefined;
-  #cause: string | undefined;
+  #cause: Error | undefined;
   /** The state of the stream, also before there is one. */
   #isPaused = false;
   #forgetDeadline: (() => void) | undefined;
@@ -111,7 +111,7 @@ export class Call {
       if (this.#status !== undefined) this.#end(this.#status);
     });
     stream.on('error', (error) => {
-      this.#cause = error.message;
+      this.#cause = error;
     });
     stream.on('close', () => this.#close(stream));
     if (this.#isPaused) stream.pause();

@@ -69,8 +69,11 @@ const CODES_OF_HTTP: ReadonlyMap<number, number> = new Map<number, number>([
   [504, Code.unavailable],
 ]);
 
-/** A status for a stream that ended without one. */
-export function statusOfReset(rstCode: number, cause: string | undefined): CallStatus {
+/**
+ * A status for a stream that ended without one.
+ * @param cause the error of the stream, if there was one
+ */
+export function statusOfReset(rstCode: number, cause: Error | undefined): CallStatus {
   const { NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } =
     constants;
   switch (rstCode) {
@@ -79,10 +82,18 @@ export function statusOfReset(rstCode: number, cause: string | undefined): CallS
     case NGHTTP2_CANCEL:
     case NGHTTP2_NO_ERROR:
     case NGHTTP2_ENHANCE_YOUR_CALM:
-      return { code: Code.unavailable, details: cause ?? 'the connection was lost' };
-    default:
-      return { code: Code.internal, details: cause ?? `the stream was reset with ${rstCode}` };
+      return { code: Code.unavailable, details: cause?.message ?? 'the connection was lost' };
+    default: {
+      // Node also resets a stream, with INTERNAL_ERROR, when its connection is lost.
+      const code = isReset(cause) ? Code.internal : Code.unavailable;
+      return { code, details: cause?.message ?? `the stream was reset with ${rstCode}` };
+    }
   }
+}
+
+/** Whether the stream was reset on its own; other errors are those of its connection. */
+function isReset(cause: NodeJS.ErrnoException | undefined): boolean {
+  return cause === undefined || cause.code === 'ERR_HTTP2_STREAM_ERROR';
 }
 
 /**

@@ -44,6 +44,7 @@ export class Cleaner {
   #reader: GroupReader | undefined;
   /** As of the last step. */
   #written: number;
+  /** The damage that was found. */
   #error: Error | undefined;
 
   constructor(store: CleanedStore) {
@@ -68,7 +69,9 @@ export class Cleaner {
     try {
       this.#read(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
     } catch (error) {
-      this.#error = error as Error; // Not even later: what cannot be read must not be removed.
+      // What is damaged must not be removed, not even later. An error of the disk, which would be
+      // the cause, may pass.
+      if ((error as Error).cause === undefined) this.#error = error as Error;
       throw error;
     }
   }

@@ -58,7 +58,7 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
 }
 
 /** A store that was reopened, and what makes its disk refuse to read. */
-async function storeWithReads(): Promise<{
+async function storeWithReads(sizes = SIZES): Promise<{
   store: Bigtable;
   refuseReads: (isBroken: boolean) => void;
 }> {
@@ -77,7 +77,7 @@ async function storeWithReads(): Promise<{
   };
   return {
     // Without memory for the log: opening reads a row, and would keep the whole file with it.
-    store: await open(broken, { ...SIZES, recentBytes: 0 }),
+    store: await open(broken, { ...sizes, recentBytes: 0 }),
     refuseReads: (isRefused) => (isBroken = isRefused),
   };
 }
@@ -178,6 +178,17 @@ describe('on a disk that fails once', () => {
     assert.equal(await put(again, 'later'), 'done');
     assert.equal(await keysOf(again), 'before,later');
     await again.close();
+  });
+
+  test('a file that could not be read once, when its space was to be given back, is read again', async () => {
+    const { store, refuseReads } = await storeWithReads({ ...SIZES, fileBytes: 1, files: 0 });
+    assert.equal(await put(store, 'one'), 'done'); // Now there is a file before the newest one.
+    refuseReads(true);
+    assert.equal(await put(store, 'two'), 'STORE_UNAVAILABLE');
+    refuseReads(false);
+    assert.equal(await put(store, 'three'), 'done');
+    assert.equal(await keysOf(store), 'before,one,three');
+    await store.close();
   });
 
   test('P61: a change whose row cannot be read fails with all changes of its turn, and not later ones', async () => {

@@ -13,6 +13,7 @@
  * (GOAWAY), or if it has used half of HTTP/2's stream numbers.
  */
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
 import type { Clock } from '../../../base/index.ts';
 import type { Deadlines } from '../../deadlines.ts';
 
@@ -46,7 +47,7 @@ export class Connection {
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<ClientHttp2Session> | undefined;
   /** Sessions that are not closed yet, including those that take no new calls. */
-  readonly #open = new Set<ClientHttp2Session>();
+  readonly #open = new Map<ClientHttp2Session, Socket>();
   #streams = 0;
   #backoffMs = BACKOFF_MS_MIN;
   #notBeforeMs = 0;
@@ -67,7 +68,7 @@ export class Connection {
   session(): ClientHttp2Session | Promise<ClientHttp2Session> {
     const session = this.#session;
     if (session !== undefined) {
-      if (++this.#streams < this.#streamsMax) return session;
+      if (!session.destroyed && ++this.#streams < this.#streamsMax) return session;
       this.#retire(session); // It would refuse this call already.
     }
     if (this.#connecting !== undefined) return this.#connecting;
@@ -97,13 +98,22 @@ export class Connection {
     this.#isClosed = true;
     this.#session = undefined;
     await Promise.all(
-      [...this.#open].map((session) => {
+      [...this.#open].map(([session, socket]) => {
         // Not as a callback of `close`, which never calls it if the session was already closing.
         const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
         session.close();
+        this.#cutWhenUnused(session, socket);
         return closed;
       }),
     );
+  }
+
+  /** After its last call, a session waits for the server to end the socket, too: not forever. */
+  #cutWhenUnused(session: ClientHttp2Session, socket: Socket): void {
+    this.#deadlines.add(PING_MS_MAX, () => {
+      if (session.destroyed) socket.destroy();
+      else this.#cutWhenUnused(session, socket);
+    });
   }
 
   async #connect(): Promise<ClientHttp2Session> {
@@ -124,11 +134,15 @@ export class Connection {
   }
 
   #openSession(): Promise<ClientHttp2Session> {
-    const session = connect(`http://${this.#address}`, {
+    const url = new URL(`http://${this.#address}`);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const socket = connectSocket({ host, port: Number(url.port || 80) });
+    const session = connect(url, {
+      createConnection: () => socket,
       maxSessionMemory: MEMORY_MAX,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
-    this.#open.add(session);
+    this.#open.set(session, socket);
     const stop = this.#deadlines.add(CONNECT_MS_MAX, () => {
       session.destroy(new Error(`no connection to ${this.#address} in ${CONNECT_MS_MAX} ms`));
     });

@@ -308,6 +308,28 @@ describe('a connection', () => {
     await assert.rejects(unary(server.stub), { code: 14, isUnsent: true });
   });
 
+  test('to a machine that has gone silent is closed, too', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    await using tunnel = await openTunnel(server.address);
+    const stub = createFastStub(tunnel.address, { clock: systemClock });
+    await unary(stub);
+    tunnel.freeze();
+    const closing = stub.closed?.().then(() => 'closed');
+    assert.equal(await Promise.race([closing, sleep(3000).then(() => 'hangs')]), 'closed');
+  });
+
+  test('that was given up takes no new call, although its end is not reported yet', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    const connection = new Connection(server.address, {
+      clock: systemClock,
+      deadlines: new Deadlines(systemClock),
+    });
+    const session = await connection.session();
+    session.destroy();
+    assert.notEqual(await connection.session(), session);
+    await connection.close();
+  });
+
   test('that the server wants to end is also closed when its calls have ended', async () => {
     await using server = await serve((stream, request) => {
       if (String(request) !== 'slow') reply(stream, [framed('fast')], OK);

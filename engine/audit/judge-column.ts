@@ -110,6 +110,9 @@ function judgePointers(
       before.dataTimestamp === dataTimestamp && before.changedTimestamp === record.changedTimestamp;
     // Of two that overlap, neither has seen the other; the overlap has been reported.
     if (isKept || before.commitTimestamp >= startTimestamp) return [];
+    // A collector takes a long row's records newest first: the one that was touched has gone.
+    const { changedTimestamp } = record;
+    if (before.commitTimestamp < changedTimestamp && changedTimestamp <= horizon) return [];
     const sentence = `the touch at ${commitTimestamp} kept the data of ${dataTimestamp}, but the data of ${before.dataTimestamp} was current`;
     return error('record-wrong-touch', [startTimestamp, commitTimestamp], sentence);
   });

@@ -14,6 +14,7 @@ import {
   type Random,
   systemClock,
 } from '../base/index.ts';
+import { batchFilters, collectRows } from '../garbage-collection/collect-rows.ts';
 import { collectGarbage } from '../garbage-collection/index.ts';
 import { LeaseWatch } from '../leases/index.ts';
 import { type Observer, Worker } from '../observer/index.ts';
@@ -26,7 +27,7 @@ import {
   type TestDatabase,
 } from '../testing/index.ts';
 import { erase, findingsOf, lockOf, plant, recordOf, summaryOf } from '../testing/planting.ts';
-import { settled, transact } from '../transaction/index.ts';
+import { committedCell, settled, transact } from '../transaction/index.ts';
 import type { AuditedTable, Finding } from './index.ts';
 
 const SEEDS = Array.from({ length: 25 }, (_, i) => i + 1);
@@ -119,6 +120,31 @@ test('the collector leaves no finding, and removes the markers that were listed'
   assert.ok(database.oracle.horizon > loser.startTimestamp);
   assert.deepEqual(await database.stored('z'), {});
   assert.deepEqual((await findingsOf(database.client('auditor'))).map(summaryOf), []);
+});
+
+test('a collector that died, or works, between two steps through a long row leaves no error', async () => {
+  const database = await openTestDatabase();
+  const { store: stored, oracle } = database;
+  const { table, row, column } = cell('x');
+  for (let i = 0; i < 1_500; i++) {
+    const times = { startTimestamp: await oracle.next(), commitTimestamp: await oracle.next() };
+    const mutations = committedCell(column, Buffer.from(''), times);
+    await stored.mutateRows([{ table, row, mutations }]);
+  }
+  const writer = database.client('A');
+  const touching = await writer.begin();
+  await touching.lock(cell('x'));
+  await touching.commit();
+  await settled(writer.context);
+  const deletionHorizon = await oracle.next();
+  await oracle.raiseHorizon(deletionHorizon);
+  const { store } = database.client('collector');
+  store.crashAfter(1);
+  const rows = await store.readRange(table, { limit: 1 }, batchFilters(deletionHorizon));
+  await assert.rejects(collectRows(store, { table, deletionHorizon }, rows), CrashedError);
+  const records = (await database.stored('x'))['write']?.split('|').length ?? 0;
+  assert.ok(records > 100 && records < 1_000, `${records} records are left`);
+  assert.deepEqual(errorsAmong(await findingsOf(database.client('auditor'))), []);
 });
 
 test('writers and workers, audited all the time, leave no error, and no finding in the end', async () => {

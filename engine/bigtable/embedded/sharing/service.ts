@@ -130,15 +130,15 @@ class Client {
       return;
     }
     const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
-    call.apply(this.#store, [...given]).then(
-      (answer) => {
+    call
+      .apply(this.#store, [...given])
+      .then((answer) => {
         const [first] = method === 'checkAndMutateRows' ? (answer as unknown[]) : [];
         if (isClosed(first)) this.#refuse(id, first);
         else this.#writer.addAnswer(id, method, answer);
         this.#write();
-      },
-      (error: unknown) => this.#refuse(id, error),
-    );
+      })
+      .catch((error: unknown) => this.#refuse(id, error)); // Also if the answer cannot be sent.
   }
 
   #refuse(id: number, error: unknown): void {
@@ -160,8 +160,16 @@ class Client {
     void systemClock.yield().then(() => {
       this.#isWriting = false;
       this.#isChanged = false;
-      if (!this.#socket.destroyed) this.#socket.write(this.#writer.take());
+      if (!this.#socket.destroyed) this.#writeFrame();
     });
+  }
+
+  #writeFrame(): void {
+    try {
+      this.#socket.write(this.#writer.take());
+    } catch {
+      this.#socket.destroy(); // Too large for the memory: the client hears that no owner answers.
+    }
   }
 }
 

@@ -27,6 +27,7 @@ import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
+import { Service } from './service.ts';
 import { listenIn, socketOf } from './socket-place.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
@@ -522,6 +523,26 @@ test('arguments that cannot be sent fail alone', async () => {
   await good;
   assert.equal((await client.readRange('t', { limit: Infinity }, FILTERS)).length, 1);
   assert.equal(textOf(await owner.readRow('t', 'r', FILTERS)), 'r');
+});
+
+test('an answer that cannot be sent is an error of its call, and the owner lives', async () => {
+  const folder = temporaryFolder();
+  const cellsOf: Readonly<Record<string, unknown>> = {
+    wrong: { timestamp: 1n, value: Buffer.alloc(0) }, // JSON has no such number.
+    large: { timestamp: 1, value: { length: 2 ** 52 } },
+  };
+  const stub = {
+    readRow: async (_: string, row: string) => ({ key: row, cells: [cellsOf[row]] }),
+    listTables: async () => ['t'],
+  };
+  const service = await Service.start(folder, stub as unknown as Bigtable, { fsync: true });
+  const client = await openPatiently({ folder, own: false }, IMPATIENT);
+  await assert.rejects(client.readRow('t', 'wrong', FILTERS), /BigInt/);
+  assert.deepEqual(await client.listTables(), ['t']);
+  await assert.rejects(client.readRow('t', 'large', FILTERS), { code: 'STORE_UNAVAILABLE' });
+  assert.deepEqual(await client.listTables(), ['t']);
+  await client.close();
+  await service.close();
 });
 
 async function inBatches<T>(

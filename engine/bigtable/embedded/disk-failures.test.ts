@@ -165,6 +165,25 @@ describe('on a disk that fails once', () => {
     );
   });
 
+  test('a store whose files cannot be closed ends all the same what serves it', async () => {
+    const { disk, store } = await diskWithTable();
+    await store.close();
+    let isBroken = false;
+    const close = (): void => {
+      if (isBroken) throw new Error('EIO: simulated');
+    };
+    const opened = disk.open.bind(disk);
+    disk.open = (name) => ({ ...opened(name), close });
+    let isEnded = false;
+    const end = async (): Promise<void> => {
+      isEnded = true;
+    };
+    const again = await openOnDisk(disk, { fsync: true, readOnly: false, sizes: SIZES, end });
+    isBroken = true;
+    await assert.rejects(again.close(), /EIO: simulated/);
+    assert.ok(isEnded);
+  });
+
   test('what cannot be read is an error of that call, and names the file', async () => {
     const { store: again, refuseReads } = await storeWithReads();
     refuseReads(true);

@@ -46,9 +46,12 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {
-      if (!readOnly) await hints.close();
-      log.close();
-      await settings.end?.();
+      try {
+        if (!readOnly) await hints.close();
+        log.close();
+      } finally {
+        await settings.end?.();
+      }
     };
     store = new Embedded({
       rows,

@@ -254,7 +254,8 @@ class Allocator implements LeasedAllocator {
     if (this.#next + count > this.#limit) return undefined;
     this.#next += count;
     if (this.#isRunningShort(0)) void this.#extend();
-    return { first: this.#next - count, horizon: this.#horizon, drops: this.#drops };
+    const first = this.#next - count;
+    return { first, horizon: this.#horizon, drops: this.#drops, epoch: this.epoch };
   }
 
   #isRunningShort(count: number): boolean {

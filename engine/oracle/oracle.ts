@@ -60,4 +60,6 @@ export interface Allocation {
   /** The horizon and the count of drops, read after the request was made. */
   readonly horizon: Timestamp;
   readonly drops: number;
+  /** The epoch in which they were handed out, if the source has epochs. */
+  readonly epoch?: number | undefined;
 }

@@ -35,10 +35,13 @@ export function serveOracle(
   source: TimestampSource,
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
-  /** Reads the epoch first: if it moves meanwhile, the answer counts as the earlier oracle's. */
+  /**
+   * Reads the epoch first: if it moves meanwhile, an answer that names no epoch counts as the
+   * earlier oracle's.
+   */
   const withEpoch = async <T>(ask: () => Promise<T>): Promise<T & { readonly epoch: number }> => {
     const epoch = source.epoch ?? 0;
-    return { ...(await ask()), epoch };
+    return { epoch, ...(await ask()) };
   };
   const implementation = {
     allocate: unary(async ({ count }: AllocateRequest): Promise<AllocateResponse> => {

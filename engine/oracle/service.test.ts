@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
-import { createMemoryBigtable } from '../testing/index.ts';
+import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
 import {
   type Allocation,
   connectOracle,
@@ -180,6 +180,38 @@ test('when an oracle stops, its standby takes over, and callers only wait', asyn
     last = timestamp;
   }
   assert.ok(standby.isLeased);
+});
+
+test('P35: the timestamps of the request during which a standby takes over are accepted', async (t) => {
+  const store = createMemoryBigtable();
+  const clock = new VirtualClock();
+  const lease = { leaseTimeToLiveMs: 3_000 };
+  const [firstStore, standbyStore] = [new FaultyBigtable(store), new FaultyBigtable(store)];
+  const first = await openLeasedAllocator(firstStore, clock, lease);
+  const standby = await openLeasedAllocator(standbyStore, clock, lease);
+  const given: number[] = [];
+  const recording: TimestampSource = {
+    get epoch() {
+      return standby.epoch;
+    },
+    allocate: async (count) => {
+      const allocation = await standby.allocate(count);
+      given.push(allocation.first);
+      return allocation;
+    },
+    readHorizon: () => standby.readHorizon(),
+    raiseHorizon: (horizon) => standby.raiseHorizon(horizon),
+    announceDrop: () => standby.announceDrop(),
+  };
+  const client = connectTo(t, [await serve(t, first), await serve(t, recording)]);
+  await client.next();
+  firstStore.beforeCall = standbyStore.beforeCall = () => {
+    throw new PercolatorError('STORE_UNAVAILABLE', 'not now');
+  };
+  await clock.advance(3_000); // The lease is over, and the standby cannot take it over yet.
+  standbyStore.beforeCall = undefined;
+  const timestamp = await client.next();
+  assert.deepEqual(given, [timestamp]);
 });
 
 test('without any oracle, callers receive an error after a while, with address and reason', async (t) => {

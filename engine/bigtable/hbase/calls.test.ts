@@ -243,6 +243,38 @@ for (const { how, state, asksMax } of [
   });
 }
 
+const unsent = new HBaseFailure('unsent', 'no connection');
+const held = HBaseFailure.ofException('org.apache.hadoop.hbase.PleaseHoldException', 'later');
+for (const { failing, failure, call, code } of [
+  { failing: 'getProcedureResult', failure: unsent, call: 'createTable', code: 'STORE_IN_DOUBT' },
+  { failing: 'getProcedureResult', failure: held, call: 'createTable', code: 'STORE_IN_DOUBT' },
+  { failing: 'DeleteTable', failure: unsent, call: 'dropTable', code: 'STORE_IN_DOUBT' },
+  { failing: 'DisableTable', failure: unsent, call: 'dropTable', code: 'STORE_UNAVAILABLE' },
+  {
+    failing: 'GetTableDescriptors',
+    failure: new HBaseFailure('late', 'no answer'),
+    call: 'createTable',
+    code: 'STORE_UNAVAILABLE',
+  },
+] as const) {
+  test(`${call} fails with ${code} if ${failing} does with: ${failure.message}`, async () => {
+    const clock = new VirtualClock();
+    let isFailing = false;
+    await using store = open(
+      clock,
+      () => false,
+      async (method) => {
+        if (isFailing && method === failing) throw failure;
+      },
+    );
+    if (call === 'dropTable') await clock.runUntil(store.createTable('t', { families: ['f'] }));
+    isFailing = true;
+    const called =
+      call === 'dropTable' ? store.dropTable('t') : store.createTable('t', { families: ['f'] });
+    await assert.rejects(clock.runUntil(called), { code });
+  });
+}
+
 test('a table that the master does not know either is missing at once', async () => {
   const clock = new VirtualClock();
   const hbase = newHBase();

@@ -10,7 +10,7 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
-import { HBaseFailure } from './failures.ts';
+import { errorOf, HBaseFailure } from './failures.ts';
 import type { Master } from './master.ts';
 import {
   type Long,
@@ -75,7 +75,10 @@ export class Tables {
   }
 
   async create(table: string, schema: TableSchema): Promise<void> {
-    const found = await this.#options.master.describe(table);
+    const found = await this.#options.master.describe(table).catch((error: unknown) => {
+      // Nothing has been sent that could be in doubt.
+      throw errorOf(error, 'read', `looking at table ${table}`);
+    });
     if (found === undefined) {
       if (await this.#make(table, schema)) return;
       return this.create(table, schema); // Another process was faster.
@@ -107,7 +110,9 @@ export class Tables {
       await this.#procedure('DisableTable', { tableName }).catch(
         ignore('TableNotEnabledException'),
       );
-      await this.#procedure('DeleteTable', { tableName });
+      await this.#procedure('DeleteTable', { tableName })
+        .catch(ignore('TableNotFoundException'))
+        .catch(rethrowAsLost); // The table may have been disabled by now.
     } catch (error) {
       ignore('TableNotFoundException')(error);
     } finally {
@@ -159,7 +164,8 @@ export class Tables {
 
   /**
    * Starts a procedure of the master, and waits for its end.
-   * @throws HBaseFailure `lost` if the master has forgotten it, or works on it for too long
+   * @throws HBaseFailure `lost` if the master has forgotten it, works on it for too long, or cannot
+   * be asked about it
    */
   async #procedure(method: string, request: object): Promise<void> {
     const { master, clock } = this.#options;
@@ -168,7 +174,9 @@ export class Tables {
     const result = messageOf<ProcedureResult>('GetProcedureResultResponse');
     const endMs = clock.monotonicMs() + PROCEDURE_MS_MAX;
     for (;;) {
-      const { state, exception } = await master.ask('getProcedureResult', { procId }, result);
+      const { state, exception } = await master
+        .ask('getProcedureResult', { procId }, result)
+        .catch(rethrowAsLost);
       const { className, message = '' } = exception?.genericException ?? {};
       if (className !== undefined) throw HBaseFailure.ofException(className, message);
       if (state === PROCEDURE_FINISHED) return;
@@ -188,6 +196,12 @@ function ignore(className: string): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof HBaseFailure) || error.className !== className) throw error;
   };
+}
+
+/** The master has begun to work, so that no failure means that nothing was done. */
+function rethrowAsLost(error: unknown): never {
+  if (!(error instanceof HBaseFailure)) throw error;
+  throw new HBaseFailure('lost', error.message);
 }
 
 function unfit(table: string, why: string): PercolatorError {

@@ -73,6 +73,7 @@ export class Connection {
   }
 
   listen(): void {
+    if (this.isEnding) return;
     this.#writer.add(['listening']);
     this.#writeSoon();
   }

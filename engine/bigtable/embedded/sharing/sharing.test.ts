@@ -383,6 +383,31 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   assert.ok(isLeft, 'the client does not wait until the owner hangs up');
 });
 
+test('a client that begins to listen to an owner that closes still receives its last answers', async () => {
+  const folder = await newStore();
+  const writer = new FrameWriter();
+  const left = Promise.withResolvers<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    writer.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+    socket.write(writer.take());
+    socket.once('data', () => {
+      writer.add(['closing']);
+      socket.write(writer.take());
+    });
+    socket.once('end', () => left.resolve(socket));
+  });
+  await listenIn(folder, server);
+  await using client = await openEmbedded({ folder, own: false });
+  const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
+  const socket = await left.promise;
+  client.onChange?.(() => {});
+  await systemClock.sleep(20);
+  writer.add([0, false]);
+  socket.end(writer.take());
+  server.close();
+  assert.equal(await locked, false);
+});
+
 test('P61: requests of one turn have one deadline, so none is late without those after it', async () => {
   const folder = await newStore();
   const greeting = new FrameWriter();

@@ -23,15 +23,16 @@ const TIMEOUT_MS = 10_000;
 function open(
   clock: VirtualClock,
   mistaken: (method: string) => boolean,
-  before: (method: string) => Promise<void> = () => Promise.resolve(),
+  before: (method: string, bytes: number) => Promise<void> = () => Promise.resolve(),
   hbase: SimulatedHBase = newHBase(),
 ): Bigtable {
   const services = servicesOf(hbase);
   const connect = (address: string, service: Service): Channel => ({
     call: async (method, { type, value, response }) => {
-      await before(method);
+      const parameter = type.append(value).finish();
+      await before(method, parameter.length);
       if (mistaken(method)) throw new TypeError('a mistake');
-      const answer = services(address, service, method, type.append(value).finish());
+      const answer = services(address, service, method, parameter);
       if ('message' in answer) return response.decode(answer.message);
       const { className, stackTrace } = answer.exception;
       throw HBaseFailure.ofException(className, stackTrace);
@@ -121,6 +122,29 @@ test('the rows of one call wait for their regions together, not one after the ot
   const reading = clock.runUntil(store.readRows('t', rows, [{ family: 'f' }]));
   await assert.rejects(reading, { code: 'STORE_UNAVAILABLE' });
   assert.ok(clock.monotonicMs() - begunMs < 2 * TIMEOUT_MS);
+});
+
+test('no call is so large that HBase refuses it, however large the rows are', async () => {
+  const clock = new VirtualClock();
+  const sizes: number[] = [];
+  await using store = open(
+    clock,
+    () => false,
+    async (method, bytes) => {
+      if (method === 'Multi') sizes.push(bytes);
+    },
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  const large = [{ ...set, value: new Uint8Array(270_000) }];
+  const names = Array.from({ length: 100 }, (_, i) => `r${i}`);
+  const rows = names.map((row) => ({ table: 't', row, mutations: large }));
+  await clock.runUntil(store.mutateRows(rows));
+  const checks = names.map((row) => ({ ...check, row, ifNotFound: large }));
+  await clock.runUntil(store.checkAndMutateRows(checks));
+  assert.ok(Math.max(...sizes) < 5 << 20, String(sizes));
+  assert.ok(sizes.length < 20, 'and none is small');
+  const found = await clock.runUntil(store.readRows('t', names, [{ family: 'f' }]));
+  assert.ok(found.every((row) => row !== undefined));
 });
 
 test('a failed look at a table is repeated, and is never a mutation in doubt', async () => {

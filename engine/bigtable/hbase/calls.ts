@@ -31,6 +31,11 @@ const REST_MS_MIN = 10;
 const REST_MS_MAX = 300;
 /** Operations per call, so that an answer arrives well before its deadline. */
 const OPERATIONS_MAX = 1000;
+/**
+ * Bytes per call, if it has several operations. HBase refuses a call of 256 MB
+ * (hbase.ipc.max.request.size), with all that is in it.
+ */
+const BYTES_MAX = 4 << 20;
 const NEVER_USED = Buffer.from('percolator: who owns this region?');
 const NO_RESULT: Result = { cell: [] };
 
@@ -377,10 +382,32 @@ function inRegion({ start }: Region): Buffer {
   return start.length > 0 ? start : Buffer.alloc(1);
 }
 
-function chunks<T>(items: readonly T[]): readonly (readonly T[])[] {
-  const made: T[][] = [];
-  for (let i = 0; i < items.length; i += OPERATIONS_MAX) {
-    made.push(items.slice(i, i + OPERATIONS_MAX));
+function chunks(operations: readonly Located[]): readonly (readonly Located[])[] {
+  const made: Located[][] = [];
+  let chunk: Located[] = [];
+  let bytes = 0;
+  for (const one of operations) {
+    const more = bytesOf(one.operation);
+    if (made.length === 0 || chunk.length === OPERATIONS_MAX || bytes + more > BYTES_MAX) {
+      made.push((chunk = []));
+      bytes = 0;
+    }
+    chunk.push(one);
+    bytes += more;
   }
   return made;
+}
+
+/** About how much it adds to a call. */
+function bytesOf({ actions }: Operation): number {
+  let bytes = 0;
+  for (const { mutation, serviceCall } of actions) {
+    bytes += serviceCall?.request.length ?? 0;
+    for (const { qualifierValue } of mutation?.columnValue ?? []) {
+      for (const { qualifier, value } of qualifierValue) {
+        bytes += qualifier.length + (value?.length ?? 0);
+      }
+    }
+  }
+  return bytes;
 }

@@ -1,6 +1,6 @@
 /** Cuts what a socket delivers into frames, each of which begins with its length in four bytes. */
 const LENGTH_BYTES = 4;
-/** No answer of HBase is larger; a larger length means that the other side speaks something else. */
+/** Answers are far smaller; a larger length means that the other side speaks something else. */
 const FRAME_BYTES_MAX = 1 << 30;
 
 export class Frames {

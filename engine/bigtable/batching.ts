@@ -10,9 +10,8 @@
  *     reads          reads of rows                   ReadRows: one for rows of a table read in one
  *                                                    shape (widen.ts)
  *     conditionals   commits of primaries, and       many in one where the storage can
- *                    resolving and renewing of       (`conditionalBatch`), as the paper's could;
- *                    locks; after them prewrites     elsewhere each is sent alone, at once
- *                    and secondaries
+ *                    resolving of locks; after       (`conditionalBatch`), as the paper's could;
+ *                    them prewrites and secondaries  elsewhere each is sent alone, at once
  *     urgent         marks that a commit waits for   MutateRows: one for a table
  *     bulk           rollbacks, garbage collection,  MutateRows: one for a table
  *                    bulk loads
@@ -87,7 +86,7 @@ class BatchingBigtable implements Bigtable {
     this.#urgent = new BlindMutations(store, 'urgent', counters);
     this.#bulk = new BlindMutations(store, 'bulk', counters);
     this.manifest = { ...store.manifest, ordered: false, batches: true };
-    this.onChange = store.onChange;
+    this.onChange = store.onChange?.bind(store);
   }
 
   readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {
@@ -166,8 +165,8 @@ class BatchingBigtable implements Bigtable {
   }
 
   /**
-   * A single conditional commits a primary, or resolves or renews a lock. Several at a time are
-   * prewrites or secondaries, of which a large transaction has thousands. So single ones go first.
+   * A single conditional commits a primary, or resolves a lock. Several at a time are prewrites or
+   * secondaries, of which a large transaction has thousands. So single ones go first.
    */
   #submitConditional(conditional: ConditionalRowMutation, goesFirst: boolean): Promise<boolean> {
     return this.#scheduler.submit(this.#conditionals, conditional, {

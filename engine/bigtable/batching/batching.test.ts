@@ -482,3 +482,20 @@ test('a store that is closing refuses every further operation, and counts none o
   await deliverAll();
   await Promise.all([sent, closed]);
 });
+
+test('listeners reach a store whose onChange needs its own `this`', () => {
+  const memory = createMemoryBigtable();
+  const heard: string[] = [];
+  class Telling {
+    readonly name = 'store';
+    onChange(listener: () => void): () => void {
+      heard.push(this.name);
+      listener();
+      return () => heard.push('ended');
+    }
+  }
+  const telling = Object.assign(new Telling(), { manifest: memory.manifest }) as Partial<Bigtable>;
+  const { store } = batchBigtable(telling as Bigtable, new VirtualClock(), {});
+  store.onChange?.(() => heard.push('changed'))();
+  assert.deepEqual(heard, ['store', 'changed', 'ended']);
+});

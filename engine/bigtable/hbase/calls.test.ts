@@ -124,6 +124,28 @@ test('the rows of one call wait for their regions together, not one after the ot
   assert.ok(clock.monotonicMs() - begunMs < 2 * TIMEOUT_MS);
 });
 
+test('many rows of a table that was not used before ask once for its families', async () => {
+  const clock = new VirtualClock();
+  const hbase = newHBase();
+  let asked = 0;
+  const openOne = (): Bigtable =>
+    open(
+      clock,
+      () => false,
+      async (method) => {
+        if (method === 'GetTableDescriptors') asked++;
+      },
+      hbase,
+    );
+  await using store = openOne();
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  asked = 0;
+  await using other = openOne();
+  const checks = Array.from({ length: 20 }, (_, i) => ({ ...check, row: `r${i}` }));
+  await clock.runUntil(other.checkAndMutateRows(checks));
+  assert.equal(asked, 1);
+});
+
 test('no call is so large that HBase refuses it, however large the rows are', async () => {
   const clock = new VirtualClock();
   const sizes: number[] = [];

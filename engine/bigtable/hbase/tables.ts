@@ -46,6 +46,8 @@ export interface TablesOptions {
 export class Tables {
   readonly #options: TablesOptions;
   readonly #families = new Map<string, ReadonlySet<string>>();
+  /** Loads that were begun in this turn. */
+  readonly #loading = new Map<string, Promise<ReadonlySet<string>>>();
 
   constructor(options: TablesOptions) {
     this.#options = options;
@@ -63,10 +65,21 @@ export class Tables {
   }
 
   /**
-   * Asks the master for the table's families, and remembers them.
+   * Asks the master for the table's families, and remembers them. Calls of one turn share an
+   * answer. A later call does not: what it knows may be newer.
    * @throws TABLE_NOT_FOUND; TABLE_MISMATCH if the engine would lose cells in it
    */
-  async load(table: string): Promise<ReadonlySet<string>> {
+  load(table: string): Promise<ReadonlySet<string>> {
+    let loading = this.#loading.get(table);
+    if (loading === undefined) {
+      loading = this.#load(table);
+      this.#loading.set(table, loading);
+      queueMicrotask(() => this.#loading.delete(table));
+    }
+    return loading;
+  }
+
+  async #load(table: string): Promise<ReadonlySet<string>> {
     const found = await this.#options.master.describe(table);
     if (found === undefined) {
       throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);

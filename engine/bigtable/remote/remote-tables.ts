@@ -27,6 +27,8 @@ export class RemoteTables {
   /** `projects/<project>/instances/<instance>` */
   readonly #instance: string;
   readonly #families = new Map<string, ReadonlySet<string>>();
+  /** Loads that were begun in this turn. */
+  readonly #loading = new Map<string, Promise<ReadonlySet<string>>>();
 
   constructor(admin: TableAdmin, instance: string) {
     this.#admin = admin;
@@ -43,8 +45,21 @@ export class RemoteTables {
     this.#families.delete(table);
   }
 
-  /** @throws TABLE_NOT_FOUND, TABLE_MISMATCH if it has a GC rule, STORE_REFUSED */
-  async load(table: string): Promise<ReadonlySet<string>> {
+  /**
+   * Calls of one turn share an answer. A later call does not: what it knows may be newer.
+   * @throws TABLE_NOT_FOUND, TABLE_MISMATCH if it has a GC rule, STORE_REFUSED
+   */
+  load(table: string): Promise<ReadonlySet<string>> {
+    let loading = this.#loading.get(table);
+    if (loading === undefined) {
+      loading = this.#load(table);
+      this.#loading.set(table, loading);
+      queueMicrotask(() => this.#loading.delete(table));
+    }
+    return loading;
+  }
+
+  async #load(table: string): Promise<ReadonlySet<string>> {
     const found = await this.#describe(table);
     if (found === undefined) {
       throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);

@@ -43,6 +43,16 @@ test('rows without mutations are not sent', async () => {
   assert.equal((entries as readonly object[]).length, 1);
 });
 
+test('many rows of a table that was not used before ask once for its families', async () => {
+  await using fake = await startFake();
+  await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
+  const rows = Array.from({ length: 20 }, (_, i) => `r${i}`);
+  await store.checkAndMutateRows(
+    rows.map((row) => ({ table: 't', row, anyOf: [], ifNotFound: [SET] })),
+  );
+  assert.equal(fake.calls.filter(({ method }) => method === 'GetTable').length, 1);
+});
+
 test('a check of nothing blocks every cell, and leaves out empty ranges', () => {
   assert.deepEqual(treeForChecking([]), { blockAllFilter: true });
   assert.deepEqual(treeForChecking([INVERTED]), { blockAllFilter: true });

@@ -93,17 +93,18 @@ test('a key of 4,027 bytes is refused with a sentence, and none of its call is a
   assert.deepEqual(await keysOf(store), []);
 });
 
-test('looking for a key that is too long to be stored finds nothing', async () => {
+test('reading a key that is too long to be stored finds nothing; a check of it is refused', async () => {
   await using store = await openWithTable(temporaryFolder());
   await store.mutateRows([setRow('r')]);
   const long = 'r'.repeat(20_000);
   const anyOf = [{ family: 'data', qualifier: 'q'.repeat(16_000) }];
   assert.equal(await store.readRow('t', long, [{ family: 'data' }]), undefined);
   assert.equal(await store.readRow('t', 'r', anyOf), undefined);
+  // A transaction whose prewrite looks for a record that cannot be written could not be committed.
   const { mutations } = setRow('r');
-  assert.equal(
-    await store.checkAndMutateRow({ table: 't', row: 'r', anyOf, ifNotFound: mutations }),
-    false,
+  await assert.rejects(
+    store.checkAndMutateRow({ table: 't', row: 'r', anyOf, ifNotFound: mutations }),
+    { code: 'INVALID_ARGUMENT' },
   );
   const filters = [{ family: 'data' }];
   assert.equal((await store.readRange('t', { end: long, limit: 9 }, filters)).length, 1);

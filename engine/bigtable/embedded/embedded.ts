@@ -329,6 +329,8 @@ export class Embedded implements Bigtable {
     for (const filter of anyOf) {
       validateFilter(filter);
       familyId(entry, filter.family);
+      // A prewrite names what its commit will set, which must not be refused then.
+      if (filter.qualifier !== undefined) checkKeyLength(row, filter.qualifier);
     }
     return entry;
   }

@@ -160,3 +160,28 @@ test('no mutation is answered, or can be read, before fdatasync has returned', a
   await written;
   assert.equal((await store.readRow('t', 'r', [{ family: 'f' }]))?.cells.length, 1);
 });
+
+test('a transaction with a row whose key is almost too long commits whole, or is refused and leaves no lock', async () => {
+  await using percolator = await openPercolator({ folder: temporaryFolder() });
+  await percolator.createTable('t');
+  const outcomes = new Set<string>();
+  for (let length = 3_995; length <= 4_012; length++) {
+    for (const isPrimary of [true, false]) {
+      const rows = [`long ${isPrimary} `.padEnd(length, '-'), `short ${length} ${isPrimary}`];
+      if (!isPrimary) rows.reverse();
+      const cells = rows.map((row) => ({ table: 't', row, column: 'c' }));
+      const outcome = await percolator
+        .transact(async (transaction) => {
+          for (const cell of cells) transaction.set(cell, 'new');
+        })
+        .then(() => 'new')
+        .catch((error: PercolatorError) => error.code);
+      outcomes.add(outcome);
+      await using snapshot = await percolator.snapshot();
+      const values = (await snapshot.getMany(cells)).map(String);
+      const expected = outcome === 'new' ? outcome : 'undefined';
+      assert.deepEqual(values, [expected, expected], `${outcome}: a row of ${length} bytes`);
+    }
+  }
+  assert.deepEqual(outcomes, new Set(['new', 'INVALID_ARGUMENT']));
+});

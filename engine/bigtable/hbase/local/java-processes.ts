@@ -5,6 +5,7 @@
  * All processes end when this one ends, however it ends (guarded-process.ts). Then the folder
  * stays, and the next start removes it.
  */
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -218,7 +219,22 @@ async function makeFolder(cluster: string): Promise<string> {
 
 /** With the time of its start, since process ids are used again. */
 async function describeProcess(number: string): Promise<string> {
+  const start = existsSync('/proc/self/stat') ? ticksAtStart(number) : timeOfStart(number);
+  return `${number} ${await start}`;
+}
+
+/** In clock ticks since boot: field 22, counted after the name, which may contain spaces. */
+async function ticksAtStart(number: string): Promise<string> {
+  const stat = await readFile(`/proc/${number}/stat`, 'latin1').catch(() => '');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
+
+/** Where there is no /proc; in UTC, whatever the time zone of the process that asks. */
+async function timeOfStart(number: string): Promise<string> {
   const { execa } = await import('execa');
-  const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], { reject: false });
-  return `${number} ${stdout.trim()}`;
+  const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], {
+    reject: false,
+    env: { TZ: 'UTC' },
+  });
+  return stdout.trim();
 }

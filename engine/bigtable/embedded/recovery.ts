@@ -166,9 +166,9 @@ class Recovery {
     const last = this.#last;
     const end = last === undefined ? this.#end : startOf(last);
     for (const [file, known] of this.#files) {
-      const { end: size = 0 } = segments.find((segment) => segment.file === file) ?? {};
+      const segment = segments.find((one) => one.file === file);
       if (file === end.file) known.size = end.offset;
-      else known.size = file > end.file ? 0 : size;
+      else known.size = file > end.file ? 0 : (segment?.end ?? 0);
     }
     return {
       isNew: false,

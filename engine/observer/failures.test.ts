@@ -70,25 +70,30 @@ test('P45: after a scan that was not whole, only cells that have rested for long
   assert.equal(failures.size, 0);
 });
 
-test('P45: a failure of one observer counts, although another observer of the cell met a conflict', async () => {
-  const database = await openTestDatabase({ observed: ['seen'] });
-  const reported = Promise.withResolvers<unknown>();
-  const conflict = new PercolatorError('WRITE_CONFLICT', 'another transaction was first');
-  const observers = [conflict, new Error('indigestible')].map((error, i): Observer => ({
-    name: `o${i}`,
-    table: 't',
-    column: 'seen',
-    run: () => Promise.reject(error),
-  }));
-  const worker = new Worker(database.client('A').context, observers, {
-    onFailure: ({ error }) => reported.resolve(error),
+for (const [what, code] of [
+  ['met a conflict', 'WRITE_CONFLICT'],
+  ['received no answer', 'COMMIT_UNKNOWN'],
+] as const) {
+  test(`P45: a failure of one observer counts, although another observer of the cell ${what}`, async () => {
+    const database = await openTestDatabase({ observed: ['seen'] });
+    const reported = Promise.withResolvers<unknown>();
+    const passing = new PercolatorError(code, 'for a while');
+    const observers = [passing, new Error('indigestible')].map((error, i): Observer => ({
+      name: `o${i}`,
+      table: 't',
+      column: 'seen',
+      run: () => Promise.reject(error),
+    }));
+    const worker = new Worker(database.client('A').context, observers, {
+      onFailure: ({ error }) => reported.resolve(error),
+    });
+    await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+    assert.equal(String(await database.clock.runUntil(reported.promise)), 'Error: indigestible');
+    await worker.stop();
   });
-  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
-  assert.equal(String(await database.clock.runUntil(reported.promise)), 'Error: indigestible');
-  await worker.stop();
-});
+}
 
-for (const code of ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT'] as const) {
+for (const code of ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT', 'STORE_REFUSED'] as const) {
   test(`P45: a run that ends with ${code} is run again, and does not count as a failure`, async () => {
     const database = await openTestDatabase({ observed: ['seen'] });
     let runs = 0;

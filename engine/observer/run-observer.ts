@@ -14,7 +14,7 @@
  * What if the process dies between 3 and 4? The next worker finds the notification, and 2 says that
  * the cell is clean. Clearing before 3 would lose the change if the process died in between.
  */
-import { isRetryable } from '../base/index.ts';
+import { isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
@@ -77,10 +77,21 @@ export async function runObservers(
     }
   }
   // If there was a failure and not only conflicts, the failure is reported for the cell.
-  const failures = errors.filter((error) => !isRetryable(error));
+  const failures = errors.filter((error) => !isNoFailure(error));
   if (errors.length > 0) throw [...failures, ...errors][0]; // Which may be `undefined`, too.
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
+}
+
+/**
+ * Whether the observer is not to blame: it met a conflict, or the storage lost an answer or refuses
+ * every caller. A run that may have committed can still be run again: if it has committed, its
+ * acknowledgment says so.
+ */
+export function isNoFailure(error: unknown): boolean {
+  if (!(error instanceof PercolatorError)) return false;
+  const codes = ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT', 'STORE_REFUSED'];
+  return isRetryable(error) || codes.includes(error.code);
 }
 
 async function runObserver(

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError, type Trouble } from '../base/index.ts';
 import { notifyTable, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
-import { openTestDatabase, type TestDatabase } from '../testing/index.ts';
+import { type Call, openTestDatabase, type TestDatabase } from '../testing/index.ts';
 import { listParked, type Observer, Worker, type WorkerOptions } from './index.ts';
 
 const QUICK: WorkerOptions = { idleMs: 5, failureBackoffMs: 1 };
@@ -77,6 +77,39 @@ test('P56: an observed table that is dropped during a run is no failure of the o
   await worker.stop();
 });
 
+test('P56: while the storage refuses commits, cells rest, none is parked, and the refusal is reported', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, saw, reported } = startWorker(database, { options: { failuresMax: 2 } });
+  const refuse = (call: Call): void => {
+    if (call.kind !== 'mutation' || !call.operation.startsWith('checkAndMutate')) return;
+    throw new PercolatorError('STORE_REFUSED', 'single-row transactions are not allowed');
+  };
+  client.store.beforeCall = refuse;
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.advance(10_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
+  assert.deepEqual(reported, ['table t:seen STORE_REFUSED']);
+  client.store.beforeCall = undefined;
+  await database.clock.advance(10_000);
+  assert.equal(worker.counters.runs, 1);
+  assert.equal(saw.at(-1), 't/a');
+  assert.deepEqual(reported.slice(1), ['over: table t:seen STORE_REFUSED']);
+  await worker.stop();
+});
+
+test('P56: an oracle that is closed while its worker runs is no failure of the observers', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker } = startWorker(database, { options: { failuresMax: 2 } });
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  const closed = (): Promise<never> =>
+    Promise.reject(new PercolatorError('STORE_CLOSED', 'the client was closed'));
+  Object.assign(database.oracle, { next: closed, readHorizon: closed });
+  await database.clock.advance(10_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
+  assert.equal(worker.failing, 1);
+  await worker.stop();
+});
+
 test('P56: a callback that throws costs neither the run that it was called for, nor the worker', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isLogFull = true;
@@ -132,6 +165,24 @@ test('P56: a hanging observer is reported, with its cell, also while the worker 
   gate.resolve();
   await database.clock.runUntil(stopping);
   assert.deepEqual(reported.slice(1), ['over: slow run t/slow:seen undefined']);
+});
+
+test('P56: a hanging observer costs no memory for each run that ends next to it', async (t) => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const rows = Array.from({ length: 100 }, (_, i) => `t/${i}:seen`);
+  await database.client('other').write(Object.fromEntries(rows.map((row) => [row, '1'])));
+  const hung = Promise.withResolvers<void>();
+  const run: Observer['run'] = (_, { row }) => (row === '0' ? hung.promise : Promise.resolve());
+  const { mock } = t.mock.method(Promise.prototype, 'then');
+  const { worker } = startWorker(database, { run, options: { concurrency: 2, scanRows: 4 } });
+  await database.clock.advance(1_000);
+  assert.equal(worker.counters.runs, rows.length - 1);
+  const reactions = Map.groupBy(mock.calls, (call) => call.this);
+  mock.restore();
+  const most = Math.max(...[...reactions.values()].map(({ length }) => length));
+  assert.ok(most < 10, `${most} reactions of one promise`);
+  hung.resolve();
+  await worker.stop();
 });
 
 test('P56: an observer that has hung since before the stop is reported during the stop', async () => {

@@ -21,7 +21,7 @@ import { ListedColumns } from './listed-columns.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { isMarked, park } from './parking.ts';
 import { Rest } from './rest.ts';
-import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
+import { type CommittedRun, isNoFailure, type Notified, runObservers } from './run-observer.ts';
 import { ScanLocks } from './scan-locks.ts';
 import { type Batch, NotificationScanner } from './scanner.ts';
 import {
@@ -101,6 +101,8 @@ export class Worker implements AsyncDisposable {
   readonly #queue = new Map<string, Notified>();
   /** Begun and not yet cleared: scanning finds their marks still there (P48). */
   readonly #running = new Map<string, Running>();
+  /** Resolved when the next run ends, or when no more begin. */
+  #runEnds: PromiseWithResolvers<void> | undefined;
   /** Marked again while running: the run may not have seen it. */
   readonly #again = new Map<string, Notified>();
   readonly #scanning: Promise<void>;
@@ -193,7 +195,7 @@ export class Worker implements AsyncDisposable {
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
    * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
-   * error if a table cannot be scanned and trying again will not help.
+   * error if a table cannot be scanned, or the storage refuses runs, and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
@@ -231,6 +233,7 @@ export class Worker implements AsyncDisposable {
     this.#context.notified.delete(this.#onNotified);
     this.#queue.clear();
     this.#again.clear();
+    this.#runEnds?.resolve();
   }
 
   readonly #onNotified = ({ strong, weak, commitTimestamp }: CommittedNotification): void => {
@@ -387,7 +390,10 @@ export class Worker implements AsyncDisposable {
       const run = this.#run(name, cell).then(() => this.#hasRun(name, cell));
       // A run throws nothing that `#run` does not catch, except a bug, which ends the worker and is
       // reported.
-      const ended = run.catch((error: unknown) => this.#end(error));
+      const ended = run.catch((error: unknown) => {
+        this.#running.delete(name); // Or `stop` would wait for ever.
+        this.#end(error);
+      });
       this.#running.set(name, { cell, sinceMs, ended });
     }
   }
@@ -400,6 +406,7 @@ export class Worker implements AsyncDisposable {
     this.#again.delete(name);
     if (again !== undefined && again.timestamp > cell.timestamp) this.#enqueue(again);
     this.#fill();
+    this.#runEnds?.resolve();
   }
 
   #runs(): readonly Promise<void>[] {
@@ -415,16 +422,18 @@ export class Worker implements AsyncDisposable {
       });
       if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
+      this.#troubles.end(refusalOf(cell));
     } catch (error) {
       await this.#onError(name, cell, error);
     }
   }
 
-  /** After a conflict, or without an answer, the cell only rests;
-   * other errors count towards parking. */
+  /** After a conflict, without an answer, or if the storage refuses, the cell only rests; other
+   * errors count towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    if (isRetryable(error) || isUnanswered(error) || (await this.#isStorages(cell, error))) {
+    if (isNoFailure(error) || (await this.#isStorages(cell, error))) {
       this.#failures.rest(name);
+      if (codeOf(error) === 'STORE_REFUSED') this.#isRefused(cell, error);
       return;
     }
     const failures = this.#failures.add(name);
@@ -432,6 +441,13 @@ export class Worker implements AsyncDisposable {
     const parked = failures >= this.#options.failuresMax;
     if (parked) await this.#park(name, cell, { failures, error });
     this.#onFailure({ cell, error, failures, parked });
+  }
+
+  /** The storage's permissions or settings are at fault, and every cell would be parked. */
+  #isRefused(cell: Notified, error: unknown): void {
+    const { table, column } = cell;
+    const sentence = `the storage refuses the runs for column ${column} of table ${table}; they are tried again`;
+    this.#troubles.begin(refusalOf(cell), { kind: 'table', sentence, table, column, error });
   }
 
   async #park(
@@ -448,11 +464,13 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Whether the observed table is gone, or the store was closed: not a failure of the observer. */
+  /** Whether the observed table is gone, or the store or the oracle was closed: not a failure of
+   * the observer. */
   async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
     if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return false;
     try {
       await isMarked(this.#context.named, cell);
+      if (!isNotFound(error)) await this.#context.oracle.readHorizon();
       return false; // The observer asked for another table, or another store.
     } catch {
       return true;
@@ -484,18 +502,11 @@ export class Worker implements AsyncDisposable {
 
   async #untilQueueIsShort(): Promise<void> {
     while (this.#queue.size > this.#batchRows / 2 && !this.#stopping.signal.aborted) {
-      await Promise.race(this.#runs());
+      // Not a race of the runs: each race would leave a reaction with a run that hangs.
+      this.#runEnds = Promise.withResolvers<void>();
+      await this.#runEnds.promise;
     }
   }
-}
-
-/**
- * The storage lost an answer. A run that may have committed can still be run again: if it has
- * committed, its acknowledgment says so.
- */
-function isUnanswered(error: unknown): boolean {
-  if (!(error instanceof PercolatorError)) return false;
-  return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
 }
 
 /** An observer may throw anything, also an object that cannot be converted. */
@@ -505,6 +516,10 @@ function textOf(error: unknown): string {
   } catch {
     return 'a value that has no text';
   }
+}
+
+function refusalOf({ table, column }: DirtyCell): string {
+  return `refused runs of ${columnKey(table, column)}`;
 }
 
 function isNotFound(error: unknown): boolean {

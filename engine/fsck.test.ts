@@ -94,6 +94,23 @@ test('without its oracle, a database is audited, and nothing is repaired or crea
   assert.deepEqual(await summaries(store), expected);
 });
 
+test('a database that is being opened for the first time lacks no table', async () => {
+  const store = createMemoryBigtable();
+  const listed = Promise.withResolvers<void>();
+  const createTable: Bigtable['createTable'] = async (table, schema) => {
+    if (table === 'timestamp-oracle') await listed.promise;
+    return store.createTable(table, schema);
+  };
+  const opening = openPercolator({ store: decorate(store, { createTable }) });
+  const listTables = async (): Promise<readonly string[]> => {
+    const tables = await store.listTables();
+    listed.resolve();
+    await opening;
+    return tables;
+  };
+  assert.deepEqual(await summaries(decorate(store, { listTables })), []);
+});
+
 /** Drops the table `log` as another process would: wholly, or as far as its companion. */
 async function drop(store: Bigtable, part: 'all' | 'companion'): Promise<void> {
   const reached = Promise.withResolvers<void>();

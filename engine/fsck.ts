@@ -53,7 +53,7 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
   const existing = new Set(await store.listTables());
   const context = await openContext(store, existing, options);
   const { audited, findings } = await chooseTables(store, existing, options.tables);
-  const missing = [TABLES_TABLE, ORACLE_TABLE].filter((table) => !existing.has(table));
+  const missing = await missingTables(store, existing);
   const before = [
     ...missing.map(engineTableMissing),
     ...findings,
@@ -71,12 +71,24 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
   };
 }
 
+/** The engine's own tables that the store lacks. The first opening may be creating them: those
+ * that are missing are looked for once more. */
+async function missingTables(
+  store: Bigtable,
+  existing: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const missing = [TABLES_TABLE, ORACLE_TABLE].filter((table) => !existing.has(table));
+  if (missing.length === 0) return [];
+  const now = await store.listTables();
+  return missing.filter((table) => !now.includes(table));
+}
+
 async function openContext(
   store: Bigtable,
   existing: ReadonlySet<string>,
   { clock = systemClock, liveness, repair: repairs }: FsckOptions,
 ): Promise<Context> {
-  const oracle = await openOracle(store, existing, repairs === true);
+  const oracle = await openOracle(store, existing, { clock, repairs: repairs === true });
   return createContext({
     store,
     oracle,
@@ -91,10 +103,12 @@ async function openContext(
 async function openOracle(
   store: Bigtable,
   existing: ReadonlySet<string>,
-  repairs: boolean,
+  { clock, repairs }: { readonly clock: Clock; readonly repairs: boolean },
 ): Promise<TimestampOracle> {
   if (existing.has(ORACLE_TABLE)) {
-    return repairs ? batchTimestamps(await openAllocator(store)) : watchTimestamps(store);
+    return repairs
+      ? batchTimestamps(await openAllocator(store, { clock }))
+      : watchTimestamps(store);
   }
   // Nothing is ahead of an oracle that does not exist.
   return {

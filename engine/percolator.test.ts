@@ -12,7 +12,8 @@ import {
   type PercolatorOptions,
   type Transaction,
 } from './index.ts';
-import { cell, createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
+import { openLeasedAllocator } from './oracle/index.ts';
+import { cell, createMemoryBigtable, FaultyBigtable, put, VirtualClock } from './testing/index.ts';
 import { everywhere, isOf } from './transaction/index.ts';
 
 async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolator> {
@@ -264,6 +265,17 @@ test('P36, P37: two runs with one seed on one folder never get the same timestam
     given,
     [...new Set(given)].toSorted((a, b) => a - b),
   );
+});
+
+test('the lease of an oracle service that crashed is waited for on the clock that was given', async () => {
+  const store = createMemoryBigtable();
+  const clock = new VirtualClock();
+  const crashing = new FaultyBigtable(store);
+  await openLeasedAllocator(crashing, clock, { leaseTimeToLiveMs: 3_600_000 });
+  crashing.crash();
+  const percolator = await openPercolator({ store, clock });
+  const { startTimestamp } = await clock.runUntil(percolator.snapshot());
+  assert.ok(startTimestamp > 0);
 });
 
 test('P29: two databases with one seed in one process leave each other’s live locks alone', async () => {

@@ -225,7 +225,7 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const { batching = 'off' } = options;
   const withMarks = batching === 'off' ? batching : { ...batching, isUrgent: isMark };
   const batched = batchBigtable(store, clock, withMarks);
-  const oracle = options.oracle ?? batchTimestamps(await openAllocator(store));
+  const oracle = options.oracle ?? batchTimestamps(await openAllocator(store, { clock }));
   const catalog = new StoredCatalog(store, oracle);
   const services = {
     store: batched.store,

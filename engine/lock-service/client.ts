@@ -19,6 +19,7 @@ import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
 import type { Liveness } from './liveness.ts';
 import type { LockedRange, RangeLock, RangeLocks } from './range-locks.ts';
 import { type Beat, type Changes, lockService, type Numbered } from './service.ts';
+import { DEAD_MAX } from './tokens.ts';
 
 export interface LockServiceOptions {
   /** Host and port. */
@@ -67,7 +68,7 @@ class Connection implements LockServiceClient {
   readonly #closed = new AbortController();
   readonly #staying: Promise<void>;
   #stay: ClientDuplexStream<Beat, Changes> | undefined;
-  /** Undefined while the service reports nothing. */
+  /** In the order of the reports. Undefined while the service reports nothing. */
   #dead: Set<string> | undefined;
   #withoutLocksUntilMs = -Infinity;
 
@@ -166,5 +167,9 @@ class Connection implements LockServiceClient {
     this.#dead ??= new Set();
     for (const token of dead) this.#dead.add(token);
     for (const token of alive) this.#dead.delete(token);
+    for (const oldest of this.#dead) {
+      if (this.#dead.size <= DEAD_MAX) break;
+      this.#dead.delete(oldest);
+    }
   }
 }

@@ -17,7 +17,7 @@ import {
   serveLocks,
   type ServeLocksOptions,
 } from './index.ts';
-import { connect, methodOf } from '../rpc/index.ts';
+import { connect, methodOf, startServer } from '../rpc/index.ts';
 import type { LockedRange } from './range-locks.ts';
 import { type Changes, lockService } from './service.ts';
 
@@ -74,6 +74,17 @@ test('closing is leaving: no client waits for the time to live', async (t) => {
   assert.ok(await observer.tryLock(RANGE), 'not even for a moment');
   await leaver.close();
   await until(() => observer.isDead('leaver'));
+});
+
+test('a client remembers no more of the dead than the service does', async (t) => {
+  const dead = Array.from({ length: 10_001 }, (_, i) => String(i));
+  const stay = (call: { write(changes: Changes): void }): void => call.write({ dead });
+  const server = await startServer(lockService(), { stay });
+  t.after(() => server.close());
+  const client = await join(t, server.address, 'client');
+  assert.equal(client.isDead('0'), false);
+  assert.equal(client.isDead('1'), true);
+  assert.equal(client.isDead('10000'), true);
 });
 
 test('an unknown token is not dead, nor is the client’s own', async (t) => {

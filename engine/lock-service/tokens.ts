@@ -36,10 +36,10 @@ interface Alive {
  */
 const GRACE_MS = 250;
 /**
- * How many of the dead are remembered. Workers that died earlier are unknown, and have no locks
- * left.
+ * How many of the dead the service and its clients remember. Workers that died earlier are unknown,
+ * and have no locks left.
  */
-const DEAD_MAX = 10_000;
+export const DEAD_MAX = 10_000;
 
 export class Tokens {
   readonly #clock: Clock;

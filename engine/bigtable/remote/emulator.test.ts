@@ -3,6 +3,7 @@
  * end.
  */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
@@ -66,6 +67,23 @@ describe('a program that does not start', () => {
       code: 'STORE_UNAVAILABLE',
       message: /the Bigtable emulator did not start: cannot listen/,
     });
+  });
+});
+
+describe('a program that has started', () => {
+  test('may print more than we keep', async () => {
+    const program = await plant('talking', 'cbtemulator');
+    const done = path.join(folder, 'talking', 'done');
+    const lines = 'yes | head -n 1000000';
+    await writeFile(
+      program,
+      `#!/bin/sh\necho running on 127.0.0.1:1\n${lines}\n${lines} >&2\ntouch ${done}\nexec sleep 60\n`,
+    );
+    const PATH = `${path.dirname(program)}:${process.env['PATH']}`;
+    await using emulator = await startEmulator({ environment: { PATH } });
+    assert.equal(emulator.address, '127.0.0.1:1');
+    for (let i = 0; i < 500 && !existsSync(done); i++) await sleep(10);
+    assert.ok(existsSync(done));
   });
 });
 

@@ -48,10 +48,13 @@ async function addressOf(process: GuardedProcess, clock: Clock): Promise<string>
     const look = (text: Buffer): void => {
       printed += text.toString();
       const [, address] = /running on (\S+:\d+)/.exec(printed) ?? [];
-      if (address !== undefined) resolve(address);
+      if (address === undefined) return;
+      resolve(address);
+      // What it prints later is read, so that it need not wait, and not kept.
+      for (const output of outputs) output.off('data', look).resume();
     };
-    process.stdout.on('data', look);
-    process.stderr.on('data', look);
+    const outputs = [process.stdout, process.stderr];
+    for (const output of outputs) output.on('data', look);
     void process.then(({ message }) => reject(notStarted(printed.trim() || `${message}`)));
   });
   const giveUp = new AbortController();

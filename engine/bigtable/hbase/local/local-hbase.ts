@@ -68,14 +68,14 @@ export async function startHBase(options: LocalHBaseOptions): Promise<LocalHBase
     dataNodes: Math.min(DATA_NODES_MAX, regionServers),
     sessionTimeoutMs,
   };
-  const ports = await findPorts(shape);
-  await configure(processes.folder, shape, ports);
-  const cluster = new Cluster(processes, shape, ports);
   try {
+    const ports = await findPorts(shape);
+    await configure(processes.folder, shape, ports);
+    const cluster = new Cluster(processes, shape, ports);
     await cluster.startAll(progress);
     return cluster;
   } catch (error) {
-    await cluster.stop();
+    await processes.stop();
     throw error;
   }
 }

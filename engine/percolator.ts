@@ -170,7 +170,8 @@ export interface Percolator extends AsyncDisposable {
    */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /**
-   * Starts a worker that runs the observers until it is stopped.
+   * Starts a worker that runs the observers until it is stopped. All workers of a column need all
+   * of its observers, or some miss changes (observer/observer.ts).
    * @throws INVALID_ARGUMENT for a wrong option, or two observers of one name on one column
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;

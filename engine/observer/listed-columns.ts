@@ -2,9 +2,10 @@
  * Whether the tables list the columns that a worker observes. A column that is not listed leaves no
  * notification, so its observers never run, and nothing else would ever report it.
  *
- * Definitions are in the storage. The worker reads a table's definition before its first scan of
- * the table, when the table exists again after it was dropped, and every few seconds, because it
- * may have been dropped and created again in between.
+ * Definitions are in the storage, and the process keeps those that it has read. The worker asks for
+ * a table's columns before its first scan of the table, when the table exists again after it was
+ * dropped, and every few seconds: it may have been dropped and created again in between. The scan
+ * notices that, and the process then reads the new definition.
  *
  * A missing column is a trouble and not a refusal: weak notifications need no listed column, and
  * the table may be about to be created.
@@ -13,8 +14,7 @@ import { type Clock, PercolatorError, type Troubles } from '../base/index.ts';
 import type { Context } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
 
-/** Milliseconds after which a definition is read again. Smaller: more reads.
- * Larger: reported later. */
+/** Milliseconds after which the worker asks again. Smaller: more work. Larger: reported later. */
 const LOOK_MS = 10_000;
 
 export class ListedColumns {
@@ -22,7 +22,7 @@ export class ListedColumns {
   readonly #isListed: Context['isObserved'];
   readonly #troubles: Troubles;
   readonly #observers: ReadonlyMap<string, readonly Observer[]>;
-  /** When each table's definition was last read; absent if it is to be read now. */
+  /** When the worker last asked for each table's columns; absent if it is to ask now. */
   readonly #lookedMs = new Map<string, number>();
 
   constructor(context: Context, observers: readonly Observer[], troubles: Troubles) {
@@ -32,7 +32,7 @@ export class ListedColumns {
     this.#observers = Map.groupBy(observers, ({ table }) => table);
   }
 
-  /** Reads the table's definition if it is time to.
+  /** Asks for the table's columns if it is time to.
    * If the storage refuses, the scan meets that as well and reports it. */
   async check(table: string): Promise<void> {
     const nowMs = this.#clock.monotonicMs();

@@ -10,6 +10,11 @@
  * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs for
  *   weak notifications of the cell are in addition, and acknowledge nothing.
  *
+ * All workers with observers of a column must have all of its observers. A worker clears a mark
+ * when its own observers have run: an observer that only other workers have may miss that change
+ * until the cell changes again. So stop the old workers of a column before new ones add an observer
+ * to it.
+ *
  * They are not promised an order, or that `run` is called once. A run is a transaction like any
  * other and may be run again, so what it does outside of the transaction may happen more than once
  * (P51). An observer that writes the column it observes triggers itself, until it stops writing
@@ -28,7 +33,8 @@ export interface Observer {
   /** Names the acknowledgment column: changing it makes every notified cell new to the observer. */
   readonly name: string;
   readonly table: string;
-  /** The observed column. The table's definition must list it under `observedColumns`. */
+  /** The observed column. The table's definition must list it under `observedColumns`; each worker
+   * that observes it must have all of its observers. */
   readonly column: string;
   /** Reacts to a change of the cell. What it writes commits together with the acknowledgment. */
   run(transaction: Transaction, cell: DirtyCell): Promise<void>;

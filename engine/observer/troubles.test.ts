@@ -89,6 +89,7 @@ test('P56: while the storage refuses commits, cells rest, none is parked, and th
   await database.clock.advance(10_000);
   assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
   assert.deepEqual(reported, ['table t:seen STORE_REFUSED']);
+  await assert.rejects(database.clock.runUntil(worker.idle()), { code: 'STORE_REFUSED' });
   client.store.beforeCall = undefined;
   await database.clock.advance(10_000);
   assert.equal(worker.counters.runs, 1);

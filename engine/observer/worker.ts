@@ -195,7 +195,7 @@ export class Worker implements AsyncDisposable {
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
    * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
-   * error if a table cannot be scanned, or the storage refuses runs, and trying again will not help.
+   * error if a table cannot be scanned, or runs are refused, and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;

@@ -159,7 +159,7 @@ export class Calls {
       // There are no "more results" either when as many rows came as were asked for.
       const isEnd = answer.moreResults === false && !isEnough;
       const isWhole = isEnd || answer.moreResultsInRegion !== true;
-      if (isWhole || isEnough || answer.scannerId === undefined) {
+      if (isWhole || isEnough) {
         await this.#confirm(region, sent, { row: inRegion(region), family });
         return { results, isWhole };
       }

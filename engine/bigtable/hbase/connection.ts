@@ -13,7 +13,7 @@
  */
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { type Clock, PercolatorError } from '../../base/index.ts';
+import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
 import type { Deadlines } from '../deadlines.ts';
 import { HBaseFailure } from './failures.ts';
 import { Frames } from './frames.ts';
@@ -44,7 +44,7 @@ interface Pending {
 }
 
 interface ResponseHeader {
-  readonly callId?: number;
+  readonly callId: number;
   readonly exception?: {
     readonly exceptionClassName?: string;
     readonly stackTrace?: string;
@@ -77,13 +77,19 @@ export class Connection implements Channel {
     message: { readonly type: Framed; readonly value: object; readonly response: Codec<Response> },
     timeoutMs: number,
   ): Promise<Response> {
-    const socket = this.#socket ?? (await this.#connected());
+    let socket = this.#socket;
+    let leftMs = timeoutMs;
+    if (socket === undefined) {
+      const begun = momentOf(this.#options.clock);
+      socket = await this.#connected();
+      leftMs = this.#leftMs(timeoutMs, begun);
+    }
     const callId = this.#nextCall();
-    const timeout = Math.ceil(timeoutMs);
+    const timeout = Math.ceil(leftMs);
     const header = { callId, methodName, requestParam: true, timeout };
     const writer = message.type.append(message.value, this.#messages.request.append(header));
     return new Promise<Response>((resolve, reject) => {
-      const stop = this.#options.deadlines.add(timeoutMs, () => {
+      const stop = this.#options.deadlines.add(leftMs, () => {
         this.#pending.delete(callId);
         reject(new HBaseFailure('late', `no answer from ${this.#address} in ${timeout} ms`));
       });
@@ -96,6 +102,19 @@ export class Connection implements Channel {
   close(): void {
     this.#isClosed = true;
     this.#socket?.destroy();
+  }
+
+  /**
+   * How much of the time connecting has left. The process may have been suspended meanwhile.
+   * @throws HBaseFailure `unsent` if none is left
+   */
+  #leftMs(timeoutMs: number, begun: Moment): number {
+    const { clock } = this.#options;
+    if (isWithin(clock, timeoutMs, begun)) {
+      return begun.monotonicMs + timeoutMs - clock.monotonicMs();
+    }
+    const message = `no connection to ${this.#address} in ${Math.ceil(timeoutMs)} ms`;
+    throw new HBaseFailure('unsent', message);
   }
 
   #nextCall(): number {
@@ -181,9 +200,12 @@ export class Connection implements Channel {
 
   #receive(frame: Buffer): void {
     const reader = readerOf(frame);
-    const { callId, exception } = this.#messages.response.read(reader) as ResponseHeader;
+    const header = this.#messages.response.read(reader) as ResponseHeader;
+    const { callId, exception } = header;
     const failure = exception && failureOf(exception);
-    if (callId === undefined || callId === FOR_ALL) throw asFatal(failure, this.#address);
+    // A field that was not sent reads as its default, here 0.
+    const isForAll = callId === FOR_ALL || !Object.hasOwn(header, 'callId');
+    if (isForAll) throw asFatal(failure, this.#address);
     const pending = this.#pending.get(callId);
     if (pending === undefined) return; // Its deadline has passed.
     this.#pending.delete(callId);

@@ -152,7 +152,8 @@ export interface ScanRequest {
 }
 
 export interface ScanResponse {
-  readonly scannerId?: Long | number;
+  /** 0 if the scan cannot be continued. */
+  readonly scannerId: Long | number;
   readonly moreResults?: boolean;
   readonly moreResultsInRegion?: boolean;
   readonly results: readonly Result[];

@@ -1,0 +1,71 @@
+/** What a connection does with calls that come too late, and with answers that are for none. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { type Clock, systemClock } from '../../base/index.ts';
+import { Deadlines } from '../deadlines.ts';
+import { Connection } from './connection.ts';
+import { messageOf } from './messages.ts';
+
+const TIMEOUT_MS = 1000;
+const MULTI = {
+  type: messageOf('MultiRequest'),
+  value: { regionAction: [] },
+  response: messageOf('MultiResponse'),
+};
+
+test('a call whose process stood still until its connection was made is not sent', async (t) => {
+  let stoodStillMs = 0;
+  const clock: Clock = {
+    ...systemClock,
+    wallMs: () => systemClock.wallMs() + stoodStillMs,
+    monotonicMs: () => systemClock.monotonicMs() + stoodStillMs,
+  };
+  let received = '';
+  const address = await listen(t, (bytes) => {
+    received += bytes.toString('latin1');
+  });
+  const connection = connect(t, address, clock);
+  const called = connection.call('Multi', MULTI, TIMEOUT_MS);
+  stoodStillMs = 3_600_000;
+  await assert.rejects(called, { kind: 'unsent' });
+  await systemClock.sleep(50);
+  assert.ok(!received.includes('Multi'));
+});
+
+test('an answer without the number of its call ends the connection', async (t) => {
+  const header = messageOf('ResponseHeader').append({}).finish();
+  const frame = Buffer.from([0, 0, 0, header.length, ...header]);
+  const address = await listen(t, (bytes, socket) => {
+    if (bytes.toString('latin1').includes('Multi')) socket.write(frame);
+  });
+  const called = connect(t, address, systemClock).call('Multi', MULTI, TIMEOUT_MS);
+  await assert.rejects(called, { kind: 'lost', message: /without the number of its call/ });
+});
+
+function connect(t: TestContext, address: string, clock: Clock): Connection {
+  const options = { clock, deadlines: new Deadlines(clock), tls: false, user: 'test' };
+  const connection = new Connection(address, 'ClientService', options);
+  t.after(() => connection.close());
+  return connection;
+}
+
+/** @returns the address of a server that gives `receive` all bytes */
+async function listen(
+  t: TestContext,
+  receive: (bytes: Buffer, socket: Socket) => void,
+): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => receive(bytes, socket));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

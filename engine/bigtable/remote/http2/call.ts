@@ -59,7 +59,7 @@ export class Call {
       this.#forgetDeadline = deadlines.add(timeoutMs, () => this.#expire(timeoutMs));
     }
     const session = connection.session();
-    if (session instanceof Promise) void this.#sendWhenConnected(session, request);
+    if (session instanceof Promise) void this.#sendWhenConnected(session, request, deadlines);
     else this.#send(session, request);
   }
 
@@ -81,9 +81,11 @@ export class Call {
   async #sendWhenConnected(
     connecting: Promise<ClientHttp2Session>,
     request: CallRequest,
+    deadlines: Deadlines,
   ): Promise<void> {
     try {
       const session = await connecting;
+      deadlines.endLate(); // A process that stood still meanwhile sends nothing late.
       if (this.#handler !== undefined) this.#send(session, request);
     } catch (error) {
       const details = `not connected: ${(error as Error).message}`;

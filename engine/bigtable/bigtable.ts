@@ -158,9 +158,10 @@ export interface Manifest {
    */
   readonly batches?: boolean | undefined;
   /**
-   * How long after it was sent a call may still be applied, at most, in milliseconds, whether its
-   * caller waits for it or not. Collectors wait for at least as long (P66). Absent: the storage does
-   * not know, and the collectors' own default must do.
+   * How long after it was sent a call may still be applied by a server that stood still, at most, in
+   * milliseconds, whether its caller waits for it or not. Collectors wait for at least as long (P66).
+   * A network that was cut may deliver it even later; open-hbase.ts says what bounds that. Absent:
+   * the storage does not know, and the collectors' own default must do.
    */
   readonly messageLifetimeMs?: number | undefined;
   /** One sentence: what a resolved mutation survives. */

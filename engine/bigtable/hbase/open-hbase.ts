@@ -143,6 +143,10 @@ async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise
  * A server that stops with a call in its socket applies it when it goes on, unless its session has
  * ended, and the master has taken its log. ZooKeeper ends a session up to one of its ticks late,
  * which is at most half of the session.
+ *
+ * If only the network between this process and the server is cut, the call stays in our own socket
+ * and may arrive later: TCP repeats it for up to some 15 minutes. The rollback is sent after it in
+ * the same socket, and its tombstone hides the lock, also a later one, until a major compaction.
  */
 const SESSION_LIFETIME = 1.5;
 

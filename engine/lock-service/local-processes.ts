@@ -3,7 +3,8 @@
  *
  * A token names the machine, the process and the moment the process started, so that a reused
  * process number is not mistaken for its dead predecessor. Tokens of other machines are never
- * declared dead here; they wait for the lock service, or for the time to live to run out.
+ * declared dead here: the lock service does that, or their locks wait for the time to live to run
+ * out.
  *
  * Each container counts as a machine: it may share its host name with others, but their processes
  * are not visible in it.

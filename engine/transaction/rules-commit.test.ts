@@ -13,6 +13,7 @@ import {
   put,
   type TestDatabase,
 } from '../testing/index.ts';
+import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { begin, outcomeOf, transact } from './index.ts';
 import { isOf } from './columns.ts';
 
@@ -167,13 +168,14 @@ test('P7: a row that the storage refuses for good does not keep the others locke
 
 test('a transaction of more rows than a call may have arguments hears what the storage says', async () => {
   const database = await openTestDatabase();
-  const a = database.client('A');
-  const transaction = await a.begin();
-  for (let i = 0; i < 150_000; i++) transaction.set(cell(`r${i}`), '1');
-  a.store.checkAndMutateRows = async (conditionals) => {
+  const { context } = database.client('A');
+  const checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
     const answer = conditionals.length === 1 ? false : new PercolatorError('STORE_REFUSED', 'no');
     return conditionals.map(() => answer);
   };
+  const store = decorate(context.store, { checkAndMutateRows });
+  const transaction = await begin({ ...context, store });
+  for (let i = 0; i < 150_000; i++) transaction.set(cell(`r${i}`), '1');
   await assert.rejects(transaction.commit(), { code: 'STORE_REFUSED' });
 });
 

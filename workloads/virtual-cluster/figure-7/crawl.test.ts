@@ -52,7 +52,7 @@ test('above its capacity a cluster is saturated, and completes what it can', asy
       { ...plan, concurrency: 128, perSecond, tabletServers: 2, seconds: 1 },
       repository,
     );
-  const [some, more] = [await run(3_500), await run(5_000)];
+  const [some, more] = [await run(5_000), await run(7_000)];
   assert.equal(some.growth.isSaturated, true);
   assert.deepEqual([...some.wrong, ...more.wrong], []);
   // More documents than the cluster can do neither help it nor slow it down.

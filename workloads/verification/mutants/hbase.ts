@@ -88,7 +88,7 @@ const STALE: readonly Mutant[] = [
       ),
     ],
     world: 'hbase',
-    cluster: SLOW_ANSWERS,
+    cluster: { ...SLOW_ANSWERS, calls: { pauseAfterAnswer: 0.06 } },
   },
   {
     rule: 'P64',

@@ -3,7 +3,7 @@
  *
  *     c:data       the data itself
  *     c:lock       an uncommitted transaction is writing this cell; names its primary
- *     c:rollback   its transaction will never commit (not in the paper)
+ *     c:rollback   the transaction of this timestamp must not commit here (not in the paper)
  *     c:write      committed data is present; stores the Bigtable timestamp of the data
  *
  * and, in a companion table with the same row keys, because the public API has no locality groups,
@@ -15,8 +15,8 @@
  *     parked-weak:c  the same, of a weak notification; each is replayed on its own
  *
  * A read wants the data, the lock and the write record of a column. They are neighbours, so that a
- * storage finds them by one range of columns, at the price of a read of one cell. Three filters
- * over three families would cost Bigtable half as much again.
+ * storage finds them by one range of columns, at little more than the price of a read of one cell.
+ * Three filters over three families would cost the server twice as much.
  *
  * Rollback markers have a column of their own: in `write` they would share timestamps with commits
  * and be taken for conflicts by unrelated transactions (P5, P6).
@@ -94,7 +94,10 @@ export function placeOf(kind: Kind, column: string): Place {
 
 /** A transaction asks for the places of one column ten times and more. */
 const places = new Map<string, Readonly<Record<Kind, Place>>>();
-/** Columns remembered: tables have few. Where each row has its own, all are forgotten at times. */
+/**
+ * The number of columns remembered. Tables have few; when there are more, all are forgotten, so that
+ * columns that differ in each row do not fill the memory.
+ */
 const PLACES_MAX = 1_000;
 
 function makePlaces(column: string): Readonly<Record<Kind, Place>> {

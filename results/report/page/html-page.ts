@@ -3,9 +3,9 @@
  * program are inlined, and a content policy forbids every request, so it can be mailed, archived
  * and opened without a network. Links are followed only when the reader clicks them.
  *
- * A page is made of the functions of this folder, in the order of a sceptical reader: `pageHeader`
- * (what was found in words), `limitationsSection`, `chartSection` (a chart with its table folded
- * below it), `tableSection`, and `linksTo` (the raw data).
+ * The page of a run (run-page.ts) is made of the functions of this folder, in the order of a
+ * sceptical reader: `pageHeader` (what was found in words), `limitationsSection`, `chartSection` (a
+ * chart with its table folded below it), `tableSection`, and `linksTo` (the raw data).
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -20,7 +20,7 @@ export interface HtmlPage {
   readonly title: string;
   /** The content of `main`. */
   readonly body: Html;
-  /** The charts that have a `chartSection` in the body. */
+  /** The charts whose canvases are in the body. */
   readonly charts: readonly Chart[];
 }
 

@@ -4,7 +4,9 @@
  *
  * A round goes through stretches, each with a pace of its own:
  *
- *     start-up    every 50 to 800 ms    processes die while they open the store and resolve locks
+ *     start-up    every 50 to 800 ms    processes die soon after they have begun to work, while they
+ *                                       resolve locks; a tenth of the kills may hit one that is
+ *                                       still opening the store
  *     working     every 1 to 6 s        processes have met one another in hundreds of cells by then
  *     pausing     every 0.5 to 3 s      only pauses: stopped processes find the others far ahead
  *     seldom      every 8 to 20 s       caches are warm, and a collector has finished a cycle
@@ -23,8 +25,8 @@ import { LOCK_TIME_TO_LIVE_MS, LONG_PAUSE_MS } from './plan.ts';
 interface Timed {
   readonly afterMs: number;
   /**
-   * `afterMs` counts from the moment when all processes work, not from the previous fault, because
-   * a slow machine needs time to start them.
+   * Whether `afterMs` counts from the moment when all processes work, and not from the previous
+   * fault. A slow machine needs time to start them.
    */
   readonly settled: boolean;
   /** Below 1: picks one of the live processes. */
@@ -35,7 +37,10 @@ export interface Kill extends Timed {
   readonly kind: 'kill';
   /** Whether it may hit a process that has not begun its work. */
   readonly starting: boolean;
-  /** Whether it hits the process that owns the embedded store, if it finds it. */
+  /**
+   * Whether it hits the owner of the embedded store instead of the process that `victim` picks;
+   * without an owner, `victim` decides.
+   */
   readonly owner: boolean;
 }
 
@@ -48,7 +53,7 @@ export interface Pause extends Timed {
 export type Fault = Kill | Pause;
 
 interface Pace extends Pick<Timed, 'settled'> {
-  /** Milliseconds between two faults. */
+  /** Milliseconds before each fault; `settled` says from when. */
   readonly afterMs: readonly [number, number];
   /** How many faults a stretch has. */
   readonly faults: readonly [number, number];

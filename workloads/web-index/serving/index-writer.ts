@@ -5,7 +5,10 @@ import { inTransaction, numberOf, openToWrite, rowId } from './database.ts';
 import { cleaned } from './excerpts.ts';
 import type { Change } from './serving-index.ts';
 
-/** Full-text tables, each with a row for each page that is served. */
+/**
+ * Full-text tables. `words` has a row for each served page; the others only for pages with a title,
+ * or with texts of links.
+ */
 const WORD_TABLES = ['words', 'titles', 'anchors'] as const;
 
 export class IndexWriter implements Disposable {
@@ -77,7 +80,10 @@ export class IndexWriter implements Disposable {
 
 const NOTHING = { language: '', anchors: [], duplicates: [], rank: 0, capturedMs: 0 } as const;
 
-/** A text that many links use is there more often, but far from as often as it is used. */
+/**
+ * The text of n links is repeated 1 + floor(log2(n)) times, so that frequent texts count more
+ * without drowning the others.
+ */
 function anchorWords(anchors: readonly Anchor[]): string {
   const repeated = anchors.flatMap(({ text, count }) =>
     Array.from({ length: 1 + Math.floor(Math.log2(count)) }, () => text),

@@ -1,6 +1,7 @@
 /**
  * A judged history in the form that stories need: by index of the transaction, with the timestamps
- * of the file instead of positions, and with the versions of the keys in the stories.
+ * of the file for its sentences and positions for comparisons, and with the versions of the keys in
+ * the stories.
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
 import type { Cell } from './cells.ts';
@@ -75,13 +76,16 @@ export class KnownHistory {
     return `${this.#collector.starts[index]}`;
   }
 
-  /** As in the file, the commit timestamp; undefined if the file has none. */
+  /**
+   * As in the file, the commit timestamp; undefined if the file has none, or if the transaction
+   * wrote and locked nothing.
+   */
   commit(index: number): string | undefined {
     const commit = this.#collector.commits[index];
     return commit === undefined ? undefined : `${commit}`;
   }
 
-  /** ` at 120`; empty if the file has no commit timestamp. */
+  /** ` at 120`; empty if `commit` is undefined. */
   whenCommitted(index: number): string {
     const commit = this.commit(index);
     return commit === undefined ? '' : ` at ${commit}`;
@@ -92,7 +96,7 @@ export class KnownHistory {
     return this.#versions.get(cell)?.findLast(({ commit }) => commit <= position);
   }
 
-  /** The version of `cell` that has a value. */
+  /** The first version of `cell` with this value. */
   versionOf({ cell, value }: HistoricValue): KnownVersion | undefined {
     return this.#versions.get(cell)?.find((version) => version.value === value);
   }
@@ -113,7 +117,10 @@ export class KnownHistory {
   }
 }
 
-/** The text in sentences: `"x" = 5`. Versions occur if the reads of a history tell them. */
+/**
+ * A key and its value as stories print them: `"x" = 5`, or `"x" = version 12` if the history's reads
+ * tell versions.
+ */
 export function shown({ cell, value }: HistoricValue): string {
   return `${cell} = ${shownValue(value)}`;
 }

@@ -1,4 +1,7 @@
-/** The front door of the base layer, on which all other code may depend, the batch baseline too. */
+/**
+ * The front door of the base layer, on which the rest of the engine, the workloads and the batch
+ * baseline may depend.
+ */
 export { assert, unreachable } from './assert.ts';
 export { PercolatorError, isRetryable, type ErrorCode, type TransactionName } from './errors.ts';
 export { viewOf } from './bytes.ts';

@@ -2,9 +2,9 @@
  * The contract of the storage: what Percolator needs of a Bigtable.
  *
  * Data is a sorted map: (table, row, family, qualifier, timestamp) → value. Every operation below
- * is a real operation of Bigtable's public API, so the engine runs on any storage that speaks it:
+ * can be made of Bigtable's public API, so the engine runs on any storage that speaks it:
  *
- *     readRow, readRange      ReadRows with Interleave(Chain(column, time range, versions), ...)
+ *     readRow(s), readRange   ReadRows with Interleave(Chain(column, time range, versions), ...)
  *     checkAndMutateRow       CheckAndMutateRow: if any of these cells exists then A, else B
  *     checkAndMutateRows      many of those in one call (section 2.5); the public API has no such
  *                             RPC, so there it becomes parallel calls (`manifest.conditionalBatch`)
@@ -31,12 +31,13 @@
  *
  * Empty filters are legal, because code that builds filters and mutations from data produces them:
  * an empty list of filters, or a filter with an empty range (`from` above `to`), passes nothing, so
- * a check finds nothing and a read no row; a row without mutations stays unchanged. Only a
- * conditional mutation without any mutations is refused: its caller must have meant a read.
+ * a check finds nothing and a read no row; a row without mutations stays unchanged. Two are refused:
+ * a conditional mutation without any mutations, because its caller must have meant a read, and an
+ * erase with an empty range.
  *
  * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
  * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable
- * stores them as microseconds times 1000, because Bigtable keeps milliseconds (P38).
+ * stores timestamp t as 1000 t microseconds, because Bigtable keeps only whole milliseconds (P38).
  */
 
 /** A cell's version: timestamps come from the timestamp oracle, never from a wall clock. */
@@ -146,8 +147,8 @@ export interface Manifest {
   readonly splits: boolean;
   /**
    * An erase also hides what is set later within its range, until the storage compacts the row; and
-   * it takes one timestamp, or all up to one. The protocol sets no cell below one of its erases
-   * (P63). Default false.
+   * an erase must name one timestamp (`from` equals `to`) or all up to one (`from` is 0). The
+   * protocol sets no cell below one of its erases (P63). Default false.
    */
   readonly tombstones?: boolean | undefined;
   /** A check names its columns; whole families and suffixes are refused. Default false. */
@@ -158,10 +159,10 @@ export interface Manifest {
    */
   readonly batches?: boolean | undefined;
   /**
-   * How long after it was sent a call may still be applied by a server that stood still, at most, in
-   * milliseconds, whether its caller waits for it or not. Collectors wait for at least as long (P66).
-   * A network that was cut may deliver it even later; open-hbase.ts says what bounds that. Absent:
-   * the storage does not know, and the collectors' own default must do.
+   * The longest time, in milliseconds after a call was sent, at which a server that stood still may
+   * apply it, even if its caller no longer waits. Collectors wait for at least as long (P66). A cut
+   * network is not covered: it may deliver the call later (open-hbase.ts). Absent: the storage does
+   * not know, and the collectors' own default must do.
    */
   readonly messageLifetimeMs?: number | undefined;
   /** One sentence: what a resolved mutation survives. */
@@ -173,7 +174,8 @@ export interface Bigtable extends AsyncDisposable {
 
   /**
    * One row, read atomically; undefined if no cell passes a filter.
-   * @throws TABLE_NOT_FOUND, FAMILY_NOT_FOUND, INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_CLOSED
+   * @throws TABLE_NOT_FOUND, FAMILY_NOT_FOUND, INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_REFUSED,
+   *   STORE_CLOSED
    */
   readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined>;
 

@@ -6,11 +6,11 @@
  *   or the data is below the horizon. The erasure is conditional: a lock or a record that was
  *   written since the audit protects the data.
  * - A lost notification is written again at a new timestamp, as when a parked cell is replayed. If
- *   it was not lost after all, an observer runs once more than necessary.
+ *   it was not lost after all, a worker reads the cell in vain.
  * - A mark that no observer needs is erased, with all older ones. Later marks have higher
  *   timestamps and stay.
- * - A missing companion table is created, empty. The next audit finds the strong notifications that
- *   were in it as lost ones; weak ones, waiting or parked, leave no evidence.
+ * - A missing companion table is created, empty. The same audit then finds the strong notifications
+ *   that were in it as lost ones; weak ones, waiting or parked, leave no evidence.
  * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
  *
  * All else is left to a person who knows what the data means: of two values that should not both

@@ -1,6 +1,6 @@
 /**
- * Cells planted by hand, past the engine, which no transaction would leave; and the findings of an
- * audit, in words short enough to be compared.
+ * Cells planted by hand, without the engine, most of them such as no transaction would leave; and
+ * the findings of an audit, in words short enough to be compared.
  */
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';
@@ -19,9 +19,13 @@ export async function plant(
   await mutate(store, table, row, set);
 }
 
-export async function erase({ store }: TestDatabase, name: string, from: Timestamp): Promise<void> {
+export async function erase(
+  { store }: TestDatabase,
+  name: string,
+  timestamp: Timestamp,
+): Promise<void> {
   const { place, table, row } = parse(name);
-  await mutate(store, table, row, { kind: 'erase', ...place, from, to: from });
+  await mutate(store, table, row, { kind: 'erase', ...place, from: timestamp, to: timestamp });
 }
 
 /** The value of a lock whose owner is `owner`. */

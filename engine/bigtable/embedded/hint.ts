@@ -3,9 +3,10 @@
  *
  *     file `index`    header: where the log ended │ leaves │ leaves │ ... │ no leaves
  *
- * It is written now and then, while the store goes on; each leaf is as of a slightly later moment.
- * That does no harm, because the log is read again from where it ended when the writing began. It
- * is only a hint: what has a wrong checksum is not used, and the whole log is read instead.
+ * It is written now and then, while the store goes on; each leaf shows the index at a moment after
+ * the one in the header. That does no harm, because the log is read again from where it ended when
+ * the writing began. It is only a hint: what has a wrong checksum is not used, and the whole log is
+ * read instead.
  */
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile } from './disk.ts';

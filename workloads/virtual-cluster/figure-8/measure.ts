@@ -24,7 +24,7 @@ export interface Figure8Plan {
   /** Machines, each with a process and its callers. */
   readonly clients: number;
   readonly callersPerClient: number;
-  /** Virtual seconds of each case: before the measured window, and of it. */
+  /** Virtual seconds that each case runs before the measured window, and that window's length. */
   readonly warmUp: number;
   readonly seconds: number;
   readonly seed: number;
@@ -32,7 +32,7 @@ export interface Figure8Plan {
 
 export interface MeasuredCase {
   readonly name: string;
-  /** Of the measured window, as the next two. */
+  /** Operations per second in the measured window, which the next two fields cover as well. */
   readonly perSecond: number;
   readonly operations: number;
   readonly usage: Usage;

@@ -12,7 +12,7 @@ export function spreadRows({ storage, tabletServers }: Cluster): void {
     const families = table.schema.families.map((family) => ({ family }));
     const rows = table.readRange({ limit: Infinity }, families);
     const count = Math.max(1, Math.min(servers, Math.floor(rows.length / ROWS_PER_TABLET_MIN)));
-    // Small tables begin at different servers, so that the first one does not have all of them.
+    // Small tables begin at different servers, so that the first server does not hold all of them.
     const first = next;
     next += count;
     for (let i = 1; i < count; i++) {

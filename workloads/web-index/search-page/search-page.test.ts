@@ -53,6 +53,7 @@ describe('the search page', () => {
   let opened: OpenBrowser;
   let server: SearchServer;
   let index: ServingIndex;
+  const folder = temporaryFolder();
   const progress = new LoadProgress({
     state: 'loading',
     documentsExpected: 100,
@@ -61,7 +62,7 @@ describe('the search page', () => {
   });
 
   before(async () => {
-    index = await openServingIndex(temporaryFolder());
+    index = await openServingIndex(folder);
     const many = Array.from({ length: MANY }, (_, i) => ({
       url: `https://many.org/${i}`,
       title: `Page ${i}`,

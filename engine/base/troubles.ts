@@ -9,8 +9,8 @@
 import { PercolatorError } from './errors.ts';
 
 export type TroubleKind =
-  /** A table cannot be scanned: dropped, or refused by the storage; or the storage refuses the runs
-   * for one of its columns. Every scan tries it again. */
+  /** A table cannot be scanned: dropped, or refused by the storage; or the storage refuses runs for
+   * one of its columns. It is tried again. */
   | 'table'
   /** The table's definition omits the observed column, so its changes leave no notification. */
   | 'column'

@@ -10,9 +10,12 @@ import type { Clock } from '../base/index.ts';
 
 interface Failing {
   readonly failures: number;
+  /** How often the storage has refused its runs since its last failure. */
+  readonly refusals: number;
   readonly untilMs: number;
 }
 
+const NONE: Omit<Failing, 'untilMs'> = { failures: 0, refusals: 0 };
 /** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
 /** Milliseconds from the end of its rest until a cell is forgotten although no scan was whole.
@@ -35,16 +38,27 @@ export class Failures {
   /** Counts a failure and lets the cell rest, each time twice as long. Returns the count. */
   add(name: string): number {
     const failures = (this.#failing.get(name)?.failures ?? 0) + 1;
-    const restMs = Math.min(REST_MS_MAX, this.#firstRestMs * 2 ** (failures - 1));
-    this.#failing.set(name, { failures, untilMs: this.#clock.monotonicMs() + restMs });
+    this.#restFor(failures, name, { failures, refusals: 0 });
     return failures;
   }
 
   /** Lets the cell rest without counting a failure. */
   rest(name: string): void {
-    const failures = this.#failing.get(name)?.failures ?? 0;
-    const untilMs = this.#clock.monotonicMs() + this.#firstRestMs;
-    this.#failing.set(name, { failures, untilMs });
+    const { failures, refusals } = this.#failing.get(name) ?? NONE;
+    this.#restFor(1, name, { failures, refusals });
+  }
+
+  /** The storage has refused a run. That is no failure, but it may go on for long: the cell rests
+   * each time twice as long. */
+  refuse(name: string): void {
+    const { failures, refusals } = this.#failing.get(name) ?? NONE;
+    this.#restFor(refusals + 1, name, { failures, refusals: refusals + 1 });
+  }
+
+  /** Lets the cell rest as after so many failures in a row. */
+  #restFor(times: number, name: string, counts: Omit<Failing, 'untilMs'>): void {
+    const restMs = Math.min(REST_MS_MAX, this.#firstRestMs * 2 ** (times - 1));
+    this.#failing.set(name, { ...counts, untilMs: this.#clock.monotonicMs() + restMs });
   }
 
   forget(name: string): void {
@@ -71,9 +85,15 @@ export class Failures {
     }
   }
 
-  /** False for a cell that only rests after a conflict: it is work that is still to be done. */
+  /** False for a cell that only rests after a conflict or a refusal: it is work that is still to be
+   * done. */
   hasFailed(name: string): boolean {
-    return (this.#failing.get(name)?.failures ?? 0) > 0;
+    return (this.#failing.get(name)?.failures ?? 0) > 0 && !this.isRefused(name);
+  }
+
+  /** Whether the storage has refused the cell's runs, and it has neither run nor failed since. */
+  isRefused(name: string): boolean {
+    return (this.#failing.get(name)?.refusals ?? 0) > 0;
   }
 
   isResting(name: string): boolean {

@@ -36,6 +36,25 @@ test('P45: a cell rests twice as long after each failure, and a minute at most',
   );
 });
 
+test('P45: a cell that the storage refuses rests twice as long each time, and has not failed', async () => {
+  const scene = open();
+  assert.equal(scene.failures.add('a'), 1);
+  const rests: number[] = [];
+  for (let i = 1; i <= 8; i++) {
+    scene.failures.refuse('a');
+    rests.push(await restMs(scene));
+  }
+  assert.deepEqual(
+    rests.map((ms) => ms / FIRST_MS),
+    [1, 2, 4, 8, 16, 32, 60, 60],
+  );
+  assert.deepEqual([scene.failures.isRefused('a'), scene.failures.hasFailed('a')], [true, false]);
+  scene.failures.rest('a');
+  assert.equal(scene.failures.isRefused('a'), true, 'a conflict does not say that it may run');
+  assert.equal(scene.failures.add('a'), 2);
+  assert.deepEqual([scene.failures.isRefused('a'), scene.failures.hasFailed('a')], [false, true]);
+});
+
 test('a cell that only rests has not failed, and keeps the failures that it has', async () => {
   const scene = open();
   scene.failures.rest('a');

@@ -84,8 +84,8 @@ export async function runObservers(
 }
 
 /**
- * Whether the observer is not to blame: it met a conflict, or the storage lost an answer or refuses
- * every caller. A run that may have committed can still be run again: if it has committed, its
+ * Whether the observer is not to blame: it met a conflict, or the storage lost an answer or refused
+ * a call. A run that may have committed can still be run again: if it has committed, its
  * acknowledgment says so.
  */
 export function isNoFailure(error: unknown): boolean {

@@ -80,11 +80,7 @@ test('P56: an observed table that is dropped during a run is no failure of the o
 test('P56: while the storage refuses commits, cells rest, none is parked, and the refusal is reported', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, saw, reported } = startWorker(database, { options: { failuresMax: 2 } });
-  const refuse = (call: Call): void => {
-    if (call.kind !== 'mutation' || !call.operation.startsWith('checkAndMutate')) return;
-    throw new PercolatorError('STORE_REFUSED', 'single-row transactions are not allowed');
-  };
-  client.store.beforeCall = refuse;
+  client.store.beforeCall = refuseCommits;
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await database.clock.advance(10_000);
   assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
@@ -98,7 +94,65 @@ test('P56: while the storage refuses commits, cells rest, none is parked, and th
   await worker.stop();
 });
 
-test('P56: an oracle that is closed while its worker runs is no failure of the observers', async () => {
+for (const [what, settle] of [
+  ['another worker has run the cell', runElsewhere],
+  ['the table was dropped', (database) => dropTable(database, 't')],
+] as readonly (readonly [string, (database: TestDatabase) => Promise<void>])[]) {
+  test(`P56: a refusal is over, and idle resolves, when ${what}`, async () => {
+    const database = await openTestDatabase({ observed: ['seen'] });
+    const { worker, client, reported } = startWorker(database);
+    client.store.beforeCall = refuseCommits;
+    await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+    await database.clock.advance(10_000);
+    assert.deepEqual(reported, ['table t:seen STORE_REFUSED']);
+    await settle(database);
+    await database.clock.runUntil(worker.idle());
+    assert.ok(reported.includes('over: table t:seen STORE_REFUSED'), reported.join('\n'));
+    assert.equal(worker.failing, 0);
+    await worker.stop();
+  });
+}
+
+test('P56: one refused cell is one trouble until it has run, however many others run meanwhile', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let isRefused = true;
+  const { worker, reported } = startWorker(database, {
+    run: async (_, { row }) => {
+      if (row === 'bad' && isRefused) throw new PercolatorError('STORE_REFUSED', 'not for you');
+    },
+  });
+  const other = database.client('other');
+  await database.clock.runUntil(other.write({ 't/bad:seen': '1' }));
+  for (let i = 0; i < 10; i++) {
+    await database.clock.runUntil(other.write({ [`t/good${i}:seen`]: '1' }));
+    await database.clock.advance(100);
+  }
+  assert.equal(worker.counters.runs, 10);
+  assert.deepEqual(reported, ['table t:seen STORE_REFUSED']);
+  isRefused = false;
+  await database.clock.advance(10_000);
+  assert.deepEqual(reported.slice(1), ['over: table t:seen STORE_REFUSED']);
+  await worker.stop();
+});
+
+test('P56: a refused cell that then fails on its own is a failure, and no longer a trouble', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let runs = 0;
+  const { worker, reported } = startWorker(database, {
+    run: async () => {
+      if (runs++ === 0) throw new PercolatorError('STORE_REFUSED', 'no');
+      throw new Error('indigestible');
+    },
+    options: { failuresMax: 2 },
+  });
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.advance(10_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [2, 1]);
+  assert.deepEqual(reported, ['table t:seen STORE_REFUSED', 'over: table t:seen STORE_REFUSED']);
+  await worker.stop();
+});
+
+test('P56: an oracle that is closed while its worker runs ends the worker, and is no failure of the observers', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker } = startWorker(database, { options: { failuresMax: 2 } });
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
@@ -108,6 +162,24 @@ test('P56: an oracle that is closed while its worker runs is no failure of the o
   await database.clock.advance(10_000);
   assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
   assert.equal(worker.failing, 1);
+  assert.deepEqual(worker.troubles.map(tell), ['ended STORE_CLOSED']);
+  await assert.rejects(worker.idle(), { code: 'STORE_CLOSED' });
+  await assert.rejects(worker.stop(), { code: 'STORE_CLOSED' });
+});
+
+test('P56: an observer whose own store was closed does not end the worker, not even while the storage is unavailable', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, saw } = startWorker(database, {
+    run: () => Promise.reject(new PercolatorError('STORE_CLOSED', 'the store of the observer')),
+  });
+  client.store.beforeCall = ({ kind, operation, table }) => {
+    if (kind !== 'read' || operation !== 'readRow' || table !== 't.notify') return;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'away');
+  };
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.advance(1_000);
+  assert.ok(saw.length > 1, 'it is run again');
+  assert.deepEqual(worker.troubles, []);
   await worker.stop();
 });
 
@@ -359,6 +431,17 @@ function startWorker(
   const { context = client.context } = given;
   const worker = new Worker(context, observers, { ...QUICK, onTrouble, ...options });
   return { client, worker, saw, reported };
+}
+
+function refuseCommits(call: Call): void {
+  if (call.kind !== 'mutation' || !call.operation.startsWith('checkAndMutate')) return;
+  throw new PercolatorError('STORE_REFUSED', 'single-row transactions are not allowed');
+}
+
+async function runElsewhere(database: TestDatabase): Promise<void> {
+  const { worker } = startWorker(database, { client: database.client('elsewhere') });
+  await database.clock.runUntil(worker.idle());
+  await worker.stop();
 }
 
 function tell({ kind, table, row, column, error, isOver }: Trouble): string {

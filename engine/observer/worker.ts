@@ -12,7 +12,8 @@
  *
  * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
  * that cannot be scanned, a callback that throws, an observer that hangs. Three things end the
- * worker: the store was closed, an observer names a table that can never exist, or there is a bug.
+ * worker: the store or the oracle was closed, an observer names a table that can never exist, or
+ * there is a bug.
  */
 import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
@@ -20,6 +21,7 @@ import { Failures } from './failures.ts';
 import { ListedColumns } from './listed-columns.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { isMarked, park } from './parking.ts';
+import { Refusals } from './refusals.ts';
 import { Rest } from './rest.ts';
 import { type CommittedRun, isNoFailure, type Notified, runObservers } from './run-observer.ts';
 import { ScanLocks } from './scan-locks.ts';
@@ -39,7 +41,8 @@ export interface WorkerCounters {
   runs: number;
   /** Notifications that needed no run: their change had been seen, or was never committed. */
   clean: number;
-  /** Times that the observers of a cell failed; conflicts and lost answers are no failures. */
+  /** Times that the observers of a cell failed; conflicts, lost answers and refusals of the storage
+   * are no failures. */
   failures: number;
   /** Cells parked. */
   parked: number;
@@ -90,6 +93,8 @@ export class Worker implements AsyncDisposable {
   readonly #onFailure: (failure: ObserverFailure) => void;
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
+  /** Of cells that `#failures` remembers. */
+  readonly #refusals: Refusals;
   readonly #rest: Rest;
   readonly #stopping = new AbortController();
   /** Aborted when the last run has ended. */
@@ -132,6 +137,7 @@ export class Worker implements AsyncDisposable {
     this.#onFailure = this.#troubles.guard('onFailure', options.onFailure ?? (() => {}));
     this.#onCommitted = this.#troubles.guard('onCommitted', options.onCommitted ?? (() => {}));
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
+    this.#refusals = new Refusals(this.#troubles);
     this.#rest = new Rest(context.clock, context.store, this.#options);
     // Each worker of this process has a stream of its own, or all would jump to the same places.
     const random = context.random.fork(`scanner ${context.workersStarted++}`);
@@ -158,8 +164,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Cells whose observers failed here, or met a conflict or a lost answer, and whose run has not
-   * succeeded since. They rest, or are run again once a scan finds them.
+   * Cells whose observers failed here, or met a conflict, a lost answer or a refusal, and whose run
+   * has not succeeded since. They rest, or are run again once a scan finds them.
    */
   get failing(): number {
     return this.#failures.size;
@@ -255,10 +261,22 @@ export class Worker implements AsyncDisposable {
       this.#failures.sweep({ beganMs, isWhole: isWhole && !this.#isFull }, (name) =>
         this.#isInFlight(name),
       );
-      if (wasQuiet && dirty === 0 && this.#begun === begunBefore) this.#emptyScans++;
+      const isEmpty = wasQuiet && dirty === 0 && this.#begun === begunBefore;
+      if (isEmpty) this.#emptyScans++;
+      this.#sweepRefusals(isEmpty);
+      this.#scans++; // Only now: `idle` must not meet a refusal that is over.
       // A scan that finds only what is queued, running or resting has no reason to hurry.
       if (fresh === 0) await this.#rest.sleep(signal);
       else this.#rest.wasBusy();
+    }
+  }
+
+  /** A scan has ended. If it was empty, no refused cell is marked any more: it would have counted as
+   * dirty. */
+  #sweepRefusals(isEmpty: boolean): void {
+    for (const name of this.#refusals.names) {
+      if (isEmpty) this.#failures.forget(name);
+      if (!this.#failures.isRefused(name)) this.#refusals.end(name);
     }
   }
 
@@ -285,7 +303,6 @@ export class Worker implements AsyncDisposable {
         await this.#untilQueueIsShort();
       }
     }
-    this.#scans++;
     return { dirty, fresh, isWhole: isWhole && !this.#stopping.signal.aborted };
   }
 
@@ -422,7 +439,7 @@ export class Worker implements AsyncDisposable {
       });
       if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
-      this.#troubles.end(refusalOf(cell));
+      this.#refusals.end(name);
     } catch (error) {
       await this.#onError(name, cell, error);
     }
@@ -431,23 +448,23 @@ export class Worker implements AsyncDisposable {
   /** After a conflict, without an answer, or if the storage refuses, the cell only rests; other
    * errors count towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    if (isNoFailure(error) || (await this.#isStorages(cell, error))) {
+    if (codeOf(error) === 'STORE_REFUSED') {
+      this.#failures.refuse(name);
+      this.#refusals.begin(name, cell, error);
+      return;
+    }
+    const storages = isNoFailure(error) ? error : await this.#storagesError(cell, error);
+    if (storages !== undefined) {
       this.#failures.rest(name);
-      if (codeOf(error) === 'STORE_REFUSED') this.#isRefused(cell, error);
+      if (codeOf(storages) === 'STORE_CLOSED') this.#end(storages); // No run will ever succeed.
       return;
     }
     const failures = this.#failures.add(name);
+    this.#refusals.end(name);
     this.counters.failures++;
     const parked = failures >= this.#options.failuresMax;
     if (parked) await this.#park(name, cell, { failures, error });
     this.#onFailure({ cell, error, failures, parked });
-  }
-
-  /** The storage's permissions or settings are at fault, and every cell would be parked. */
-  #isRefused(cell: Notified, error: unknown): void {
-    const { table, column } = cell;
-    const sentence = `the storage refuses the runs for column ${column} of table ${table}; they are tried again`;
-    this.#troubles.begin(refusalOf(cell), { kind: 'table', sentence, table, column, error });
   }
 
   async #park(
@@ -464,16 +481,16 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Whether the observed table is gone, or the store or the oracle was closed: not a failure of
-   * the observer. */
-  async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
-    if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return false;
+  /** If the observed table may be gone, or the store or the oracle closed: what they say
+   * themselves. Undefined if the failure is the observer's. */
+  async #storagesError(cell: Notified, error: unknown): Promise<unknown> {
+    if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return undefined;
     try {
       await isMarked(this.#context.named, cell);
       if (!isNotFound(error)) await this.#context.oracle.readHorizon();
-      return false; // The observer asked for another table, or another store.
-    } catch {
-      return true;
+      return undefined; // The observer asked for another table, or another store.
+    } catch (storages) {
+      return storages;
     }
   }
 
@@ -516,10 +533,6 @@ function textOf(error: unknown): string {
   } catch {
     return 'a value that has no text';
   }
-}
-
-function refusalOf({ table, column }: DirtyCell): string {
-  return `refused runs of ${columnKey(table, column)}`;
 }
 
 function isNotFound(error: unknown): boolean {

@@ -56,7 +56,8 @@ export async function collectRows(
 }
 
 /** Collects a row with columns of many versions:
- * some at a time, the newest first, until none up to the deletion horizon is left out. */
+ * some at a time, the newest first, until none up to the deletion horizon is left out, or none that
+ * was read can go yet. */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,

@@ -21,7 +21,10 @@ import { type CollectorOptions, type CollectorSettings, settingsOf } from './opt
 export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycles'>> {
   /** Snapshots below may have lost versions. */
   readonly horizon: Timestamp;
-  /** Everything below has been collected, if the cycle was completed. */
+  /**
+   * If the cycle was completed, the garbage below has been collected; except, in a column with more
+   * records above than are read at a time, data that may be theirs, and perhaps what is older.
+   */
   readonly deletionHorizon: Timestamp;
   /** False if a live owner held a lock for longer than `lockWaitMsMax`;
    * the next cycle continues there. */

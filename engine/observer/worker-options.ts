@@ -87,7 +87,10 @@ export interface ObserverFailure {
   readonly error: unknown;
   /** How often the observers of this cell have failed in this worker, this failure included. */
   readonly failures: number;
-  /** Whether `failuresMax` was reached. If the storage then refuses to park, the cell rests. */
+  /**
+   * Whether `failuresMax` was reached. Then the cell is parked, except that it rests if the storage
+   * refuses to park it, and nothing is parked if its mark is gone.
+   */
   readonly parked: boolean;
 }
 

@@ -26,11 +26,20 @@ const PATH_BYTES_MAX = 100;
 
 /** The path to connect to. The socket may be gone, or left over from an owner that was killed. */
 export function socketOf(folder: string): string {
-  const named = join(folder, ELSEWHERE);
+  return elsewhere(folder) ?? join(folder, SOCKET);
+}
+
+/**
+ * The path in `socket-at`, if `listenElsewhere` has made it for this folder: after a power cut the
+ * file may be empty, and in a copy of the folder it names the socket of the original.
+ */
+function elsewhere(folder: string): string | undefined {
   try {
-    return readFileSync(named, 'utf8');
+    const path = readFileSync(join(folder, ELSEWHERE), 'utf8');
+    const isOurs = basename(dirname(path)).startsWith(prefixOf(folder));
+    return isOurs && isAbsolute(path) && basename(path) === SOCKET ? path : undefined;
   } catch {
-    return join(folder, SOCKET);
+    return undefined;
   }
 }
 
@@ -67,9 +76,13 @@ async function listenAt(path: string, server: Server): Promise<boolean> {
   }
 }
 
-/** Names the folder itself, so that a copy of it does not remove the socket of the original. */
+/**
+ * Names the folder and its volume. A copy of the folder has another number, and a clone of the
+ * volume another device: the processes of neither may use or remove the socket of the original.
+ */
 function prefixOf(folder: string): string {
-  return `percolator-${statSync(folder).ino}-`;
+  const { dev, ino } = statSync(folder);
+  return `percolator-${dev.toString(36)}-${ino.toString(36)}-`; // Short: see PATH_BYTES_MAX.
 }
 
 function removeSocket(folder: string): void {
@@ -78,15 +91,10 @@ function removeSocket(folder: string): void {
   rmSync(join(folder, SOCKET), { force: true });
 }
 
-/**
- * Removes only what `listenElsewhere` has made for this folder: after a power cut `socket-at` may be
- * empty, and in a copy of the folder it names the socket of the original.
- */
 function removeElsewhere(folder: string): void {
-  const path = socketOf(folder);
-  if (!isAbsolute(path) || basename(path) !== SOCKET) return;
+  const path = elsewhere(folder);
+  if (path === undefined) return;
   try {
-    if (!basename(dirname(path)).startsWith(prefixOf(folder))) return;
     rmSync(path, { force: true });
     rmdirSync(dirname(path));
   } catch {

@@ -1,0 +1,161 @@
+/**
+ * Where the owner of a folder listens when its path is long, or its disk holds no private socket;
+ * and what a power cut, a copy of the folder or a clone of its volume leaves in the file that says
+ * where.
+ */
+import assert from 'node:assert/strict';
+import fs, {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { createServer } from 'node:net';
+import { basename, join } from 'node:path';
+import { mock, test } from 'node:test';
+import type { Bigtable } from '../../bigtable.ts';
+import { lockFolder } from '../folder.ts';
+import { openEmbedded } from '../index.ts';
+import { openPatiently } from '../open-embedded.ts';
+import { temporaryFolder } from '../../../testing/temporary-folder.ts';
+import { openWithTable, setRow } from '../../../testing/small-rows.ts';
+import { OtherProcess } from './other-process.fixture.ts';
+import { ownerOf } from './owner-of.ts';
+import { listenIn, socketOf } from './socket-place.ts';
+
+const IMPATIENT = { attachMs: 300, requestMs: 300 };
+
+test('a folder whose path is too long for a socket is shared too', async () => {
+  const folder = join(temporaryFolder(), 'a-very-long-name'.repeat(10));
+  mkdirSync(folder);
+  {
+    await using store = await openWithTable(folder);
+    await using other = await OtherProcess.open(folder);
+    await other.call('mutateRows', [setRow('r')]);
+    assert.equal((await store.readRow('t', 'r', [{ family: 'data' }]))?.key, 'r');
+  }
+  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+});
+
+test('a folder whose sockets cannot be made private is shared too', async () => {
+  const folder = temporaryFolder();
+  const server = createServer();
+  // As if the file system refused `chmod`, which some do for sockets.
+  server.once('listening', () => rmSync(join(folder, 'socket')));
+  const remove = await listenIn(folder, server);
+  const path = socketOf(folder);
+  assert.notEqual(path, join(folder, 'socket'));
+  assert.equal(server.address(), path);
+  server.close();
+  remove();
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a place of the socket that a power cut has emptied removes nothing where the process works', async () => {
+  const folder = await newStore();
+  writeFileSync(join(folder, 'socket-at'), '');
+  const workplace = temporaryFolder();
+  writeFileSync(join(workplace, 'precious'), '');
+  const before = process.cwd();
+  process.chdir(workplace);
+  try {
+    await (await openEmbedded({ folder })).close();
+  } finally {
+    process.chdir(before);
+  }
+  assert.deepEqual(readdirSync(workplace), ['precious']);
+  assert.ok(!existsSync(join(folder, 'socket-at')));
+});
+
+test('a process that meets a place of the socket that a power cut has emptied waits for an owner', async () => {
+  const folder = await newStore();
+  writeFileSync(join(folder, 'socket-at'), '');
+  await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
+    code: 'STORE_UNAVAILABLE',
+    message: /no process that owns it answers/,
+  });
+});
+
+test('a place of the socket that cannot be read costs no data, and names what is in the way', async () => {
+  const folder = await newStore();
+  mkdirSync(join(folder, 'socket-at'));
+  await assert.rejects(openEmbedded({ folder }), {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: .*socket-at/,
+  });
+  rmSync(join(folder, 'socket-at'), { recursive: true });
+  await using store = await openEmbedded({ folder });
+  assert.deepEqual(await store.listTables(), ['t']);
+});
+
+test('an owner whose socket cannot be removed gives the folder up', async () => {
+  const folder = await newStore();
+  const store = await openEmbedded({ folder });
+  mkdirSync(join(folder, 'socket-at'));
+  await assert.rejects(store.close(), /socket-at/);
+  const unlock = lockFolder(folder, { readOnly: false });
+  assert.ok(unlock !== undefined);
+  unlock();
+});
+
+test("a copy of an open store's folder leaves the socket of the original's owner alone", async () => {
+  const { original, folder, copy } = await copyOfOpenStore();
+  await using store = original;
+  await (await openEmbedded({ folder: copy })).close();
+  await using other = await OtherProcess.open(folder);
+  await other.call('mutateRows', [setRow('r')]);
+  assert.equal((await store.readRow('t', 'r', [{ family: 'data' }]))?.key, 'r');
+});
+
+test("a process that opens a copy of an open store's folder does not reach the original", async () => {
+  const { original, copy } = await copyOfOpenStore();
+  await using _ = original;
+  const opening = openPatiently({ folder: copy, own: false }, IMPATIENT);
+  await assert.rejects(opening, { code: 'STORE_UNAVAILABLE' });
+  assert.equal(await ownerOf(copy), undefined);
+});
+
+test("a clone of an open store's volume leaves the socket of the original's owner alone", async () => {
+  const { original, folder, copy } = await copyOfOpenStore();
+  await using _ = original;
+  const { ino, dev } = statSync(folder);
+  const stat = mock.method(fs, 'statSync', () => ({ ino, dev: dev + 1 }));
+  syncBuiltinESMExports();
+  try {
+    assert.equal(await ownerOf(copy), undefined);
+    await (await openEmbedded({ folder: copy })).close();
+  } finally {
+    stat.mock.restore();
+    syncBuiltinESMExports();
+  }
+  assert.equal(await ownerOf(folder), process.pid);
+});
+
+async function newStore(): Promise<string> {
+  const folder = temporaryFolder();
+  await (await openWithTable(folder)).close();
+  return folder;
+}
+
+/** The socket of the original is elsewhere, and the copy has its `socket-at`. */
+async function copyOfOpenStore(): Promise<{
+  readonly original: Bigtable;
+  readonly folder: string;
+  readonly copy: string;
+}> {
+  const parent = temporaryFolder();
+  const folder = join(parent, 'a-very-long-name'.repeat(10));
+  mkdirSync(folder);
+  const original = await openWithTable(folder);
+  const copy = join(parent, 'copy');
+  // To copy `lock` in this process would end its lock (folder.ts).
+  const filter = (path: string): boolean => basename(path) !== 'lock';
+  cpSync(folder, copy, { recursive: true, filter });
+  assert.equal(readFileSync(join(copy, 'socket-at'), 'utf8'), socketOf(folder));
+  return { original, folder, copy };
+}

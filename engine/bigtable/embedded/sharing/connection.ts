@@ -100,6 +100,11 @@ export class Connection {
   /** Says all that was said in this turn of the event loop. */
   #write(): void {
     this.#isWriting = false;
-    if (!this.#socket.destroyed) this.#socket.write(this.#writer.take());
+    if (this.#socket.destroyed) return;
+    try {
+      this.#socket.write(this.#writer.take());
+    } catch {
+      this.#socket.destroy(); // Too large for the memory: the callers hear that the owner is gone.
+    }
   }
 }

@@ -3,18 +3,9 @@
  * others must not notice which one it is, nor when another one takes its place.
  */
 import assert from 'node:assert/strict';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { hrtime } from 'node:process';
 import { mock, test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
@@ -28,7 +19,7 @@ import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts'
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
 import { Service } from './service.ts';
-import { listenIn, socketOf } from './socket-place.ts';
+import { listenIn } from './socket-place.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
@@ -223,86 +214,6 @@ test('only this user may connect, and nothing stays when the store is closed', a
   assert.equal(statSync(join(folder, 'socket')).mode & 0o777, 0o600);
   await store.close();
   assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
-});
-
-test('a folder whose path is too long for a socket is shared too', async () => {
-  const folder = join(temporaryFolder(), 'a-very-long-name'.repeat(10));
-  mkdirSync(folder);
-  {
-    await using store = await openWithTable(folder);
-    await using other = await OtherProcess.open(folder);
-    await other.call('mutateRows', [setRow('r')]);
-    assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), 'r');
-  }
-  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
-});
-
-test('a folder whose sockets cannot be made private is shared too', async () => {
-  const folder = temporaryFolder();
-  const server = createServer();
-  // As if the file system refused `chmod`, which some do for sockets.
-  server.once('listening', () => rmSync(join(folder, 'socket')));
-  const remove = await listenIn(folder, server);
-  const path = socketOf(folder);
-  assert.notEqual(path, join(folder, 'socket'));
-  assert.equal(server.address(), path);
-  server.close();
-  remove();
-  assert.deepEqual(readdirSync(folder), []);
-});
-
-test('a place of the socket that a power cut has emptied removes nothing where the process works', async () => {
-  const folder = await newStore();
-  writeFileSync(join(folder, 'socket-at'), '');
-  const workplace = temporaryFolder();
-  writeFileSync(join(workplace, 'precious'), '');
-  const before = process.cwd();
-  process.chdir(workplace);
-  try {
-    await (await openEmbedded({ folder })).close();
-  } finally {
-    process.chdir(before);
-  }
-  assert.deepEqual(readdirSync(workplace), ['precious']);
-  assert.ok(!existsSync(join(folder, 'socket-at')));
-});
-
-test('a place of the socket that cannot be read costs no data, and names what is in the way', async () => {
-  const folder = await newStore();
-  mkdirSync(join(folder, 'socket-at'));
-  await assert.rejects(openEmbedded({ folder }), {
-    code: 'STORE_UNAVAILABLE',
-    message: /cannot be opened: .*socket-at/,
-  });
-  rmSync(join(folder, 'socket-at'), { recursive: true });
-  await using store = await openEmbedded({ folder });
-  assert.deepEqual(await store.listTables(), ['t']);
-});
-
-test('an owner whose socket cannot be removed gives the folder up', async () => {
-  const folder = await newStore();
-  const store = await openEmbedded({ folder });
-  mkdirSync(join(folder, 'socket-at'));
-  await assert.rejects(store.close(), /socket-at/);
-  const unlock = lockFolder(folder, { readOnly: false });
-  assert.ok(unlock !== undefined);
-  unlock();
-});
-
-test("a copy of an open store's folder leaves the socket of the original's owner alone", async () => {
-  const parent = temporaryFolder();
-  const folder = join(parent, 'a-very-long-name'.repeat(10));
-  mkdirSync(folder);
-  await using store = await openWithTable(folder);
-  const copy = join(parent, 'copy');
-  // To copy `lock` in this process would end its lock (folder.ts).
-  const filter = (path: string): boolean => basename(path) !== 'lock';
-  cpSync(folder, copy, { recursive: true, filter });
-  assert.equal(readFileSync(join(copy, 'socket-at'), 'utf8'), socketOf(folder));
-  await (await openEmbedded({ folder: copy })).close();
-  await using other = await OtherProcess.open(folder);
-  await other.call('mutateRows', [setRow('r')]);
-  assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), 'r');
 });
 
 test('processes that differ in fsync are refused; a reader does not care', async () => {
@@ -568,6 +479,22 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
   assert.deepEqual(await client.listTables(), ['t']);
   await client.close();
   await service.close();
+});
+
+test('requests that are too large for one frame end the connection, not the process', async () => {
+  const folder = temporaryFolder();
+  await using _ = await openWithTable(folder);
+  await using client = await openEmbedded({ folder });
+  const tooLarge = (): never => {
+    throw new RangeError('Invalid string length');
+  };
+  const take = mock.method(FrameWriter.prototype, 'take', tooLarge, { times: 1 });
+  await assert.rejects(client.checkAndMutateRow(lockRow('r', 'mine')), {
+    code: 'STORE_IN_DOUBT',
+    message: /the process that owns it has ended/,
+  });
+  take.mock.restore();
+  assert.deepEqual(await client.listTables(), ['t']);
 });
 
 async function inBatches<T>(

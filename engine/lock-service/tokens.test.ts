@@ -82,6 +82,21 @@ test('a late beat of the old connection does not tie the worker to it again', as
   assert.deepEqual(changes, []);
 });
 
+test('a late beat of the old connection does not kill a worker that came back after its death', async () => {
+  const { tokens, clock, changes } = scene();
+  const [before, after] = [session('a'), session('a')];
+  tokens.beat(before);
+  await clock.advance(TTL_MS);
+  tokens.expire();
+  tokens.beat(after);
+  tokens.beat(before); // It waited in the network until now.
+  tokens.disconnect(before);
+  tokens.beat(after);
+  await clock.advance(300);
+  tokens.expire();
+  assert.deepEqual(changes, ['a dead', 'a alive']);
+});
+
 test('the oldest dead are forgotten, the latest are not', () => {
   const { tokens } = scene();
   for (let i = 0; i < 10_100; i++) {

@@ -45,8 +45,9 @@ export class Tokens {
   readonly #clock: Clock;
   readonly #onChange: (token: string, isDead: boolean) => void;
   readonly #alive = new Map<string, Alive>();
-  /** Of workers that have reconnected: a beat may still arrive from the old connection. */
-  readonly #replaced = new WeakSet<Session>();
+  /** In the order of their first beats: the newest one of a token is the worker's connection. */
+  readonly #numbers = new WeakMap<Session, number>();
+  #sessions = 0;
   /** In order of death. */
   readonly #dead = new Set<string>();
 
@@ -61,9 +62,10 @@ export class Tokens {
 
   /** A worker announces itself, or reports that it is still alive. */
   beat(session: Session): void {
-    if (this.#replaced.has(session)) return;
-    const before = this.#alive.get(session.token)?.session;
-    if (before !== undefined && before !== session) this.#replaced.add(before);
+    const number = this.#numberOf(session);
+    const current = this.#alive.get(session.token)?.session;
+    // If the worker has reconnected, this beat waited in the old connection until now.
+    if (current !== undefined && this.#numberOf(current) > number) return;
     const untilMs = this.#clock.monotonicMs() + session.ttlMs;
     this.#alive.set(session.token, { session, untilMs });
     if (this.#dead.delete(session.token)) this.#onChange(session.token, false);
@@ -86,6 +88,12 @@ export class Tokens {
   expire(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [token, { untilMs }] of this.#alive) if (untilMs <= nowMs) this.#die(token);
+  }
+
+  #numberOf(session: Session): number {
+    const number = this.#numbers.get(session) ?? this.#sessions++;
+    this.#numbers.set(session, number);
+    return number;
   }
 
   #die(token: string): void {

@@ -183,6 +183,19 @@ describe('reads', () => {
     ]);
   });
 
+  test('of versions are told with writes that have none, if their transaction did not commit', async () => {
+    const { stories } = await judge([
+      line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),
+      line({ start: 3, commit: 4, ops: [{ write: 'x' }] }),
+      line({ start: 5, outcome: 'fail', ops: [{ read: 'x', version: 2 }, { write: 'x' }] }),
+    ]);
+    assert.equal(stories[0]?.anomaly, 'stale read');
+    assert.deepEqual(
+      stories[0].transactions.map(({ did }) => did),
+      ['wrote "x" = version 2', 'wrote "x" = version 4', 'read "x" = version 2, wrote "x"'],
+    );
+  });
+
   test('are of the snapshot even after own writes, in stores that promise that', async () => {
     const history = [
       line({ start: 1, commit: 2, ops: [write('x', 1), read('x', null)] }),

@@ -119,15 +119,16 @@ export class KnownHistory {
 
 /**
  * A key and its value as stories print them: `"x" = 5`, or `"x" = version 12` if the history's reads
- * tell versions.
+ * tell versions; then a write without a version is only `"x"`.
  */
 export function shown({ cell, value }: HistoricValue): string {
+  // Reads tell versions, and the transaction of this write has no commit timestamp to be one.
+  if (value?.startsWith('?')) return cell;
   return `${cell} = ${shownValue(value)}`;
 }
 
 export function shownValue(value: string | undefined): string {
   if (value === undefined) return 'nothing';
-  if (value === '') return 'a value';
   const text = /^v\d/.test(value) ? `version ${value.slice(1)}` : value;
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

@@ -260,6 +260,12 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     `${GOOD}{"start": 1, "outcome": "ok", "ops": [{"write": "x", "value": ${DEEP}}]}`,
     /line 2: its values are nested too deeply\.$/m,
   ],
+  [
+    'a value that is nested too deeply, next to a long number',
+    'a.jsonl',
+    `{"start": 9007199254740993, "outcome": "ok", "ops": [{"write": "x", "value": ${DEEP}}]}`,
+    /line 1: its values are nested too deeply\.$/m,
+  ],
   ['EDN that is nested too deeply', 'a.edn', DEEP, /line 1: its values are nested too deeply\.$/m],
   [
     'EDN with a long string in a wrong place',

@@ -10,7 +10,7 @@
  */
 import { BadLineError } from '../lines.ts';
 
-/** A number if that is exact, else a bigint, so that equal timestamps compare as equal. */
+/** A number up to 2^53 - 1, a bigint above, so that equal timestamps compare as equal. */
 export type RawTimestamp = number | bigint;
 export type Key = string | number;
 
@@ -66,7 +66,7 @@ export function parseTransaction(text: string): TimestampedTransaction {
     throw new BadLineError(`"ops" must be an array of operations, but is ${shown(operations)}`);
   }
   const { process = '' } = fields;
-  if (typeof process !== 'string' && typeof process !== 'number') {
+  if (typeof process !== 'string' && typeof process !== 'number' && typeof process !== 'bigint') {
     throw new BadLineError(`"process" must be a name or a number, but is ${shown(process)}`);
   }
   return {
@@ -82,12 +82,16 @@ export function parseTransaction(text: string): TimestampedTransaction {
 
 const FIELDS = ['process', 'start', 'commit', 'outcome', 'begin', 'end', 'ops'];
 
-/** Whole numbers that a double does not hold exactly become bigints. */
+/** Numbers of 16 digits, or with a positive exponent: others are not beyond 2^53 - 1. */
+const LARGE = /[:,[]\s*-?(?:\d{16}|[\d.]+e\+?\d)/i;
+
+/** Whole numbers beyond 2^53 - 1 become bigints: several have the same double. */
 function parseJson(text: string): unknown {
   try {
-    if (!/[:,[]\s*-?\d{16}/.test(text)) return JSON.parse(text); // Ten times as fast.
+    if (!LARGE.test(text)) return JSON.parse(text); // Parsing without a reviver is ten times as fast.
     return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
   } catch (error) {
+    if (error instanceof RangeError) throw error; // Nested too deeply: lines.ts says so.
     const reason = error instanceof Error ? error.message : String(error);
     throw new BadLineError(`a line must be one JSON object, but ${reason}`);
   }
@@ -95,7 +99,22 @@ function parseJson(text: string): unknown {
 
 function exactly(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
-  return /^-?\d+$/.test(context.source ?? '') ? BigInt(context.source ?? '') : value;
+  return wholeOf(context.source ?? '') ?? value;
+}
+
+/** A short text with a large exponent must not fill the memory. */
+const ZEROS_MAX = 1_000;
+
+/** The whole number that the text of a number means; undefined if it is not whole, or too large. */
+function wholeOf(source: string): bigint | undefined {
+  const parts = /^(-?\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source);
+  if (parts === null) return undefined;
+  const [, whole = '', fraction = '', exponent = '0'] = parts;
+  const digits = whole + fraction;
+  const zeros = Number(exponent) - fraction.length;
+  if (zeros > ZEROS_MAX) return undefined;
+  if (zeros >= 0) return BigInt(digits + '0'.repeat(zeros));
+  return /^0+$/.test(digits.slice(zeros)) ? BigInt(digits.slice(0, zeros)) : undefined;
 }
 
 function operationOf(given: unknown): Operation {
@@ -203,12 +222,12 @@ function limitOf(given: unknown): number {
 }
 
 function keyOf(given: unknown, name: string): Key {
-  if (typeof given === 'string' || (typeof given === 'number' && Number.isFinite(given))) {
-    return given;
-  }
-  const exact = typeof given === 'bigint' ? '; larger ones are given as strings' : '';
+  if (typeof given === 'string') return given;
+  const isNumber = typeof given === 'number' || typeof given === 'bigint';
+  if (typeof given === 'number' && Math.abs(given) <= Number.MAX_SAFE_INTEGER) return given;
+  const exact = isNumber ? '; larger ones are given as strings' : '';
   throw new BadLineError(
-    `${name} must be a key, a string or a number up to 2^53${exact}, but is ${shown(given)}`,
+    `${name} must be a key, a string or a number up to 2^53 - 1${exact}, but is ${shown(given)}`,
   );
 }
 

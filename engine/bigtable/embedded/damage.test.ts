@@ -104,6 +104,17 @@ for (const [kind, damage] of Object.entries(DAMAGES)) {
   });
 }
 
+test('without an index that can be opened, the log is enough', async ({ mock }) => {
+  const disk = new SimulatedDisk({ random: createRandom(3) }, healthy.files);
+  const openFile = disk.open.bind(disk);
+  mock.method(disk, 'open', (name: string) => {
+    if (name === 'index') throw new Error('EACCES: permission denied');
+    return openFile(name);
+  });
+  await using store = await open(disk);
+  assert.equal(await rowsOf(store), healthy.rows);
+});
+
 /** Whether the damage was reported; if not, all rows must be right. */
 async function isFound(files: Files, random: Random): Promise<boolean> {
   const disk = new SimulatedDisk({ random }, files);

@@ -67,8 +67,9 @@ export async function writeHint(
 /** The hint; undefined if there is none that can be used. */
 export function readHint(disk: Disk): Hint | undefined {
   if (!disk.names().includes(HINT_FILE)) return undefined;
-  const file = disk.open(HINT_FILE);
+  let file: DiskFile | undefined;
   try {
+    file = disk.open(HINT_FILE);
     const reader = new PieceReader(file);
     const header = reader.next();
     if (header === undefined) return undefined;
@@ -86,7 +87,7 @@ export function readHint(disk: Disk): Hint | undefined {
   } catch {
     return undefined;
   } finally {
-    file.close();
+    file?.close();
   }
 }
 

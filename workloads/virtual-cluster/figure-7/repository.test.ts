@@ -59,11 +59,14 @@ test('new documents follow the repository as in the reference clustering', () =>
   const expected = clusterOneByOne(keyed(REPOSITORY + NEW));
   const arrivals = Array.from({ length: NEW }, (_, i) => REPOSITORY + i);
   let joined = 0;
+  const came: number[] = [];
   for (const [arrival, founder] of repository.follow(arrivals)) {
+    came.push(arrival);
     const id = documentId(numberOf(arrival));
     assert.equal(documentId(numberOf(founder)), expected.get(id));
     if (founder !== arrival) joined++;
   }
+  assert.deepEqual(came, arrivals);
   assert.ok(joined > NEW / 2);
 });
 
@@ -80,7 +83,7 @@ test('the rows of documents are spread over all tablets, and tell the arrival', 
   for (const count of counts) assert.ok(Math.abs(count - 1_000) < 20, counts.join());
 });
 
-test('the tablets of keys have even shares of the reads that clustering makes', () => {
+test('the tablets of keys have even shares of the reads and writes that clustering makes', () => {
   const tablets = 9;
   const { keys: splits = [] } = splitsFor(tablets);
   assert.deepEqual(splits, [...new Set(splits)].toSorted());

@@ -4,12 +4,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import fs, { existsSync, readFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { mock, test } from 'node:test';
 import { systemClock } from '../base/index.ts';
 import { localProcesses } from './index.ts';
 
 const withProc = { skip: existsSync('/proc/self/stat') ? false : 'needs /proc' };
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const withBootId = { skip: existsSync(BOOT_ID) ? false : `needs ${BOOT_ID}` };
 
 /** The token that an engine in the child process would have. */
 function tokenOf(child: ChildProcess, self: string): string {
@@ -58,10 +61,34 @@ test('processes of another container with our host name are never reported dead'
   assert.equal(liveness.isDead([other, 999_999_999, ...rest].join('/')), false);
 });
 
+test('processes of another machine with our host name are never reported dead', withBootId, () => {
+  const liveness = localProcesses('1');
+  const [machine = '', , ...rest] = liveness.self.split('/');
+  const boot = readFileSync(BOOT_ID, 'latin1').slice(0, 8);
+  assert.ok(machine.includes(`:${boot}:`), machine);
+  const other = machine.replace(boot, 'ffffffff');
+  assert.equal(liveness.isDead([other, 999_999_999, ...rest].join('/')), false);
+});
+
 test('a process of another user, or of the system, is alive', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, , , nonce] = liveness.self.split('/');
   assert.equal(liveness.isDead([machine, 1, '', nonce].join('/')), false);
+});
+
+test('a process of another user whose start this user may not see is alive', withProc, () => {
+  const liveness = localProcesses('1');
+  const [machine, , start, nonce] = liveness.self.split('/');
+  const read = mock.method(fs, 'readFileSync', () => {
+    throw Object.assign(new Error('hidepid'), { code: 'ENOENT' });
+  });
+  syncBuiltinESMExports();
+  try {
+    assert.equal(liveness.isDead([machine, process.pid, start, nonce].join('/')), false);
+  } finally {
+    read.mock.restore();
+    syncBuiltinESMExports();
+  }
 });
 
 test(

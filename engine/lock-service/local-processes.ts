@@ -1,10 +1,11 @@
 /**
  * Liveness among the processes of one machine: the operating system knows which have exited.
  *
- * A token names the machine, the process and the moment the process started, so that a reused
- * process number is not mistaken for its dead predecessor. Tokens of other machines are never
- * declared dead here: the lock service does that, or their locks wait for the time to live to run
- * out.
+ * A token names the machine since its last boot, the process and the moment the process started, so
+ * that a reused process number is not mistaken for its dead predecessor. Tokens of other machines
+ * are never declared dead here: the lock service does that, or their locks wait for the time to
+ * live to run out. So do the locks of processes from before a reboot: their tokens look like those
+ * of another machine with our host name.
  *
  * Each container counts as a machine: it may share its host name with others, but their processes
  * are not visible in it.
@@ -16,7 +17,7 @@ import type { Liveness } from './liveness.ts';
 
 /** @param nonce distinguishes several engines in one process */
 export function localProcesses(nonce: string): Liveness {
-  const machine = `${hostname()}:${processNamespace()}`;
+  const machine = [hostname(), bootId(), processNamespace()].join(':');
   return {
     self: [machine, pid, startTime(pid) ?? '', nonce].join('/'),
     isDead: (token) => {
@@ -24,9 +25,23 @@ export function localProcesses(nonce: string): Liveness {
       if (tokenMachine !== machine) return false;
       const owner = Number(tokenPid);
       if (!exists(owner)) return true;
-      return tokenStart !== '' && startTime(owner) !== tokenStart; // Another process, or a zombie.
+      if (tokenStart === '') return false;
+      const start = startTime(owner);
+      return start !== undefined && start !== tokenStart; // Another process, or a zombie.
     },
   };
+}
+
+/**
+ * Machines may share a host name, and the first namespace has the same number on all. Short, because
+ * every lock holds the token. Empty where there is no /proc.
+ */
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8);
+  } catch {
+    return '';
+  }
 }
 
 /** The number of the namespace that our process number belongs to. Empty where there is no /proc. */
@@ -49,15 +64,16 @@ function exists(processId: number): boolean {
 }
 
 /**
- * When the process started, in clock ticks since boot. Undefined where there is no /proc, and for a
- * zombie: it has exited, although its number is not free until its parent has asked how it ended.
+ * When the process started, in clock ticks since boot. Empty for a zombie: it has exited, although
+ * its number is not free until its parent has asked how it ended. Undefined if this process may not
+ * see it (hidepid), or there is no /proc.
  */
 function startTime(processId: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1');
     // Fields 3 and 22, counted after the command name, which may contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
+    return fields[0] === 'Z' ? '' : fields[19];
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PercolatorError } from '../../base/index.ts';
 import { servicesOf } from '../../testing/hbase/services.ts';
 import { SimulatedHBase } from '../../testing/hbase/simulated-hbase.ts';
 import { VirtualClock } from '../../testing/index.ts';
@@ -291,7 +292,16 @@ for (const { how, state, asksMax } of [
 
 const unsent = new HBaseFailure('unsent', 'no connection');
 const held = HBaseFailure.ofException('org.apache.hadoop.hbase.PleaseHoldException', 'later');
+const untrusted = new PercolatorError('STORE_REFUSED', 'a certificate that is not trusted');
 for (const { failing, failure, call, code } of [
+  {
+    failing: 'getProcedureResult',
+    failure: untrusted,
+    call: 'createTable',
+    code: 'STORE_IN_DOUBT',
+  },
+  { failing: 'DeleteTable', failure: untrusted, call: 'dropTable', code: 'STORE_IN_DOUBT' },
+  { failing: 'CreateTable', failure: untrusted, call: 'createTable', code: 'STORE_REFUSED' },
   { failing: 'getProcedureResult', failure: unsent, call: 'createTable', code: 'STORE_IN_DOUBT' },
   { failing: 'getProcedureResult', failure: held, call: 'createTable', code: 'STORE_IN_DOUBT' },
   { failing: 'DeleteTable', failure: unsent, call: 'dropTable', code: 'STORE_IN_DOUBT' },

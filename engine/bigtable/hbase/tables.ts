@@ -10,7 +10,7 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
-import { errorOf, HBaseFailure } from './failures.ts';
+import { asFailure, errorOf, HBaseFailure } from './failures.ts';
 import type { Master } from './master.ts';
 import {
   type Long,
@@ -177,8 +177,8 @@ export class Tables {
 
   /**
    * Starts a procedure of the master, and waits for its end.
-   * @throws HBaseFailure `lost` if the master has forgotten it, works on it for too long, or cannot
-   * be asked about it
+   * @throws what `Master.ask` throws if it cannot be started; afterwards HBaseFailure, `lost` if the
+   * master has forgotten it, works on it for too long, or cannot be asked about it
    */
   async #procedure(method: string, request: object): Promise<void> {
     const { master, clock } = this.#options;
@@ -213,8 +213,7 @@ function ignore(className: string): (error: unknown) => void {
 
 /** The master has begun to work, so that no failure means that nothing was done. */
 function rethrowAsLost(error: unknown): never {
-  if (!(error instanceof HBaseFailure)) throw error;
-  throw new HBaseFailure('lost', error.message);
+  throw new HBaseFailure('lost', asFailure(error).message);
 }
 
 function unfit(table: string, why: string): PercolatorError {

@@ -1,6 +1,6 @@
 /** The experiment at smoke size, run as a user would run it. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
@@ -66,17 +66,29 @@ describe('the smoke profile', () => {
   });
 
   test('does not overwrite a run', async () => {
+    const record = (): string => readFileSync(path.join(out, 'run.json'), 'utf8');
+    const before = record();
     const again = await run('--profile', 'smoke', '--out', out);
     assert.equal(again.exitCode, 2);
-    assert.equal(again.stderr.split('\n').length, 1);
+    assert.match(again.stderr, /^--out must be a new or an empty folder, .* holds \S+\.$/);
+    assert.equal(record(), before);
   });
 });
 
 test('--processes 2 gives the same answer from oracle, lock service, loader and two workers', async () => {
   const out = path.join(folder, 'processes');
   const options = ['--profile', 'smoke', '--rates', '5000', '--processes', '2', '--out', out];
-  const { exitCode, stdout, stderr } = await run(...options);
+  const child = execaNode(MAIN, options, { reject: false });
+  let most: readonly string[] = [];
+  const look = setInterval(() => {
+    const running = programsOf(child.pid);
+    if (running.length > most.length) most = running;
+  }, 50);
+  const { exitCode, stdout, stderr } = await child;
+  clearInterval(look);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  const parts = ['loader', 'lock-service', 'oracle', 'worker', 'worker'];
+  if (existsSync('/proc')) assert.deepEqual(most, parts);
   const { points, parameters } = readRunRecord(out);
   assert.equal(parameters['processes'], 2);
   const percolator = points.find(({ system }) => system === 'percolator');
@@ -179,3 +191,17 @@ test('an interrupt keeps the measurements and leaves neither work files nor proc
   assert.equal(record.state, 'interrupted');
   assert.equal(record.points.length, 1);
 });
+
+/** The programs `<name>-process.ts` that a process has started and that run now, in order of name. */
+function programsOf(parent: number | undefined): readonly string[] {
+  const programs = processesNaming('-process.ts').flatMap((pid) => {
+    try {
+      const isOurs = readFileSync(`/proc/${pid}/status`, 'utf8').includes(`PPid:\t${parent}\n`);
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      return isOurs ? (/([\w-]+)-process\.ts/.exec(words)?.[1] ?? []) : [];
+    } catch {
+      return []; // The process has ended in the meantime.
+    }
+  });
+  return programs.toSorted();
+}

@@ -199,6 +199,26 @@ test('onChange tells of each durable change, until the listening ends', async ()
   assert.deepEqual([first, second], [1, 2]);
 });
 
+test('a listener that ends another one, or itself and listens anew, is told once of a change', async () => {
+  await using store = await openWithTable(temporaryFolder());
+  let [told, other] = [0, 0];
+  const listen = (): void => {
+    if (told > 8) return; // Else the test would hang where it is to fail.
+    const end = store.onChange?.(() => {
+      told++;
+      end?.();
+      endOther?.();
+      listen();
+    });
+  };
+  listen();
+  const endOther = store.onChange?.(() => other++);
+  await store.mutateRows([setRow('a')]);
+  assert.deepEqual([told, other], [1, 0]);
+  await store.mutateRows([setRow('b')]);
+  assert.deepEqual([told, other], [2, 0]);
+});
+
 test('a listener that throws costs neither the change that it is told of, nor other listeners', async () => {
   const folder = temporaryFolder();
   {

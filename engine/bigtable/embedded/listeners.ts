@@ -16,9 +16,11 @@ export class Listeners {
   }
 
   tell(): void {
-    for (const tell of this.#tells) {
+    // A copy: a listener that ends itself and listens anew would otherwise be told without end.
+    const tells = [...this.#tells];
+    for (const tell of tells) {
       try {
-        tell();
+        if (this.#tells.has(tell)) tell();
       } catch {
         // A change is durable, whatever its listeners make of it.
       }

@@ -1,4 +1,4 @@
-/** Claims of the log that need files larger than a test can write. */
+/** Claims of the log that need larger files than a test can write, or files that fail to close. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Disk, DiskFile } from './disk.ts';
@@ -42,4 +42,24 @@ test('a file ends before its offsets need more than 32 bits, however much data t
   const writer = new GroupWriter();
   writer.begin(at);
   assert.doesNotThrow(() => writer.finish(log.header(1)), 'the header holds where the file ends');
+});
+
+test('a file that cannot be closed does not leave the others open, and is reported', () => {
+  const closed: number[] = [];
+  const fileOf = (number: number): DiskFile => ({
+    ...nowhere().open(''),
+    close: () => {
+      closed.push(number);
+      if (number < 3) throw new Error(`file ${number}`);
+    },
+  });
+  const files = new Map([1, 2, 3].map((number) => [number, { file: fileOf(number), size: 0 }]));
+  const end = { file: 3, offset: 0 };
+  const log = new Log(
+    nowhere(),
+    { store: 1, files, end, sequence: 0, oldest: 1, newest: 3 },
+    SIZES,
+  );
+  assert.throws(() => log.close(), /file 1/);
+  assert.deepEqual(closed, [1, 2, 3]);
 });

@@ -189,9 +189,18 @@ export class Log {
     return { store, mark, sequence, oldest };
   }
 
+  /** @throws the first error, after it has tried to close every file */
   close(): void {
-    for (const { file } of this.#files.values()) file.close();
+    const errors: unknown[] = [];
+    for (const { file } of this.#files.values()) {
+      try {
+        file.close();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
     this.#files.clear();
+    if (errors.length > 0) throw errors[0];
   }
 
   #readRecord(place: Place): Buffer {

@@ -176,6 +176,14 @@ test('a table without a definition is an error, unless it is empty, as during it
   ]);
 });
 
+test('an empty table without a definition is left to an operator', async () => {
+  const store = await filled();
+  await store.createTable('half', { families: TABLE_FAMILIES });
+  const [finding] = await findings(store, { repair: true });
+  assert.equal(finding?.code, 'table-undefined');
+  assert.deepEqual(finding.repair, { done: false, note: 'an operator has to look at it' });
+});
+
 test('a table that is half made, or half dropped, is one warning', async () => {
   const store = await filled();
   await drop(store, 'companion');

@@ -15,7 +15,8 @@
  *   retired.
  * - All have seen it, and there is a mark: a worker will clear it, unless an observer that has
  *   never run for the cell is still to come. So such a mark is erased only if the observers were
- *   named.
+ *   named. A mark that is ahead of the oracle is not erased: marks that are still to come may have
+ *   lower timestamps, and would go with it.
  *
  * The row and its marks are in two tables, so a finding here has to be made twice (audit.ts).
  */
@@ -52,7 +53,13 @@ export interface RowOfMarks {
   readonly marks: readonly Cell[];
 }
 
-export function judgeNotifications(subject: RowOfMarks, horizon: Timestamp): readonly Finding[] {
+/** `judge-row.ts` describes them. */
+interface Limits {
+  readonly bound: Timestamp;
+  readonly horizon: Timestamp;
+}
+
+export function judgeNotifications(subject: RowOfMarks, limits: Limits): readonly Finding[] {
   const { audited, row, marks } = subject;
   const { table, observedColumns } = audited;
   const parked = marks.filter(({ family }) => family === PARKED || family === PARKED_WEAK);
@@ -65,11 +72,11 @@ export function judgeNotifications(subject: RowOfMarks, horizon: Timestamp): rea
   return [
     ...findings,
     ...unobserved.map((cell) => unobservedMark({ table, row }, cell)),
-    ...observedColumns.flatMap((column) => judgeColumn(subject, column, horizon)),
+    ...observedColumns.flatMap((column) => judgeColumn(subject, column, limits)),
   ];
 }
 
-function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): Finding[] {
+function judgeColumn(subject: RowOfMarks, column: string, { bound, horizon }: Limits): Finding[] {
   const { audited, row, histories, marks } = subject;
   const cell = { table: audited.table, row, column };
   const history = histories.get(column) ?? NO_HISTORY;
@@ -92,7 +99,7 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
   const isClean = change === 0 || (names.length > 0 && lagging.length === 0);
   if (mark !== undefined && isClean && !isInFlight) {
     const isProven = change === 0 || audited.observersOf !== undefined;
-    findings.push(cleanMark(cell, mark.timestamp, isProven));
+    findings.push(cleanMark(cell, mark.timestamp, { isProven, isAhead: mark.timestamp >= bound }));
   }
   return findings;
 }
@@ -164,7 +171,11 @@ function lostNotification(
   };
 }
 
-function cleanMark(cell: CellAddress, upTo: Timestamp, isProven: boolean): Finding {
+function cleanMark(
+  cell: CellAddress,
+  upTo: Timestamp,
+  { isProven, isAhead }: { readonly isProven: boolean; readonly isAhead: boolean },
+): Finding {
   const sentence = isProven
     ? `marked at ${upTo}, and no observer needs to run for it`
     : `marked at ${upTo}, and every observer that has run here has seen the newest change`;
@@ -174,7 +185,7 @@ function cleanMark(cell: CellAddress, upTo: Timestamp, isProven: boolean): Findi
     cell,
     timestamps: [upTo],
     sentence,
-    ...(isProven ? { fix: { kind: 'erase marks', cell, upTo } } : {}),
+    ...(isProven && !isAhead ? { fix: { kind: 'erase marks', cell, upTo } } : {}),
   };
 }
 

@@ -31,7 +31,7 @@ export function judgeRow(subject: RowOfMarks, { bound, horizon }: Limits): reado
       return aheadOfOracle({ table, row, column }, timestamps, bound);
     },
   );
-  return [...columns, ...aheadMarks, ...judgeNotifications(subject, horizon)];
+  return [...columns, ...aheadMarks, ...judgeNotifications(subject, { bound, horizon })];
 }
 
 function aheadOfOracle(

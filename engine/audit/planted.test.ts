@@ -394,6 +394,17 @@ describe('planted:', () => {
     });
   }
 
+  test('a notification that may be lost is left to an operator, who knows the observers', async () => {
+    const { client } = await openWith(async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'write z:ack_old:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_new:seen', 80, recordOf(70));
+    });
+    const [finding] = await findingsOf(client, { repair: true });
+    const note = 'an operator has to know whether its observers have been retired';
+    assert.deepEqual(finding?.repair, { done: false, note });
+  });
+
   test('without repair nothing is written', async () => {
     for (const { plant: plantIt, tables = TABLES } of PLANTED) {
       const { database, client } = await openWith(plantIt);

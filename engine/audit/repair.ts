@@ -8,7 +8,8 @@
  * - A lost notification is written again at a new timestamp, as when a parked cell is replayed. If
  *   it was not lost after all, a worker reads the cell in vain.
  * - A mark that no observer needs is erased, with all older ones. Later marks have higher
- *   timestamps and stay.
+ *   timestamps and stay. A mark that is ahead of the oracle is left, because later marks may have
+ *   lower timestamps.
  * - A missing companion table is created, empty. The same audit then finds the strong notifications
  *   that were in it as lost ones; weak ones, waiting or parked, leave no evidence.
  * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
@@ -145,4 +146,6 @@ const WHY_NOT: Partial<Record<FindingCode, string>> = {
   'observer-parked': 'replay it once the observer is mended',
   'table-unfinished': 'a process may be working on it',
   'notification-clean': 'a worker clears it, if there is one for the column',
+  'notification-lost': 'an operator has to know whether its observers have been retired',
+  'table-undefined': 'an operator has to look at it',
 };

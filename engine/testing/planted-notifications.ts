@@ -151,6 +151,11 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     left: [],
   },
   {
+    name: 'a mark ahead of the oracle that no observer needs: marks below it are still to come',
+    plant: (database) => plant(database, 'notify t.notify/z:seen', 1_000),
+    found: ['error timestamp-ahead z:seen @ 1000', 'warning notification-clean z:seen @ 1000'],
+  },
+  {
     name: 'a mark of a transaction that is about to commit',
     plant: async (database) => {
       await plant(database, 'lock z:seen', 50, lockOf('z:seen', 'alive'));

@@ -1,6 +1,7 @@
 /** Figure 8 in virtual time: what a case counts, and what an assumed number does to the ratios. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Data } from '../../microbench/data.ts';
 import { loadCalibration } from '../calibration/load.ts';
 import { figure8Findings } from './findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './measure.ts';
@@ -35,6 +36,22 @@ test('a case counts the operations of its window alone, and the server has no ti
   const { conditionalMutate, mutate } = rawWrite.usage.calls;
   assert.ok(mutate.answered >= rawWrite.operations - 1 && conditionalMutate.sent === 0);
   assert.ok(read.perSecond < rawRead.perSecond);
+});
+
+test('an operation that fails in the warm-up fails its case, and nothing else', async ({
+  mock,
+}) => {
+  const fail = (): void => {
+    throw new Error('a read returned other bytes');
+  };
+  mock.method(Data.prototype, 'checkRead', fail, { times: 1 });
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  const [rawRead = ''] = CASES;
+  await assert.rejects(measureCase(plan, rawRead), /^Error: a read returned other bytes$/);
+  process.off('unhandledRejection', note);
+  assert.deepEqual(unhandled, []);
 });
 
 test('there are no numbers if a case is missing, or anything is wrong with a case or a variation', async () => {

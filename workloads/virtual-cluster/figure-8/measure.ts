@@ -104,6 +104,8 @@ async function callInLoop(
   const callers = cases.flatMap((one) =>
     Array.from({ length: callersPerClient }, () => caller(one)),
   );
+  const ended = Promise.all(callers);
+  ended.catch(() => {}); // It is awaited after the window, and may fail before.
   await cluster.clock.sleep(1000 * warmUp);
   const before = done;
   const window = cluster.window();
@@ -113,7 +115,7 @@ async function callInLoop(
   const usage = window.end();
   const operations = done - before;
   over.abort();
-  await Promise.all(callers);
+  await ended;
   const cpuSeconds = (cpu.user + cpu.system) / 1e6;
   return { perSecond: operations / seconds, operations, usage, cpuSeconds };
 }

@@ -98,11 +98,10 @@ export class Connection {
     this.#isClosed = true;
     this.#session = undefined;
     await Promise.all(
-      [...this.#open].map(([session, socket]) => {
+      [...this.#open.keys()].map((session) => {
         // Not as a callback of `close`, which never calls it if the session was already closing.
         const closed = new Promise<void>((resolve) => session.once('close', () => resolve()));
-        session.close();
-        this.#cutWhenUnused(session, socket);
+        this.#retire(session);
         return closed;
       }),
     );
@@ -167,6 +166,8 @@ export class Connection {
   #retire(session: ClientHttp2Session): void {
     if (this.#session === session) this.#session = undefined;
     if (!session.closed && !session.destroyed) session.close();
+    const socket = this.#open.get(session);
+    if (socket !== undefined) this.#cutWhenUnused(session, socket);
   }
 }
 

@@ -347,6 +347,19 @@ describe('a connection', () => {
     await connection.close();
   });
 
+  test('that takes no new calls is closed, too, if its server has gone silent', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    await using tunnel = await openTunnel(server.address);
+    const options = { clock: systemClock, deadlines: new Deadlines(systemClock), streamsMax: 1 };
+    const connection = new Connection(tunnel.address, options);
+    const session = await connection.session();
+    tunnel.freeze();
+    const closed = once(session, 'close').then(() => 'closed');
+    assert.notEqual(await connection.session(), session);
+    assert.equal(await Promise.race([closed, sleep(3000).then(() => 'stays open')]), 'closed');
+    await connection.close();
+  });
+
   test('that the server wants to end is also closed when its calls have ended', async () => {
     await using server = await serve((stream, request) => {
       if (String(request) !== 'slow') reply(stream, [framed('fast')], OK);

@@ -5,7 +5,8 @@
  *
  * The number tells apart databases with one liveness token. If they shared a row, each would erase
  * the bound of the other, and a successor's first renewals could lie below what its predecessor
- * erased: on a storage with tombstones, they would be invisible.
+ * erased: on a storage with tombstones, they would be invisible. A process that is started again with
+ * the same token and seed has the same row again, and looks whether its first renewal is visible.
  *
  * The counter is the cell's timestamp, and the newest cell counts. A late copy of an old renewal is
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
@@ -27,7 +28,7 @@ export interface Lease {
 export const LEASES_TABLE = 'percolator-leases';
 const LEASE = { family: 'lease', qualifier: 'lease' } as const;
 
-/** @param nonce drawn anew for each database */
+/** @param nonce tells apart the open databases with the liveness token */
 export function leaseToken(livenessToken: string, nonce: number): string {
   return `${livenessToken}#${nonce}`;
 }

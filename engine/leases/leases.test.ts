@@ -456,32 +456,52 @@ async function openDatabase(
   return openPercolator({ store, clock, liveness, random: createRandom(1) });
 }
 
-test('P31: each of two databases with one liveness has a lease of its own', async () => {
-  const store = createMemoryBigtable();
-  const clock = new VirtualClock();
-  const liveness = { self: 'A', isDead: () => false };
-  const first = await openDatabase(store, clock, liveness);
-  const { startTimestamp } = await first.snapshot();
-  const second = await openDatabase(store, clock, liveness);
-  await second.snapshot();
-  const watch = new LeaseWatch(store, clock);
-  const held = await bounds(watch);
-  assert.equal(held.length, 2);
-  assert.ok(Math.min(...held) <= startTimestamp);
-  const { heldBackBy } = await clock.runUntil(second.collectGarbage());
-  assert.equal(heldBackBy?.process, 'A', 'the report names the process, not the row');
-});
+for (const shared of ['store', 'liveness'] as const) {
+  test(`P31: each of two databases with one token, which share a ${shared}, has a lease of its own`, async () => {
+    const store = createMemoryBigtable();
+    const clock = new VirtualClock();
+    const liveness = { self: 'A', isDead: () => false };
+    const first = await openDatabase(store, clock, liveness);
+    const { startTimestamp } = await first.snapshot();
+    const second = await (shared === 'store'
+      ? openDatabase(store, clock)
+      : openDatabase(decorate(store, {}), clock, liveness));
+    await second.snapshot();
+    const watch = new LeaseWatch(store, clock);
+    const held = await bounds(watch);
+    assert.equal(held.length, 2);
+    assert.ok(Math.min(...held) <= startTimestamp);
+    const { heldBackBy } = await clock.runUntil(second.collectGarbage());
+    assert.equal(heldBackBy?.process, 'A', 'the report names the process, not the row');
+  });
+}
 
 test('P31: what a closed database erased does not hide the lease of its successor', async () => {
   const store = createMemoryBigtable({ tombstones: true });
   const clock = new VirtualClock();
-  const liveness = { self: 'A', isDead: () => false };
   const watch = new LeaseWatch(store, clock);
   for (let i = 0; i < 2; i++) {
-    await using database = await openDatabase(store, clock, liveness);
+    await using database = await openDatabase(store, clock);
     await database.snapshot();
     assert.equal((await bounds(watch)).length, 1, `life ${i}`);
   }
+});
+
+test('P31: what an earlier process erased does not hide the lease of its successor', async () => {
+  const store = createMemoryBigtable({ tombstones: true });
+  const clock = new VirtualClock();
+  const watch = new LeaseWatch(store, clock);
+  for (let life = 0; life < 3; life++) {
+    const { leases } = startProcess(store, clock); // With the same token.
+    await leases.enter();
+    assert.deepEqual(await bounds(watch), [10], `life ${life}`);
+    await clock.advance(10 * TTL_MS);
+    await leases.close();
+  }
+  const closed = startProcess(store, clock).leases;
+  const entering = closed.enter();
+  await Promise.all([entering, closed.close()]);
+  assert.deepEqual(await bounds(watch), []);
 });
 
 test('a lease that ended with an error goes on with its own counter, not with a smaller stored one', async () => {

@@ -66,7 +66,7 @@ export interface Leases {
 export interface LeaseServices {
   readonly store: Bigtable;
   readonly clock: Clock;
-  /** From `leaseToken`: no other database ever has it. */
+  /** From `leaseToken`: no other open database has it. */
   readonly token: string;
   /** A timestamp below every one handed out from now on, and as large as possible. */
   freshTimestamp(): Promise<Timestamp>;
@@ -170,8 +170,21 @@ class ProcessLeases implements Leases {
     const stored = await readLease(store, token);
     this.#counter = Math.max(this.#counter, stored?.counter ?? 0);
     await this.#enqueueRenewal();
+    if (store.manifest.tombstones === true) await this.#passErased();
     this.#isRegistered = true; // Also if it was closed meanwhile: `close` then erases it.
     void this.#renewForever();
+  }
+
+  /**
+   * On a storage with tombstones, what an earlier process with our token erased hides renewals up
+   * to its last counter, which is not known: moves on until ours is seen (P63).
+   */
+  async #passErased(): Promise<void> {
+    const { store, token } = this.#services;
+    while (!this.#closed.signal.aborted && (await readLease(store, token)) === undefined) {
+      this.#counter *= 2;
+      await this.#enqueueRenewal();
+    }
   }
 
   async #renewForever(): Promise<void> {

@@ -51,6 +51,8 @@ export interface Context {
   readonly clock: Clock;
   readonly random: Random;
   readonly liveness: Liveness;
+  /** Tells apart the databases that one process has opened with one liveness token. */
+  readonly nonce: number;
   readonly options: Options;
   readonly counters: Counters;
   readonly heartbeats: Heartbeats;
@@ -106,6 +108,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
   const options = withDefaults(given);
   const counters = noCounts();
   const { store, direct = store, named = store, oracle, clock, liveness } = services;
+  const nonce = nonceOf(services);
   const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
   return {
     ...services,
@@ -113,11 +116,12 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     named: countCalls(named, counters),
     catalog: services.catalog,
     isObserved: (table, column) => services.isObserved(table, column),
+    nonce,
     options,
     leases: createLeases({
       store: leases.store,
       clock,
-      token: leaseToken(liveness.self, leaseNonce(services)),
+      token: leaseToken(liveness.self, nonce),
       freshTimestamp: () => leases.freshTimestamp(),
       ttlMs: options.leaseTimeToLiveMs,
       lifetimeMsMax: options.snapshotLifetimeMsMax,
@@ -133,14 +137,23 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
   };
 }
 
-/** How many databases of this process have used each liveness. */
-const users = new WeakMap<Liveness, number>();
+/** By a store, or a liveness: how many databases have used it, by their liveness tokens. */
+const users = new WeakMap<object, Map<string, number>>();
 
-/** Drawn from the run's seed, so that a run can be repeated; databases with one seed and one
- * liveness differ by their count. */
-function leaseNonce({ liveness, random }: Services): number {
-  const count = users.get(liveness) ?? 0;
-  users.set(liveness, count + 1);
+/**
+ * Drawn from the run's seed, so that a run can be repeated. Databases with one seed and one liveness
+ * token differ by their count, if they share the store or the liveness: a count for the whole
+ * process would depend on earlier runs.
+ */
+function nonceOf({ store, direct = store, liveness, random }: Services): number {
+  const { self } = liveness;
+  const counts = [direct, liveness].map((shared) => {
+    const ofShared = users.get(shared) ?? new Map<string, number>();
+    users.set(shared, ofShared);
+    return ofShared;
+  });
+  const count = Math.max(...counts.map((ofShared) => ofShared.get(self) ?? 0));
+  for (const ofShared of counts) ofShared.set(self, count + 1);
   return random.fork(`lease ${count}`).integer(0, 2 ** 31 - 1);
 }
 

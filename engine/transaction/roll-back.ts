@@ -32,8 +32,8 @@ export async function rollBackCell(
 }
 
 /**
- * Rolls back this process's own transaction before its commit was sent: every row to which a
- * prewrite was sent, answered or not (P7).
+ * Rolls back this process's own transaction, whose commit was not sent, or was refused each time it
+ * was: every row to which a prewrite was sent, answered or not (P7).
  *
  * The mutations are blind: no other process can have committed the transaction, and a marker on a
  * cell that was never locked keeps a late prewrite away. The primary's row comes first: once it is

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scaleOf } from './figure-9/brokerage.ts';
-import { type BrokerageSimulation, performInThread } from './simulations.ts';
+import { type BrokerageSimulation, performAll, performInThread } from './simulations.ts';
 import { PAPER } from './testing.ts';
 
 const STOPPED = new Error('stopped');
@@ -30,9 +30,28 @@ test('a simulation ends with its signal, also one that was aborted before', asyn
   await assert.rejects(performInThread(SIMULATION, AbortSignal.abort(STOPPED)), STOPPED);
 });
 
+const BROKEN: BrokerageSimulation = {
+  ...SIMULATION,
+  plan: { ...SIMULATION.plan, tabletServers: 0 },
+};
+
 test('the error of a thread is that of its simulation', async () => {
-  const { plan, kind } = SIMULATION;
   const { signal } = new AbortController();
-  const none = performInThread({ kind, plan: { ...plan, tabletServers: 0 } }, signal);
-  await assert.rejects(none, /there is a tablet server/);
+  await assert.rejects(performInThread(BROKEN, signal), /there is a tablet server/);
+});
+
+test('after the first failure no simulation reports a result', async () => {
+  const { signal } = new AbortController();
+  const reported: number[] = [];
+  const all = performAll(
+    [BROKEN, SIMULATION, SIMULATION, SIMULATION],
+    { jobs: 2, signal },
+    (index) => {
+      reported.push(index);
+    },
+  );
+  await assert.rejects(all, /there is a tablet server/);
+  reported.length = 0;
+  await performInThread(SIMULATION, signal); // The second one began earlier, and would have ended.
+  assert.deepEqual(reported, []);
 });

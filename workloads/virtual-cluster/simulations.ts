@@ -14,7 +14,6 @@ import type { ClusteredKeys } from './figure-7/repository.ts';
 export interface CrawlSimulation {
   readonly kind: 'crawl';
   readonly documents: SyntheticOptions;
-  readonly clustered?: ClusteredKeys | undefined;
   readonly plan: CrawlPlan;
 }
 
@@ -30,6 +29,13 @@ export type ResultOf<S extends Simulation> = S extends CrawlSimulation
   ? CrawlResult
   : BrokerageResult;
 
+/** What a thread is given. */
+export interface ThreadData {
+  readonly simulation: Simulation;
+  /** The repository of a crawl, if an earlier one had the same documents. */
+  readonly clustered: ClusteredKeys | undefined;
+}
+
 /** What a thread posts. */
 export interface Performed {
   readonly result: CrawlResult | BrokerageResult;
@@ -43,8 +49,9 @@ export interface Performed {
 let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
 
 /**
- * With Node's default sizes, messages in flight survive too often, which costs time; and a large
- * brokerage would end for want of memory that the machine has.
+ * With Node's default young generation, messages in flight survive its collections and are copied,
+ * which costs time. With its default old generation, a large brokerage runs out of memory although
+ * the machine has more.
  */
 const RESOURCE_LIMITS = {
   maxYoungGenerationSizeMb: 96,
@@ -52,24 +59,36 @@ const RESOURCE_LIMITS = {
 };
 
 /**
- * Begins them in order. Rejects with the first failure, or when the signal aborts.
- * @param onResult called with the index and the result of each
+ * Begins them in order. Rejects with the first failure, or when the signal aborts; those that have
+ * begun are stopped.
+ * @param onResult called with the index and the result of each, until one fails
  */
 export async function performAll<S extends Simulation>(
   simulations: readonly S[],
   { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
   onResult: (index: number, result: ResultOf<S>) => void,
 ): Promise<void> {
+  const failed = new AbortController();
+  const ending = AbortSignal.any([signal, failed.signal]);
   let next = 0;
   const take = async (): Promise<void> => {
     while (next < simulations.length) {
-      signal.throwIfAborted();
+      ending.throwIfAborted();
       const index = next++;
       const simulation = simulations[index];
-      if (simulation !== undefined) onResult(index, await performInThread(simulation, signal));
+      if (simulation === undefined) return;
+      const result = await performInThread(simulation, ending);
+      failed.signal.throwIfAborted(); // The thread may have ended before it could be stopped.
+      onResult(index, result);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(jobs, simulations.length) }, take));
+  const takers = Array.from({ length: Math.min(jobs, simulations.length) }, async () => {
+    await take().catch((error: unknown) => {
+      failed.abort(error);
+      throw error;
+    });
+  });
+  await Promise.all(takers);
 }
 
 export async function performInThread<S extends Simulation>(
@@ -80,7 +99,7 @@ export async function performInThread<S extends Simulation>(
   const documents = simulation.kind === 'crawl' ? JSON.stringify(simulation.documents) : '';
   const clustered = latest?.documents === documents ? latest.clustered : undefined;
   const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {
-    workerData: { ...simulation, clustered },
+    workerData: { simulation, clustered } satisfies ThreadData,
     resourceLimits: RESOURCE_LIMITS,
   });
   const stop = (): void => {
@@ -104,6 +123,7 @@ export async function performInThread<S extends Simulation>(
 
 function tooLittleMemory(): UsageError {
   return new UsageError(
-    `A simulation needs more memory than this machine has (${bytesText(totalmem())}). A smaller --profile needs less.`,
+    'A simulation needs more memory than a thread may use here ' +
+      `(85 % of ${bytesText(totalmem())}). With a smaller load or repository it needs less.`,
   );
 }

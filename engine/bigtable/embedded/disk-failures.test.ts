@@ -165,6 +165,24 @@ describe('on a disk that fails once', () => {
     );
   });
 
+  test('an index that could not be written is written when the store is closed', async () => {
+    const disk = newDisk();
+    const failed: string[] = [];
+    disk.before = (operation, name) => {
+      if (operation !== 'write' || name !== 'index.new') return undefined;
+      failed.push(name);
+      return 'EIO';
+    };
+    const store = await open(disk, { ...SIZES, hintBytes: 0 });
+    await store.createTable('t', { families: ['f'] });
+    const before = failed.length;
+    while (failed.length === before) await put(store, 'row'); // The log grows no more after that.
+    assert.ok(!disk.names().includes('index'));
+    disk.before = () => undefined;
+    await store.close();
+    assert.ok(disk.names().includes('index'));
+  });
+
   test('a store whose files cannot be closed ends all the same what serves it', async () => {
     const { disk, store } = await diskWithTable();
     await store.close();

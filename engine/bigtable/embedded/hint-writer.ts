@@ -3,7 +3,10 @@ import type { Disk } from './disk.ts';
 import { writeHint } from './hint.ts';
 import type { Stored } from './row-pages.ts';
 
-/** A store that is closed writes a hint if the log has grown by this part of its size. */
+/**
+ * A store that is closed writes a hint if the log has grown by more than this part of the hint's
+ * size.
+ */
 const PART_AT_CLOSE = 1 / 8;
 /** About what a key takes in a hint. */
 const KEY_BYTES = 80;
@@ -11,8 +14,13 @@ const KEY_BYTES = 80;
 export class HintWriter {
   readonly #disk: Disk;
   readonly #stored: Stored;
-  /** Bytes by which the log has grown since the last hint. */
+  /** Bytes by which the log has grown since the writing of a hint last began. */
   #grown: number;
+  /**
+   * Bytes by which it had grown before; 0 once that hint is written. If it cannot be written, only
+   * closing counts them: an attempt after each group would take the space that groups need.
+   */
+  #missed = 0;
   #writing: Promise<void> | undefined;
 
   constructor(disk: Disk, stored: Stored, grown: number) {
@@ -31,15 +39,18 @@ export class HintWriter {
 
   async close(): Promise<void> {
     await this.#writing;
-    if (this.#grown > this.#size() * PART_AT_CLOSE) await this.#write();
+    if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) await this.#write();
   }
 
   async #write(): Promise<void> {
+    this.#missed += this.#grown;
     this.#grown = 0;
     try {
       await writeHint(this.#disk, this.#stored.index, this.#stored.log.hint());
+      this.#missed = 0;
     } catch {
-      // For example, the disk is full: without a hint, the log is read.
+      // For example, the disk is full: the next opening reads the log from the previous hint on, or
+      // all of it if there is none.
     }
     this.#writing = undefined;
   }

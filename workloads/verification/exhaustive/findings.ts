@@ -1,7 +1,7 @@
 /** The findings of `./run.sh exhaust`, for the report. */
 import { counted, verdictOf } from '#harness';
 import type { FindingsParts, ResultTable } from '#results';
-import type { Failure, Report } from './index.ts';
+import type { Budget, Failure, Report } from './index.ts';
 import { commandOf, type Search } from './searches.ts';
 
 /** A search that has ended. */
@@ -13,7 +13,8 @@ export interface Searched {
 
 /**
  * @param planned searches that were to be made
- * @param last a search that an interrupt has cut short; what it had found by then counts
+ * @param last the search during which an interrupt came; it counts if it had found something by
+ *   then, or visited everything
  */
 export function findingsOf(
   ended: readonly Searched[],
@@ -21,7 +22,7 @@ export function findingsOf(
   last?: Searched,
 ): FindingsParts {
   const all = last === undefined ? ended : [...ended, last];
-  const whole = last?.report.failure === undefined ? ended : all;
+  const whole = last === undefined || isDecided(last) ? all : ended;
   const states = whole.reduce((sum, { report }) => sum + report.states, 0);
   return {
     headline: `${counted(whole.length, 'searches')} visited ${counted(states, 'states')} of the world.`,
@@ -43,12 +44,25 @@ export function findingsOf(
   };
 }
 
+function isDecided({ report: { isExhausted, failure } }: Searched): boolean {
+  return isExhausted || failure !== undefined;
+}
+
 function faultsOf({ search, report: { isExhausted, failure } }: Searched): readonly string[] {
-  const { scenario, suspicion, statesMax } = search;
+  const { statesMax } = search;
   const claims = (failure?.violations ?? []).map(({ claim }) => claim);
   const short = isExhausted || claims.length > 0 ? [] : [`cut short by --max-states ${statesMax}`];
   const faults = [...claims, ...short].join(', ');
-  return faults === '' ? [] : [`${scenario.name}, suspicion ${suspicion} (${faults})`];
+  return faults === '' ? [] : [`${nameOf(search)} (${faults})`];
+}
+
+/** With duplicates or lost answers, because there may be one search with each (searches.ts). */
+function nameOf({ scenario, suspicion, budget }: Search): string {
+  return [scenario.name, `suspicion ${suspicion}`, ...messageFaults(budget)].join(', ');
+}
+
+function messageFaults({ copies, lostAnswers }: Budget): readonly string[] {
+  return [...(copies > 0 ? ['duplicates'] : []), ...(lostAnswers > 0 ? ['lost answers'] : [])];
 }
 
 function searchTable(searched: readonly Searched[]): ResultTable {
@@ -91,10 +105,11 @@ function executionsText({ executions, isExhausted }: Report): string {
 }
 
 function storyTable(search: Search, failure: Failure): ResultTable {
-  const { scenario, suspicion } = search;
+  const { scenario, suspicion, budget } = search;
+  const name = ['story', scenario.name, suspicion, ...messageFaults(budget)].join('-');
   return {
-    name: `story-${scenario.name}-${suspicion}`,
-    title: `What happened in ${scenario.name}, suspicion ${suspicion}`,
+    name: name.replaceAll(' ', '-'),
+    title: `What happened in ${nameOf(search)}`,
     caption: 'The first execution that breaks a rule, and the command that tells it again.',
     columns: ['event'],
     rows: [

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
 import { findingsOf, type Searched } from './findings.ts';
+import type { Budget } from './index.ts';
 import { commandOf, coverageOfLarge, searchesOf } from './searches.ts';
 
 const PROGRAM = new URL('main.ts', import.meta.url);
@@ -122,10 +123,34 @@ test('what a search has found is told, also if it was interrupted meanwhile', ()
   );
 });
 
+test('searches with duplicates and with lost answers have names of their own', () => {
+  const { check, tables } = findingsOf([broken({ copies: 1 }), broken({ lostAnswers: 1 })], 2);
+  const [first, second] = ['duplicates', 'lost answers'].map(
+    (faults) => `one-cell, suspicion all, ${faults}`,
+  );
+  assert.ok(check.detail.endsWith(`: ${first} (lost update), ${second} (lost update)`));
+  const stories = tables.slice(1).map(({ name, title }) => [name, title]);
+  assert.deepEqual(stories, [
+    ['story-one-cell-all-duplicates', `What happened in ${first}`],
+    ['story-one-cell-all-lost-answers', `What happened in ${second}`],
+  ]);
+});
+
+test('a search that has visited everything counts, also if an interrupt came meanwhile', () => {
+  const { report, ...searched } = broken();
+  const whole = { ...report, isExhausted: true, failure: undefined };
+  const { check, headline } = findingsOf([], 1, { ...searched, report: whole });
+  assert.deepEqual(check, {
+    passed: true,
+    detail: 'none of 1 search broke a rule or was cut short',
+  });
+  assert.match(headline, /^1 search visited 2 states /);
+});
+
 /** A search that has found an execution that breaks a rule. */
-function broken(): Searched {
+function broken(faults: Partial<Budget> = {}): Searched {
   const scenario = { name: 'one-cell', about: '', initial: [], processes: [] };
-  const budget = { crashes: 1, copies: 0, lostAnswers: 0 };
+  const budget = { crashes: 1, copies: 0, lostAnswers: 0, ...faults };
   const search = { scenario, budget, suspicion: 'all', statesMax: 9 } as const;
   const violations = [{ claim: 'lost update', message: 'at 3' }];
   const failure = { violations, story: ['A: dies'], choices: [0, 2] };

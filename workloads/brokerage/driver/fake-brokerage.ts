@@ -5,7 +5,7 @@
 import type { Clock } from '#engine';
 import type {
   Brokerage,
-  Executed,
+  Execution,
   Inputs,
   MarketFeedInput,
   Results,
@@ -45,7 +45,7 @@ export class FakeBrokerage implements Brokerage {
   async execute<T extends TransactionType>(
     type: T,
     input: Inputs[T],
-  ): Promise<Executed<Results[T]>> {
+  ): Promise<Execution<Results[T]>> {
     const { clock, responseMs, attemptsOf, failing } = this.#options;
     this.calls.push({ type, input, atMs: clock.monotonicMs() });
     await clock.sleep(responseMs);

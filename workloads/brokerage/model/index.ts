@@ -1,7 +1,7 @@
 /**
  * The public interface of the model: what the brokerage is, for every system and for the driver.
  */
-export type { BrokerUpdate, Brokerage, Execution as Executed, TableReader } from './brokerage.ts';
+export type { BrokerUpdate, Brokerage, Execution, TableReader } from './brokerage.ts';
 export { activityOf, drawCustomer, rankOf, tierOf } from './customer-skew.ts';
 export { commissionOf, taxOf } from './money.ts';
 export type { InitialTrades, Market, Population, Roster } from './population.ts';

@@ -6,7 +6,7 @@ import { type Percolator, PercolatorError, systemClock, type Worker } from '#eng
 import type {
   Brokerage,
   BrokerUpdate,
-  Executed,
+  Execution,
   Inputs,
   Results,
   TransactionType,
@@ -61,7 +61,7 @@ export function openBrokerage(
     type: T,
     plan: Plan<T> & { readonly kind: 'writes' },
     input: Inputs[T],
-  ): Promise<Executed<Results[T]>> {
+  ): Promise<Execution<Results[T]>> {
     let attempts = 0;
     let latest: Results[T] | undefined;
     try {

@@ -18,7 +18,7 @@
  * waited for it.
  */
 import pg from 'pg';
-import { type Executed, TRANSACTIONS, type TransactionType } from '../model/index.ts';
+import { type Execution, TRANSACTIONS, type TransactionType } from '../model/index.ts';
 
 type Isolation = 'read committed' | 'repeatable read' | 'serializable';
 
@@ -55,7 +55,7 @@ export class Connections implements AsyncDisposable {
   async execute<R>(
     type: TransactionType,
     transaction: (client: pg.PoolClient) => Promise<R>,
-  ): Promise<Executed<R>> {
+  ): Promise<Execution<R>> {
     const client = await this.#poolFor(type).connect();
     let failure: Error | undefined;
     try {

@@ -46,7 +46,8 @@ export async function observedCells(
 
 /**
  * The cells to mark weakly.
- * @throws TABLE_NOT_FOUND before anything is locked: a mark that is refused later would be lost
+ * @throws TABLE_NOT_FOUND before anything is locked: a mark that is refused later would fail the
+ *   commit after it has locked its cells
  */
 export async function weakCells(
   context: Context,
@@ -76,7 +77,10 @@ export function notificationMutations(
   );
 }
 
-/** Whether a mutation sets notify cells. The commit of its transaction waits for such mutations. */
+/**
+ * Whether a mutation sets notify cells. Where mutations are batched, these are urgent: there the
+ * commit of the transaction waits for them.
+ */
 export function isMark({ mutations }: RowMutation): boolean {
   return mutations.some(
     ({ kind, family }) => kind === 'set' && (family === NOTIFY || family === WEAK),

@@ -20,12 +20,12 @@
  * Below the horizon (the safe point), finding nothing at the primary proves nothing (P30): the
  * transaction was never committed, or its record has been collected since. But a collector resolves
  * all locks before it deletes anything. So if the lock at hand still exists, its transaction was
- * not committed, and never will be, because the oracle gives it no commit timestamp any more. Such
- * a lock is rolled back if it is still there, without a marker at the primary. A caller that asks
- * about the transaction itself is told that it is too late; to that caller a marker would be a lie.
- * A marker can become that lie all the same, if it was decided on above the horizon and sent after
- * a pause. So markers that were put where nothing was found differ from all others (they are
- * "forbidding"), and below the horizon they prove nothing either.
+ * not committed, and never will be, because a commit whose timestamp comes with a horizon above its
+ * start refuses itself. Such a lock is rolled back if it is still there, without a marker at the
+ * primary. A caller that asks about the transaction itself is told that it is too late; to that
+ * caller a marker would be a lie. A marker can become that lie all the same, if it was decided on
+ * above the horizon and sent after a pause. So markers that were put where nothing was found differ
+ * from all others (they are "forbidding"), and below the horizon they prove nothing either.
  *
  * If the primary's table has been dropped, the transaction was not committed: before a table goes,
  * all transactions that had locked cells of it and could commit have ended, and their locks were
@@ -211,9 +211,9 @@ async function isGivenUp({ oracle }: Context, { startTimestamp }: Lock): Promise
 
 /**
  * Whether the owner will never finish the transaction. This process knows its own attempts at once
- * (P29), and exited processes of this machine, too. About all others, only the lock's time to live
- * tells.
- * @param askedMs when the lock was asked for, on our monotonic clock
+ * (P29). Exited processes are reported by the system or the lock service; about all others, only
+ * the lock's time to live tells.
+ * @param askedMs when the primary was asked for, on our monotonic clock
  */
 export function isOwnerDead(
   context: Context,

@@ -33,23 +33,22 @@ export class Deadlines {
     };
   }
 
-  /** Calls `onLate` now where it is due: for a process that may have stood still since the last tick. */
-  endLate(): void {
+  async #watch(): Promise<void> {
+    this.#isWatching = true;
+    while (this.#entries.size > 0) {
+      // In the background: the connection that is waited for keeps the process alive.
+      await this.#clock.sleep(TICK_MS, undefined, { background: true });
+      this.#endLate();
+    }
+    this.#isWatching = false;
+  }
+
+  #endLate(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const entry of this.#entries) {
       if (entry.dueMs > nowMs) continue;
       this.#entries.delete(entry);
       entry.onLate();
     }
-  }
-
-  async #watch(): Promise<void> {
-    this.#isWatching = true;
-    while (this.#entries.size > 0) {
-      // In the background: the connection that is waited for keeps the process alive.
-      await this.#clock.sleep(TICK_MS, undefined, { background: true });
-      this.endLate();
-    }
-    this.#isWatching = false;
   }
 }

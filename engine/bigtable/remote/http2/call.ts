@@ -15,6 +15,7 @@ import type {
   IncomingHttpHeaders,
   OutgoingHttpHeaders,
 } from 'node:http2';
+import { type Clock, isWithin, momentOf } from '../../../base/index.ts';
 import { CANCEL, type Connection } from './connection.ts';
 import type { Deadlines } from '../../deadlines.ts';
 import { framed, MessageReader } from './messages.ts';
@@ -25,6 +26,12 @@ export interface CallRequest {
   readonly message: Uint8Array;
   /** Default: no timeout. */
   readonly timeoutMs?: number | undefined;
+}
+
+export interface CallServices {
+  readonly connection: Connection;
+  readonly deadlines: Deadlines;
+  readonly clock: Clock;
 }
 
 export interface CallHandler {
@@ -48,7 +55,7 @@ export class Call {
   #forgetDeadline: (() => void) | undefined;
 
   constructor(
-    { connection, deadlines }: { readonly connection: Connection; readonly deadlines: Deadlines },
+    { connection, deadlines, clock }: CallServices,
     request: CallRequest,
     handler: CallHandler,
   ) {
@@ -59,7 +66,7 @@ export class Call {
       this.#forgetDeadline = deadlines.add(timeoutMs, () => this.#expire(timeoutMs));
     }
     const session = connection.session();
-    if (session instanceof Promise) void this.#sendWhenConnected(session, request, deadlines);
+    if (session instanceof Promise) void this.#sendWhenConnected(session, request, clock);
     else this.#send(session, request);
   }
 
@@ -81,11 +88,14 @@ export class Call {
   async #sendWhenConnected(
     connecting: Promise<ClientHttp2Session>,
     request: CallRequest,
-    deadlines: Deadlines,
+    clock: Clock,
   ): Promise<void> {
+    const { timeoutMs } = request;
+    const begun = momentOf(clock);
     try {
       const session = await connecting;
-      deadlines.endLate(); // A process that stood still meanwhile sends nothing late.
+      // A process that stood still meanwhile, or whose machine was suspended, sends nothing late.
+      if (timeoutMs !== undefined && !isWithin(clock, timeoutMs, begun)) this.#expire(timeoutMs);
       if (this.#handler !== undefined) this.#send(session, request);
     } catch (error) {
       const details = `not connected: ${(error as Error).message}`;

@@ -217,22 +217,31 @@ describe('a call', () => {
     await assert.rejects(unary(server.stub), { code: 14, isUnsent: false });
   });
 
-  test('whose process stood still until the connection was made is not sent', async () => {
-    let stoodStillMs = 0;
-    let seen = 0;
-    await using server = await serve((stream) => {
-      seen++;
-      reply(stream, [framed('')], OK);
+  for (const { how, isSuspended } of [
+    { how: 'process stood still', isSuspended: false },
+    { how: 'machine was suspended', isSuspended: true }, // Its monotonic clock stood still, too.
+  ]) {
+    test(`whose ${how} until the connection was made is not sent`, async () => {
+      let awayMs = 0;
+      let seen = 0;
+      await using server = await serve((stream) => {
+        seen++;
+        reply(stream, [framed('')], OK);
+      });
+      const clock = {
+        ...systemClock,
+        wallMs: () => systemClock.wallMs() + awayMs,
+        monotonicMs: () => systemClock.monotonicMs() + (isSuspended ? 0 : awayMs),
+      };
+      const stub = createFastStub(server.address, { clock });
+      const called = unary(stub, NONE, { timeoutMs: 1000 });
+      awayMs = 3_600_000;
+      await assert.rejects(called, { code: 4, isUnsent: true });
+      await sleep(50);
+      assert.equal(seen, 0);
+      stub.close();
     });
-    const monotonicMs = (): number => systemClock.monotonicMs() + stoodStillMs;
-    const stub = createFastStub(server.address, { clock: { ...systemClock, monotonicMs } });
-    const called = unary(stub, NONE, { timeoutMs: 1000 });
-    stoodStillMs = 3_600_000;
-    await assert.rejects(called, { code: 4, isUnsent: true });
-    await sleep(50);
-    assert.equal(seen, 0);
-    stub.close();
-  });
+  }
 
   test('to an absent server was not sent', async () => {
     const server = await serve(() => {});

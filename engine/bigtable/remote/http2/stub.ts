@@ -174,7 +174,11 @@ class FastStub {
   ): Call {
     const timeoutMs = this.#timeoutMs(options);
     const headers = this.#headersFor(path, metadata, timeoutMs);
-    const services = { connection: this.#connection, deadlines: this.#deadlines };
+    const services = {
+      connection: this.#connection,
+      deadlines: this.#deadlines,
+      clock: this.#clock,
+    };
     return new Call(services, { headers, message, timeoutMs }, handler);
   }
 

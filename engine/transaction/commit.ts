@@ -253,9 +253,11 @@ async function commitPrimary(
   let refusal: PercolatorError | undefined;
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt - 1));
+    let isSent = false;
     let isAnswered = false;
     try {
       if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);
+      isSent = true;
       if (await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })) {
         return commitTimestamp;
       }
@@ -268,6 +270,7 @@ async function commitPrimary(
     } catch (error) {
       // No answer, or none to the read: try again, which also reads. Nothing may be cleaned up now.
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
+      if (!isSent && error.code === 'STORE_IN_DOUBT') continue; // The marks, not a commit.
       isInDoubt ||= !isAnswered && error.code === 'STORE_IN_DOUBT';
       if (!isAnswered) refusal = error;
       if (!isInDoubt && isTableNotFound(error)) break; // With the table, our locks are gone.
@@ -279,6 +282,8 @@ async function commitPrimary(
     await rollBackQuietly(context, rows, startTimestamp);
     throw refusal;
   }
+  const committedAt = await lookOnceMore(context, primary, startTimestamp);
+  if (committedAt !== undefined) return committedAt;
   context.counters.unknown++;
   throw new PercolatorError(
     'COMMIT_UNKNOWN',
@@ -286,6 +291,26 @@ async function commitPrimary(
       `ask again with outcomeOf(error.transaction)`,
     { transaction: { primary, startTimestamp } },
   );
+}
+
+/**
+ * After the last attempt, whose answer may be lost: what has become of it? Undefined if that is
+ * still unknown: as long as the lock is there, a commit that was sent may yet be applied.
+ * @throws ROLLED_BACK
+ */
+async function lookOnceMore(
+  context: Context,
+  primary: CellAddress,
+  startTimestamp: Timestamp,
+): Promise<Timestamp | undefined> {
+  try {
+    const evidence = await classifyCommit(context, primary, startTimestamp);
+    if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
+    return evidence.kind === 'committed' ? evidence.record.commitTimestamp : undefined;
+  } catch (error) {
+    if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
+    return undefined;
+  }
 }
 
 function rolledBack(context: Context, primary: CellAddress): PercolatorError {

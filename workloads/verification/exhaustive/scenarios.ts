@@ -160,7 +160,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'unknown',
-    about: 'A gives up at the first lost answer and asks for the outcome.',
+    about: 'A looks once after a lost answer; if that decides nothing, A asks for the outcome.',
     initial: [P, X],
     processes: [
       { ...writer('A', ...set(P, X)), inDoubtAttemptsMax: 1 },

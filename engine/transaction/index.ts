@@ -56,7 +56,7 @@ export {
   type Services,
   settled,
 } from './context.ts';
-export { decodeLock, isPrimary, type Lock } from './locks/lock.ts';
+export { decodeLock, isPrimary, type Lock, readLock } from './locks/lock.ts';
 export { OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
 export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';

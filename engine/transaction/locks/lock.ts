@@ -19,10 +19,12 @@ export interface Lock {
   readonly operation: Operation;
   /** For a touch (a lock record): the version that stays current (see write-record.ts). */
   readonly touched?: Touched | undefined;
-  /** Liveness token of the worker that wrote it. */
+  /** Liveness token of the process that wrote it. */
   readonly owner: string;
-  /** The owner's wall-clock time when it locked;
-   * for people who inspect old locks, decides nothing (P24). */
+  /**
+   * The owner's wall-clock time when its commit began: all locks of a transaction have the same
+   * one. It is for people who inspect old locks, and decides nothing (P24).
+   */
   readonly wallMs: number;
   /** How long others wait, seeing no change of `heartbeat`, before they take the owner for dead. */
   readonly timeToLiveMs: number;
@@ -52,6 +54,18 @@ export function decodeLock(cell: Cell): Lock {
   const encoded = JSON.parse(viewOf(cell.value).toString()) as Encoded;
   const [table, row, column] = encoded.primary;
   return { ...encoded, startTimestamp: cell.timestamp, primary: { table, row, column } };
+}
+
+/**
+ * Undefined if the storage has other bytes than this engine writes. Such a lock does not tell its
+ * primary, so no process can resolve it. fsck reports it.
+ */
+export function readLock(cell: Cell): Lock | undefined {
+  try {
+    return decodeLock(cell);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether the lock, found in `cell`, is its transaction's primary. */

@@ -10,6 +10,7 @@ import type { TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
 import { type CallCounters, countCalls } from './counting.ts';
 import type { CellAddress } from './columns.ts';
+import { Committing } from './committing.ts';
 import { createHeartbeats, type Heartbeats } from './locks/heartbeat.ts';
 import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
 import { type Options, type OptionsGiven, withDefaults } from './options.ts';
@@ -61,9 +62,8 @@ export interface Context {
   readonly prefetchModel: PrefetchModel | undefined;
   /** Keeps what the transactions of this process still see from being collected. */
   readonly leases: Leases;
-  /** Transactions of this process that are committing;
-   * each promise resolves when the commit ends. */
-  readonly committing: Map<Timestamp, Promise<void>>;
+  /** Transactions that are committing in the databases of this process that share the liveness. */
+  readonly committing: Committing;
   /** Work that no caller waits for: secondaries of committed transactions, and notify cells of
    * transactions that may not have committed yet. `settled` waits for it. */
   readonly background: Set<Promise<void>>;
@@ -130,7 +130,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     heartbeats: createHeartbeats(direct, clock),
     lockWatch: createLockWatch(services.clock),
     prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,
-    committing: new Map(),
+    committing: new Committing(liveness),
     background: new Set(),
     notified: new Set(),
     workersStarted: 0,

@@ -14,6 +14,9 @@ import {
 import { createHeartbeats } from './locks/heartbeat.ts';
 import type { Lock } from './locks/lock.ts';
 import { isOf } from './columns.ts';
+import { Committing } from './committing.ts';
+import { createContext } from './context.ts';
+import { snapshotAt } from './index.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
 
@@ -219,6 +222,34 @@ test('P29: a transaction of this process that is still committing is not taken f
   commit();
   await committing;
   assert.deepEqual(await read, { x: '1', p: '1' });
+});
+
+test('P29: what another database of this process is committing is not taken for a dead attempt', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const { clock } = database;
+  const { store, oracle, random, liveness } = a.context;
+  const isObserved = async (): Promise<boolean> => false;
+  const other = createContext({ store, oracle, clock, random, liveness, isObserved });
+  const { commit, committing } = await stall(database, a, { x: '1' });
+  const read = (await snapshotAt(other)).get(cell('x'));
+  await clock.advance(10);
+  commit();
+  await committing;
+  assert.equal(String(await clock.runUntil(read)), '1');
+});
+
+test('P29: a commit of another store at the same start timestamp does not hide one that goes on', () => {
+  const liveness = { self: 'A', isDead: () => false };
+  const [a, b] = [new Committing(liveness), new Committing(liveness)];
+  const end = Promise.resolve();
+  a.set(1, end);
+  b.set(1, Promise.resolve());
+  b.delete(1);
+  assert.equal(a.get(1), end);
+  assert.ok(b.has(1));
+  a.delete(1);
+  assert.ok(!a.has(1) && !b.has(1));
 });
 
 test('a process that is told to stop sends no more heartbeats', async () => {

@@ -138,9 +138,10 @@ export interface Manifest {
   readonly conditionalBatch: boolean;
   /**
    * Mutations that a caller sends in one turn of the event loop are applied in the order sent, and
-   * none without the earlier ones, unless those name a table or a column family that is not there.
-   * The engine then sends notifications and the commit of the primary back to back instead of
-   * waiting for the former.
+   * none without the earlier ones, unless those are refused for what they say: a table or a column
+   * family that is not there, or an invalid argument (a key that is too long). The engine then
+   * sends notifications and the commit of the primary back to back instead of waiting for the
+   * former.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */

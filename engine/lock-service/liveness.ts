@@ -8,7 +8,12 @@
  * of the primary (P26).
  */
 export interface Liveness {
-  /** This process's token: written into its locks. */
+  /**
+   * This process's token: written into its locks. Databases may share this object. No other object
+   * may have its token: the databases of each would take the live locks of the other's for those of
+   * dead attempts, and roll them back at once (P29). No data is lost: these commits fail with
+   * ROLLED_BACK.
+   */
   readonly self: string;
   /**
    * True if the owner of the token has exited, as far as is known here; false if it is alive, or if

@@ -11,7 +11,7 @@ export interface Administration {
   readonly store: Bigtable;
   readonly catalog: StoredCatalog;
   readonly waiting: Waiting;
-  /** A new name for an attempt to create a table: `<liveness token of this process>#<number>`. */
+  /** A new name for an attempt to create a table: `<liveness token>#<nonce>.<number>`. */
   nextCreator(): string;
 }
 

@@ -49,7 +49,7 @@ export interface Definition {
    * tables from before there were incarnations.
    */
   readonly createdAt: Timestamp;
-  /** While creating: the attempt that creates it; no other attempt has the same name. */
+  /** While creating: the attempt that creates it; no attempt of another open database has its name. */
   readonly creator?: string | undefined;
 }
 

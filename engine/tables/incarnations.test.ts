@@ -2,9 +2,11 @@
  * which process uses which incarnation (P52, P53). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PercolatorError } from '../base/index.ts';
+import { createRandom, PercolatorError } from '../base/index.ts';
+import { decorate } from '../bigtable/index.ts';
 import { openBulkLoader } from '../bulk-load.ts';
-import { cell, createMemoryBigtable } from '../testing/index.ts';
+import { openPercolator } from '../percolator.ts';
+import { cell, createMemoryBigtable, VirtualClock } from '../testing/index.ts';
 import { type Process, Scene } from '../testing/table-scene.ts';
 import { StoredCatalog } from './catalog.ts';
 import { DEFINITION, TABLES_TABLE } from './definition.ts';
@@ -219,6 +221,31 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.equal(await scene.state('t'), 'there');
     const waitedMs = scene.clock.monotonicMs() - beforeMs;
     assert.ok(waitedMs < 1_000, `waited ${waitedMs} ms`);
+  });
+
+  test('two databases with one liveness token create one table, and wait for each other', async () => {
+    const clock = new VirtualClock();
+    const memory = createMemoryBigtable();
+    const made: string[] = [];
+    const release = Promise.withResolvers<void>();
+    const store = decorate(memory, {
+      createTable: async (table, schema) => {
+        if (table.startsWith('t.') || table === 't') {
+          made.push(table);
+          await release.promise;
+        }
+        await memory.createTable(table, schema);
+      },
+    });
+    const liveness = { self: 'a', isDead: () => false };
+    const options = { store, clock, liveness, random: createRandom(1) };
+    const databases = [await openPercolator(options), await openPercolator(options)];
+    const created = Promise.all(databases.map((database) => database.createTable('t')));
+    await clock.advance(60_000);
+    assert.deepEqual(made, ['t']);
+    release.resolve();
+    await clock.runUntil(created);
+    assert.deepEqual(made, ['t', 't.notify']);
   });
 
   test('a creator that dies late leaves tables that fsck finds and removes', async () => {

@@ -19,7 +19,7 @@ export class Tables {
   /** @param store the storage itself, without batching */
   constructor(context: Context, store: Bigtable, catalog: StoredCatalog) {
     let creators = 0;
-    const nextCreator = (): string => `${context.liveness.self}#${++creators}`;
+    const nextCreator = (): string => `${context.liveness.self}#${context.nonce}.${++creators}`;
     const waiting = new Waiting(context);
     this.#administration = { context, store, catalog, waiting, nextCreator };
   }

@@ -21,15 +21,15 @@ interface Seen {
 
 /**
  * The patience with a table's first creator. If that one has taken too long, the next is given
- * twice the time. Making two tables usually takes seconds, but may take longer than any fixed time
- * that a caller wants to wait for a dead creator: HBase's client gives the master ten minutes for
- * each. With a fixed time, processes that create the table at once would settle each other's
- * attempts for ever.
+ * twice the time. Making a table and its companion usually takes seconds, but may take longer than
+ * any fixed time that a caller wants to wait for a dead creator: HBase's client gives the master
+ * ten minutes for each. With a fixed time, processes that create the table at the same time would
+ * give up each other's attempts for ever.
  */
 const PATIENCE_MS_MIN = 120_000;
 
 export class Waiting {
-  /** Names of this process's attempts to create a table that have not ended. */
+  /** Names of this database's attempts to create a table that have not ended. */
   readonly creating: Set<string> = new Set();
   readonly #context: Context;
   readonly #seen = new Map<string, Seen>();
@@ -43,13 +43,13 @@ export class Waiting {
    * taken too long. If not, waits a moment before it resolves.
    */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
-    const { clock, liveness } = this.#context;
+    const { clock, liveness, nonce } = this.#context;
     const seen = this.#see(table, version);
-    const owner = creator.slice(0, creator.lastIndexOf('#')); // The number follows the last #.
-    const isOver =
-      owner === liveness.self
-        ? !this.creating.has(creator)
-        : liveness.isDead(owner) || this.#isTooLong(seen);
+    const owner = creator.slice(0, creator.lastIndexOf('#')); // The numbers follow the last #.
+    const isOwn = creator.slice(0, creator.lastIndexOf('.')) === `${liveness.self}#${nonce}`;
+    const isOver = isOwn
+      ? !this.creating.has(creator)
+      : liveness.isDead(owner) || this.#isTooLong(seen);
     if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.attempts));
     return isOver;
   }

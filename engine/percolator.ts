@@ -130,6 +130,7 @@ export interface Percolator extends AsyncDisposable {
    * letters, digits and - _ . and is none that the engine uses: `percolator-...`,
    * `timestamp-oracle`, `....notify`, `....i2`.
    * @throws TABLE_MISMATCH if it exists with another definition
+   * @throws TABLE_NOT_FOUND if it is defined, and the storage lacks it or its companion
    * @throws INVALID_ARGUMENT for an impossible name
    * @throws LOCKED if an unfinished drop has to be finished first, as `dropTable` does
    */
@@ -274,7 +275,7 @@ class Database implements Percolator {
     this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
     const watch = new LeaseWatch(context.store, context.clock);
-    this.#collection = { context, watch, listTables: () => parts.tables.list() };
+    this.#collection = { context, watch, listTables: (needs) => parts.tables.list(needs) };
     this.store = context.store;
     this.counters = context.counters;
   }

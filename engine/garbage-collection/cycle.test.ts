@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openScene, type Scene } from '../testing/collection-scene.ts';
 import { createMemoryBigtable } from '../testing/index.ts';
-import { notifyTable } from '../transaction/index.ts';
+import { notifyTable, placeOf } from '../transaction/index.ts';
 import { Collector } from './collector.ts';
 import { GarbageCollector } from './cycle.ts';
 import { settingsOf } from './options.ts';
@@ -70,6 +70,17 @@ describe('a cycle', () => {
     const { deletionHorizon, completed } = await scene.collect();
     assert.ok(deletionHorizon > 0 && completed);
     assert.equal((await scene.collect()).deletionHorizon, deletionHorizon);
+  });
+
+  test('leaves a lock that cannot be decoded, and collects all rows', async () => {
+    const { scene, collector } = await openRows();
+    const damaged = { kind: 'set', ...placeOf('lock', 'c'), timestamp: 1 } as const;
+    const mutations = [{ ...damaged, value: Buffer.from('{') }];
+    await scene.database.store.mutateRows([{ table: 't', row: 'bb', mutations }]);
+    await scene.endCycle(collector);
+    assert.equal(collector.counters.cellsDeleted, 2 * ROWS.length);
+    assert.equal(collector.counters.locksResolved, 0);
+    assert.deepEqual(await scene.database.locks(), ['bb:c']);
   });
 
   test('treats a table that is gone, although it was listed, as one without rows', async () => {

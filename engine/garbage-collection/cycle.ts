@@ -34,13 +34,13 @@ import {
   type CellAddress,
   columnOf,
   type Context,
-  decodeLock,
   everywhere,
   isOf,
   isTableNotFound,
   type Lock,
   LOCK,
   type Resolution,
+  readLock,
   resolveLock,
   ROLLBACK,
   WRITE,
@@ -55,8 +55,8 @@ export interface CollectorServices {
   readonly context: Context;
   readonly watch: LeaseWatch;
   /** The storage's names of the Percolator tables, those being dropped included,
-   * companions excluded. */
-  listTables(): Promise<readonly string[]>;
+   * companions excluded; with `locks`, also of tables that have lost their definition. */
+  listTables(needs?: 'locks'): Promise<readonly string[]>;
 }
 
 /** Counts since the collector was made. Each only grows. */
@@ -98,6 +98,12 @@ export class GarbageCollector {
   #deletionHorizon: Timestamp = 0;
   /** The lease that kept the horizon from moving further when it was moved last. */
   #lease: HeldBack | undefined;
+  /**
+   * The tables whose locks are being resolved, listed once a cycle: one that loses its definition
+   * meanwhile stays. Undefined before, and after a step that did not move on: then they are listed
+   * again.
+   */
+  #tablesWithLocks: readonly string[] | undefined;
   /** The live lock at which the last step stopped. */
   #lock: HeldBack | undefined;
 
@@ -160,7 +166,9 @@ export class GarbageCollector {
   /** Resolves the locks below D of some rows. */
   async #resolve(progress: Progress): Promise<StepResult> {
     this.#deletionHorizon = progress.deletionHorizon;
-    const place = await this.#placeOf(progress);
+    const tables = this.#tablesWithLocks ?? (await this.#services.listTables('locks'));
+    this.#tablesWithLocks = undefined;
+    const place = placeIn(tables, progress);
     if (place === undefined) {
       await this.#moveTo({ ...progress, phase: 'collecting', table: '', row: '' });
       return 'more';
@@ -169,7 +177,8 @@ export class GarbageCollector {
     for (const { key: row, cells } of rows) {
       for (const cell of cells.filter((one) => isOf(LOCK, one))) {
         const address = { table: place.table, row, column: columnOf(cell) };
-        const lock = decodeLock(cell);
+        const lock = readLock(cell);
+        if (lock === undefined) continue; // It names no primary whose evidence it would need.
         if ((await this.#resolution(address, lock)) === 'alive') {
           const { owner, startTimestamp } = lock;
           this.#lock = { process: owner, timestamp: startTimestamp, lock: address };
@@ -179,6 +188,7 @@ export class GarbageCollector {
       }
     }
     await this.#moveTo(this.#placeAfter(place, rows));
+    this.#tablesWithLocks = tables;
     return 'more';
   }
 
@@ -195,7 +205,7 @@ export class GarbageCollector {
   async #collect(progress: Progress): Promise<StepResult> {
     const { deletionHorizon } = progress;
     this.#deletionHorizon = deletionHorizon;
-    const place = await this.#placeOf(progress);
+    const place = placeIn(await this.#services.listTables(), progress);
     if (place === undefined) {
       await this.#moveTo({ ...progress, phase: 'done', table: '', row: '' });
       return this.#endCycle();
@@ -228,15 +238,6 @@ export class GarbageCollector {
     return 'cycle ended';
   }
 
-  /** The table to continue with: that of the progress or, if there is none or it is gone,
-   * the one after it. */
-  async #placeOf(progress: Progress): Promise<Progress | undefined> {
-    const tables = (await this.#services.listTables()).toSorted();
-    if (tables.includes(progress.table)) return progress;
-    const table = tables.find((one) => one > progress.table);
-    return table === undefined ? undefined : { ...progress, table, row: '' };
-  }
-
   #placeAfter(place: Progress, rows: readonly Row[]): Progress {
     const row = nextStart(rows, this.#settings.rowsPerStep);
     return row === undefined
@@ -262,6 +263,14 @@ export class GarbageCollector {
     this.#progress = progress;
     this.#lock = undefined; // The lock is gone, or its table.
   }
+}
+
+/** The table to continue with: that of the progress or, if there is none or it is gone,
+ * the one after it. */
+function placeIn(tables: readonly string[], progress: Progress): Progress | undefined {
+  if (tables.includes(progress.table)) return progress;
+  const table = tables.toSorted().find((one) => one > progress.table);
+  return table === undefined ? undefined : { ...progress, table, row: '' };
 }
 
 /** The locks below D, and one cell of every row,

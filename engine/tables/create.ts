@@ -68,6 +68,7 @@ interface Wanted {
  * Creates the table; harmless if it exists as defined.
  * @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name or a
  *   wrong option
+ * @throws TABLE_NOT_FOUND if its definition is there, and the storage lacks it or its companion
  * @throws LOCKED if an unfinished drop has to be finished first, and a live transaction keeps its
  *   lock for too long: call it again
  */

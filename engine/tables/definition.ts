@@ -49,7 +49,10 @@ export interface Definition {
    * tables from before there were incarnations.
    */
   readonly createdAt: Timestamp;
-  /** While creating: the attempt that creates it; no attempt of another open database has its name. */
+  /**
+   * While creating: the attempt that creates it. No attempt of another open database has the same
+   * name.
+   */
   readonly creator?: string | undefined;
 }
 

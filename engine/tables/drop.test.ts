@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
+import type { CollectionReport } from '../garbage-collection/index.ts';
 import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
@@ -77,6 +78,41 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     await scene.drop(a, 'u'); // And with it the primary, which tells the fate of the lock.
     assert.equal(await scene.get(a, X), 'new');
   });
+
+  for (const what of ['a drop', 'a collector'] as const) {
+    test(`a writer that died after its commit point is rolled forward by ${what} also in a table that lost its definition`, async () => {
+      const scene = new Scene();
+      const [a, b] = await scene.processes('a', 'b');
+      await scene.store.createTable('foreign', { families: ['foreign'] });
+      await scene.store.createTable('half', { families: TABLE_FAMILIES }); // Has no companion.
+      const record = { kind: 'set', ...placeOf('write', 'c'), value: Buffer.from('?') } as const;
+      const mutations = [
+        { ...record, timestamp: 1 },
+        { ...record, timestamp: 2 },
+      ];
+      await scene.store.mutateRows([{ table: 'half', row: 'x', mutations }]);
+      await scene.create(a, 't', 'u');
+      await scene.dieAfterCommitPoint(b, 'new', U, X);
+      const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
+      await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
+      await scene.run(a.percolator.close());
+      const [c] = await scene.processes('c');
+      if (what === 'a drop') await scene.drop(c, 'u');
+      else {
+        await scene.set(c, 'newer', U);
+        const collect = (): Promise<CollectionReport> =>
+          scene.run(c.percolator.collectGarbage({ messageLifetimeMs: 10 }));
+        await collect();
+        await scene.clock.advance(60_000); // The lease of the dead writer ends.
+        const { completed, cellsDeleted } = await collect();
+        assert.ok(completed && cellsDeleted > 0);
+        const half = await scene.store.readRow('half', 'x', [everywhere('write')]);
+        assert.equal(half?.cells.length, 2, 'tables without a definition are not collected');
+      }
+      await scene.create(c, 't');
+      assert.equal(await scene.get(c, X), 'new');
+    });
+  }
 
   test('a writer that died before its commit point is rolled back in all tables', async () => {
     const scene = new Scene();
@@ -260,19 +296,49 @@ describe('dropping a table without a definition', () => {
     });
   }
 
-  test('is done by two processes at once', async () => {
+  for (const [what, left] of [
+    ['dropTable', []],
+    ['createTable', ['t.i2', 't.i2.notify']],
+  ] as const) {
+    test(`may end while another process checks the table for ${what}`, async () => {
+      const scene = new Scene();
+      await scene.store.createTable('t', { families: TABLE_FAMILIES });
+      await scene.store.createTable('t.notify', { families: NOTIFY_FAMILIES });
+      const [a, b] = await scene.processes('a', 'b');
+      const held = scene.hold(b, ({ kind, table }) => kind === 'read' && table === 't');
+      const working = b.percolator[what]('t');
+      await scene.run(held.reached);
+      await scene.drop(a, 't');
+      held.release();
+      await scene.run(working);
+      assert.deepEqual(await scene.tables(), left);
+      assert.equal(await scene.state('t'), what === 'dropTable' ? 'gone' : 'there');
+    });
+  }
+
+  test('checks the companion also if another program deletes the table meanwhile', async () => {
     const scene = new Scene();
     await scene.store.createTable('t', { families: TABLE_FAMILIES });
-    await scene.store.createTable('t.notify', { families: NOTIFY_FAMILIES });
-    const [a, b] = await scene.processes('a', 'b');
-    const held = scene.hold(b, ({ kind, table }) => kind === 'read' && table === 't');
-    const dropping = b.percolator.dropTable('t');
+    await scene.store.createTable('t.notify', { families: ['foreign'] });
+    const [a] = await scene.processes('a');
+    const held = scene.hold(a, ({ kind, table }) => kind === 'read' && table === 't');
+    const dropping = a.percolator.dropTable('t');
     await scene.run(held.reached);
-    await scene.drop(a, 't');
+    await scene.store.dropTable('t');
     held.release();
-    await scene.run(dropping);
-    assert.deepEqual(await scene.tables(), []);
-    assert.equal(await scene.state('t'), 'gone');
+    await assert.rejects(scene.run(dropping), { code: 'TABLE_MISMATCH' });
+    assert.deepEqual(await scene.tables(), ['t.notify']);
+  });
+
+  test('fails if the storage lists it and does not find it', async () => {
+    const scene = new Scene();
+    await scene.store.createTable('t', { families: TABLE_FAMILIES });
+    const [a] = await scene.processes('a');
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind === 'read' && table === 't') throw notFound();
+    };
+    await assert.rejects(scene.drop(a, 't'), { code: 'TABLE_NOT_FOUND' });
+    assert.deepEqual(await scene.tables(), ['t']);
   });
 });
 

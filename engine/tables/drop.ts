@@ -30,14 +30,13 @@
  * `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
-import { type Bigtable, type Cell, rowBatches } from '../bigtable/index.ts';
+import { type Bigtable, rowBatches } from '../bigtable/index.ts';
 import {
   placeOf,
   backoffMs,
   type CellAddress,
   columnOf,
   type Context,
-  decodeLock,
   describeCell,
   everywhere,
   isOf,
@@ -45,20 +44,30 @@ import {
   type Lock,
   LOCK,
   notifyTable,
+  readLock,
   resolveLock,
   ROLLBACK,
   WRITE,
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
 import { allDefinitions, as, readDefinition, type StoredDefinition } from './definition.ts';
-import { existingTables } from './form.ts';
-import { checkCanBeStored, checkName, companionOf, incarnationOf, storedName } from './names.ts';
+import { existingTables, hasForm } from './form.ts';
+import {
+  canBeStored,
+  checkCanBeStored,
+  checkName,
+  companionOf,
+  incarnationOf,
+  isReserved,
+  storedName,
+} from './names.ts';
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
  * @throws LOCKED if a live transaction keeps its lock for too long: call it again
  * @throws INVALID_ARGUMENT for a name that no table can have
  * @throws TABLE_MISMATCH if its definition cannot be decoded, or if it has none and another form
+ * @throws TABLE_NOT_FOUND if it has none, and the storage lists it and does not find it
  */
 export async function dropTable(administration: Administration, table: string): Promise<void> {
   checkCanBeStored(table);
@@ -84,7 +93,10 @@ export async function dropTable(administration: Administration, table: string): 
         break;
       case undefined:
         checkName(table);
-        if (!(await isLeftBehind(store, table))) return;
+        // The form is checked before the drop is recorded: a recorded drop of a foreign table could
+        // never be finished, and the drops of all other tables would fail at its families, as would
+        // collectors.
+        if ((await existingTables(store, table)).length === 0) return;
         await stepOf(administration, table, undefined, LEFT_BEHIND);
         break;
     }
@@ -98,19 +110,6 @@ const LEFT_BEHIND = {
   observedColumns: [],
   createdAt: 0,
 } as const;
-
-/**
- * The form is checked before the drop is recorded: a recorded drop of a foreign table could never
- * be finished, and the drops of all other tables would fail at its families, as would collectors.
- */
-async function isLeftBehind(store: Bigtable, table: string): Promise<boolean> {
-  try {
-    return (await existingTables(store, table)).length > 0;
-  } catch (error) {
-    if (!isTableNotFound(error)) throw error;
-    return true; // Another process is dropping it: the next step is refused, or harmless.
-  }
-}
 
 /** Makes the next step of a drop, whichever process began it. */
 export async function finishDrop(
@@ -139,20 +138,47 @@ export async function dropLeftovers(store: Bigtable, stored: string): Promise<vo
 async function settle({ context, store }: Administration, dropped: string): Promise<void> {
   // Where another program deleted the stored table, no outcome is left to look up.
   if (!(await store.listTables()).includes(dropped)) return;
-  for (const table of await storedTables(store)) await settleLocksIn(context, table, dropped);
+  for (const table of await tablesWithLocks(store)) await settleLocksIn(context, table, dropped);
 }
 
-/** The storage's names of the tables in which there may be locks that matter. */
+/** The storage's names of the tables that are in use or being dropped, by their definitions. */
 export async function storedTables(store: Bigtable): Promise<readonly string[]> {
-  const definitions = [...(await allDefinitions(store))];
-  const isDamaged = definitions.some(([, definition]) => definition === undefined);
-  const existing = isDamaged ? await store.listTables() : [];
-  return definitions.flatMap(([table, definition]) => {
+  const definitions = await allDefinitions(store);
+  const isDamaged = [...definitions.values()].includes(undefined);
+  return inUse(definitions, isDamaged ? await store.listTables() : []);
+}
+
+/**
+ * The storage's names of the tables in which there may be locks that matter: of those above, and of
+ * tables of our form that have lost their definition, because they may be taken over (create.ts).
+ */
+export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
+  // Listed first: a table that is made meanwhile has a definition before.
+  const existing = await store.listTables();
+  const definitions = await allDefinitions(store);
+  const tables = inUse(definitions, existing);
+  for (const stored of existing) {
+    const isLost = isUndefined(definitions, stored) && (await hasForm(store, stored));
+    if (isLost) tables.push(stored);
+  }
+  return tables;
+}
+
+function inUse(
+  definitions: ReadonlyMap<string, StoredDefinition | undefined>,
+  existing: readonly string[],
+): string[] {
+  return [...definitions].flatMap(([table, definition]) => {
     // It does not tell which incarnation is in use: each that exists may be.
     if (definition === undefined) return existing.filter((stored) => isIncarnation(stored, table));
     const { state, incarnation } = definition;
     return state === 'there' || state === 'dropping' ? [storedName(table, incarnation)] : [];
   });
+}
+
+function isUndefined(definitions: ReadonlyMap<string, unknown>, stored: string): boolean {
+  if (!canBeStored(stored) || isReserved(stored) || companionOf(stored) !== undefined) return false;
+  return !definitions.has(stored) && !definitions.has(incarnationOf(stored).table);
 }
 
 function isIncarnation(stored: string, table: string): boolean {
@@ -189,23 +215,11 @@ async function* locksIn(
     for (const { key: row, cells } of rows) {
       for (const cell of cells.filter((one) => isOf(LOCK, one))) {
         const lock = readLock(cell);
-        if (lock === undefined) continue;
+        if (lock === undefined) continue; // Nor could a process resolve it if the table stayed.
         yield { cell: { table, row, column: columnOf(cell) }, lock };
       }
     }
     await context.clock.yield();
-  }
-}
-
-/**
- * Undefined if the storage has other bytes than this engine writes. Such a lock does not tell its
- * primary, so no process can resolve it, whether the table is dropped or not. fsck reports it.
- */
-function readLock(cell: Cell): Lock | undefined {
-  try {
-    return decodeLock(cell);
-  } catch {
-    return undefined;
   }
 }
 

@@ -4,18 +4,45 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
-import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../transaction/index.ts';
+import {
+  isTableNotFound,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  TABLE_FAMILIES,
+} from '../transaction/index.ts';
 import { companionOf } from './names.ts';
 
 /**
- * Which of the two tables of the first incarnation exist: the table, its companion.
- * @throws TABLE_MISMATCH if one has another form, TABLE_NOT_FOUND if one was dropped meanwhile
+ * Which of the two tables of the first incarnation exist: the table, its companion. Both were
+ * checked: if one is dropped meanwhile, looks again.
+ * @throws TABLE_MISMATCH if one has another form
+ * @throws TABLE_NOT_FOUND if the storage lists one and does not find it
  */
 export async function existingTables(store: Bigtable, table: string): Promise<readonly string[]> {
   const all = new Set(await store.listTables());
   const existing = [table, notifyTable(table)].filter((stored) => all.has(stored));
-  for (const stored of existing) await checkForm(store, stored);
+  for (const stored of existing) {
+    try {
+      await checkForm(store, stored);
+    } catch (error) {
+      const isDropped = isTableNotFound(error) && !(await store.listTables()).includes(stored);
+      if (!isDropped) throw error;
+      return existingTables(store, table);
+    }
+  }
   return existing;
+}
+
+/** Whether the table is there, in the form of a Percolator table. */
+export async function hasForm(store: Bigtable, stored: string): Promise<boolean> {
+  try {
+    await checkForm(store, stored);
+    return true;
+  } catch (error) {
+    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND'];
+    if (error instanceof PercolatorError && codes.includes(error.code)) return false;
+    throw error;
+  }
 }
 
 /** @throws TABLE_MISMATCH if the table, or companion, lacks one of the families; TABLE_NOT_FOUND */

@@ -37,6 +37,11 @@ export function incarnationOf(stored: string): {
   return { table, incarnation: Number(number) };
 }
 
+/** Whether the storage's name is that of a table of the engine itself. */
+export function isReserved(stored: string): boolean {
+  return stored.startsWith('percolator-') || stored === ORACLE_TABLE;
+}
+
 /** The name of the table of a companion; undefined if this is not the name of a companion. */
 export function companionOf(stored: string): string | undefined {
   const suffix = notifyTable('');
@@ -77,7 +82,7 @@ function refuse(table: string, why: string): never {
 }
 
 function whyReserved(table: string): string | undefined {
-  if (table.startsWith('percolator-') || table === ORACLE_TABLE) {
+  if (isReserved(table)) {
     return 'names that begin with percolator-, and timestamp-oracle, are reserved for tables of the engine';
   }
   if (companionOf(table) !== undefined) {

@@ -10,7 +10,7 @@ import type { Context, Incarnation } from '../transaction/index.ts';
 import type { Administration } from './administration.ts';
 import type { StoredCatalog } from './catalog.ts';
 import { createTable, type TableDefinition } from './create.ts';
-import { dropTable, storedTables } from './drop.ts';
+import { dropTable, storedTables, tablesWithLocks } from './drop.ts';
 import { Waiting } from './waiting.ts';
 
 export class Tables {
@@ -32,9 +32,13 @@ export class Tables {
     return dropTable(this.#administration, table);
   }
 
-  /** The storage's names of the existing tables, without their companions. */
-  list(): Promise<readonly string[]> {
-    return storedTables(this.#administration.store);
+  /**
+   * The storage's names of the existing tables, without their companions; with `locks`, also of
+   * tables that have lost their definition, in which there may be locks all the same.
+   */
+  list(needs?: 'locks'): Promise<readonly string[]> {
+    const { store } = this.#administration;
+    return needs === 'locks' ? tablesWithLocks(store) : storedTables(store);
   }
 }
 

@@ -499,8 +499,7 @@ test('P31: what an earlier process erased does not hide the lease of its success
     await leases.close();
   }
   const closed = startProcess(store, clock).leases;
-  const entering = closed.enter();
-  await Promise.all([entering, closed.close()]);
+  await Promise.all([closed.enter(), closed.close()]);
   assert.deepEqual(await bounds(watch), []);
 });
 

@@ -204,7 +204,7 @@ test('a listener that ends another one, or itself and listens anew, is told once
   let [told, other] = [0, 0];
   const listen = (): void => {
     if (told > 8) return; // Else the test would hang where it is to fail.
-    const end = store.onChange?.(() => {
+    const end: (() => void) | undefined = store.onChange?.(() => {
       told++;
       end?.();
       endOther?.();

@@ -1,9 +1,12 @@
-/** The rules of protocol.md about committing, P9 to P18, P37, P38:
- * each test fails without its rule. */
+/**
+ * The rules of protocol.md about committing: P9 to P12, P14 to P18, P37 and P38; and P3 and P7, as
+ * far as commits show them. Each test that names a rule fails without it.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import {
+  type Call,
   cell,
   type Client,
   createMemoryBigtable,
@@ -21,6 +24,15 @@ import { isOf } from './columns.ts';
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
   row === 'p' && mutations.some((one) => one.kind === 'set' && isOf('write', one));
 
+/** Not the second phase, which has the same operation. */
+const isPrewriteOf =
+  (row: string) =>
+  (call: Call): boolean =>
+    call.kind === 'mutation' &&
+    call.row === row &&
+    call.operation === 'checkAndMutateRows' &&
+    call.mutations.some((one) => one.kind === 'set' && isOf('lock', one));
+
 test('P9: phase 2 erases exactly its own lock, so a late copy erases no other transaction’s lock', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -33,7 +45,6 @@ test('P9: phase 2 erases exactly its own lock, so a late copy erases no other tr
     assert.deepEqual(await database.locks(), ['p:c', 'x:c'], "B's locks are still there");
   });
   await b.write({ p: '2', x: '2' });
-  await a.store.deliverDuplicates();
   assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '2' });
   for (const call of a.store.trace) {
     for (const mutation of call.kind === 'mutation' ? call.mutations : []) {
@@ -59,17 +70,20 @@ test('P10: a reader that starts after a commit timestamp was handed out meets th
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ p: 'old', x: 'old' });
+  const transaction = await a.begin();
+  put(transaction, { p: 'new', x: 'new' });
   let read: Promise<unknown> | undefined;
-  a.beforeMutation(3, async () => {
+  database.oracle.afterNext = async () => {
+    database.oracle.afterNext = undefined;
     read = b.read(['p', 'x']); // It starts above A's commit timestamp, and A's locks are there.
     await database.clock.yield();
-  });
-  await a.write({ p: 'new', x: 'new' });
+  };
+  await transaction.commit();
   assert.deepEqual(await database.clock.runUntil(read as Promise<unknown>), { p: 'new', x: 'new' });
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
-  test(`P11: one ${lost === 'loseAnswer' ? 'answer' : 'request'} of the commit point is lost: looked up, committed once`, async () => {
+  test(`P11: one ${lost === 'loseAnswer' ? 'answer' : 'request'} of the commit point is lost: committed once`, async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store[lost](once(isCommitPoint));
@@ -103,6 +117,17 @@ test('P11: a commit whose every answer is lost has happened, and outcomeOf says 
   const error = await unknownCommit(database, a, { p: '1', x: '1' });
   a.store.beforeCall = undefined;
   assert.equal(await outcomeOf(database.client('B').context, error), 'committed');
+  assert.equal(await outcomeOf(a.context, error), 'committed');
+});
+
+test('P11: a commit that finds its lock gone, and cannot read why, is unknown', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseAnswer(once(isCommitPoint));
+  a.store.beforeCall = failReadsAfterCommit(a);
+  const error = await unknownCommit(database, a, { p: '1', x: '1' });
+  assert.ok(a.store.trace.filter(({ kind }) => kind === 'read').length > 1, 'it looks repeatedly');
+  a.store.beforeCall = undefined;
   assert.equal(await outcomeOf(a.context, error), 'committed');
 });
 
@@ -155,6 +180,51 @@ test('P11: one commit in doubt among refused ones is unknown', async () => {
   assert.deepEqual(await database.locks(), ['p:c']);
 });
 
+test('P11: marks that are repeated in doubt put no refused commit in doubt', async () => {
+  const database = await openTestDatabase({ observed: ['c'] });
+  const a = database.client('A');
+  let isRefused = false;
+  a.store.beforeCall = (call) => {
+    if (call.kind !== 'mutation' || !isCommitPoint(call)) return;
+    isRefused = true;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'no');
+  };
+  let lost = 0;
+  a.store.loseRequest(({ mutations }) => {
+    const isLost = isRefused && mutations.some(({ family }) => family === 'notify');
+    if (isLost) lost++;
+    return isLost;
+  });
+  const written = database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  await assert.rejects(written, { code: 'STORE_UNAVAILABLE' });
+  assert.ok(lost > 0, 'marks were repeated');
+  assert.equal(a.context.counters.unknown, 0);
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P11: the last allowed attempt is looked up, too: it may have committed', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { inDoubtAttemptsMax: 1 });
+  a.store.loseAnswer(isCommitPoint);
+  const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
+  assert.equal(a.context.counters.unknown, 0);
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P11: the last allowed attempt is looked up, too: another process may have rolled back', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A', { inDoubtAttemptsMax: 1 }), database.client('B')];
+  a.store.loseRequest(isCommitPoint);
+  a.beforeMutation(2, async () => {
+    database.bury('A');
+    assert.deepEqual(await b.read(['p']), { p: undefined });
+  });
+  const written = database.clock.runUntil(a.write({ p: '1' }));
+  await assert.rejects(written, { code: 'ROLLED_BACK' });
+  assert.equal(a.context.counters.unknown, 0);
+});
+
 test('P7: a row that the storage refuses for good does not keep the others locked', async () => {
   const store = createMemoryBigtable(); // The client's own store would split the rows.
   const database = await openTestDatabase({ store });
@@ -204,14 +274,20 @@ test('P11: transact never runs a transaction with an unknown outcome again', asy
 });
 
 test('P12: a prewrite that finds its own lock has succeeded, not lost', async () => {
-  // If it were believed, the "conflict" would roll back a transaction that was fine.
+  // A conflict that is believed without a read would roll back a transaction that holds all its
+  // locks.
   const database = await openTestDatabase();
   const a = database.client('A');
-  const isPrewrite = (row: string) => (call: MutationCall) =>
-    call.row === row && call.operation === 'checkAndMutateRows';
-  a.store.loseAnswer(once(isPrewrite('p')));
-  a.store.loseAnswer(once(isPrewrite('x')));
+  const prewrites = (row: string) => a.store.trace.filter(isPrewriteOf(row)).length;
+  // The request for p arrives late, after A has looked for its lock and before A sends it again.
+  a.store.loseRequest(once(isPrewriteOf('p')));
+  a.store.duplicate(once(isPrewriteOf('p')));
+  a.store.beforeCall = async ({ kind }) => {
+    if (kind === 'mutation') await a.store.deliverDuplicates();
+  };
+  a.store.loseAnswer(once(isPrewriteOf('x')));
   await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.deepEqual([prewrites('p'), prewrites('x')], [2, 1]);
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
   assert.equal(a.context.counters.conflicts, 0);
 });
@@ -253,18 +329,20 @@ test('P14: a copy of a prewrite that arrives after the commit, and after later v
   assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '1' });
 });
 
-test('P14: the same for a copy of a prewrite of an acknowledgment or a touch', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  await a.write({ p: '1' });
-  a.store.duplicate(({ operation }) => operation === 'checkAndMutateRows');
-  const transaction = await a.begin();
-  await transaction.lock(cell('p'));
-  transaction.acknowledge('observer', cell('p'));
-  await transaction.commit();
-  await a.store.deliverDuplicates();
-  assert.deepEqual(await database.locks(), []);
-});
+for (const what of ['an acknowledgment', 'a touch'] as const) {
+  test(`P14: the same for a copy of a prewrite of ${what}`, async () => {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    await a.write({ p: '1' });
+    a.store.duplicate(({ operation }) => operation === 'checkAndMutateRows');
+    const transaction = await a.begin();
+    if (what === 'a touch') await transaction.lock(cell('p'));
+    else transaction.acknowledge('observer', cell('p'));
+    await transaction.commit();
+    await a.store.deliverDuplicates();
+    assert.deepEqual(await database.locks(), []);
+  });
+}
 
 test('P15: a secondary names the table of its primary', async () => {
   // Without the table, the resolver would look for the primary in the secondary's own table.
@@ -340,6 +418,7 @@ test('P37: an oracle that hands out one timestamp twice is caught before anythin
   oracle.next = async () => transaction.startTimestamp;
   put(transaction, { x: '1' });
   await assert.rejects(transaction.commit(), /the oracle only moves forward/);
+  assert.deepEqual(Object.keys(await database.stored('x')), ['rollback'], 'no write and no lock');
 });
 
 test('P38: timestamps up to 2^53 keep their order and their identity', async () => {
@@ -377,7 +456,7 @@ function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
   };
 }
 
-test('P3: no condition on a lock, and no erasure of one, covers more than one start timestamp', async () => {
+test('P3: but for prewrites, no condition on a lock, and no erasure of one, covers more than one start timestamp', async () => {
   const database = await openTestDatabase();
   const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
   await a.write({ p: '1', x: '1' });
@@ -407,8 +486,10 @@ test('P3: no condition on a lock, and no erasure of one, covers more than one st
     for (const call of store.trace) {
       if (call.kind !== 'mutation') continue;
       const erased = call.mutations.filter((one) => one.kind === 'erase');
-      for (const { qualifier = '', from, to } of [...(call.anyOf ?? []), ...erased]) {
-        if (!isOf('lock', { qualifier }) || from === undefined) continue;
+      const conditions = isPrewriteOf(call.row)(call) ? [] : (call.anyOf ?? []);
+      for (const { qualifier = '', from, to } of [...conditions, ...erased]) {
+        if (!isOf('lock', { qualifier })) continue;
+        assert.ok(from !== undefined);
         assert.equal(from, to);
         seen.add(`${call.row}@${from}`);
       }

@@ -40,12 +40,29 @@ for (const [claim, body, expected, says] of FILES) {
     const file = path.join(temporaryFolder(), 'one.test.ts');
     const imports = `import assert from 'node:assert/strict'; import { test } from 'node:test';`;
     writeFileSync(file, `${imports} test('one', async (t) => { ${body} });`);
-    const { exitCode, stdout } = await execaNode(file, [], {
-      nodeOptions: ['--import', LOADED_FIRST, '--test-reporter=tap'],
-      env: { NODE_TEST_CONTEXT: '' },
-      reject: false,
-    });
+    const { exitCode, stdout } = await runFile(file);
     assert.equal(exitCode, expected, stdout);
     assert.match(stdout, says);
+  });
+}
+
+test('a test that asserts nothing fails in a file that the quick tests import', async () => {
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'quick-tests.ts');
+  writeFileSync(file, `await import('./one.test.ts');`);
+  writeFileSync(
+    path.join(folder, 'one.test.ts'),
+    `import { test } from 'node:test'; test('one', () => {});`,
+  );
+  const { exitCode, stdout } = await runFile(file);
+  assert.equal(exitCode, 1, stdout);
+  assert.match(stdout, /ended without a single assertion/);
+});
+
+function runFile(file: string): Promise<{ readonly exitCode?: number; readonly stdout: string }> {
+  return execaNode(file, [], {
+    nodeOptions: ['--import', LOADED_FIRST, '--test-reporter=tap'],
+    env: { NODE_TEST_CONTEXT: '' },
+    reject: false,
   });
 }

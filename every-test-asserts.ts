@@ -15,7 +15,7 @@ import { isMainThread } from 'node:worker_threads';
 let assertions = 0;
 
 // Node passes `--import` on to the programs and the threads that tests start.
-if (isMainThread && process.argv[1]?.endsWith('.test.ts') === true) {
+if (isMainThread && /\.test\.ts$|quick-tests\.ts$/.test(process.argv[1] ?? '')) {
   leavePromisesAlone();
   // Imported only now: the test runner takes hold of `createHook` when it is loaded.
   const { afterEach, beforeEach } = await import('node:test');

@@ -12,12 +12,12 @@
  * young: more room for it saves a twentieth of their time. A Java that lives for seconds compiles
  * with the quicker of its two compilers.
  */
-import { globSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { flag, runCommand } from '#harness';
 import { runNpm } from '../run-npm.ts';
-import { SLOW } from './slow.ts';
+import { quickTests, slowTests } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
@@ -31,6 +31,8 @@ const RUNNER = [
   '--test-concurrency=3',
   '--test-timeout=120000',
 ];
+/** One file for all of them. `--quick` runs each of theirs in a process, on all cores. */
+const QUICK = fileURLToPath(new URL('./quick-tests.ts', import.meta.url));
 
 const specification = {
   script: 'test',
@@ -53,7 +55,8 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   if (!quick) await runNpm(['--version'], 'check the code', {}); // Its absence is told before tests begin.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  const tests = quick ? otherTests() : [...slowTests(), ...otherTests()];
+  // The long files come first: if one began last, it would leave the other core idle.
+  const tests = quick ? quickTests() : [QUICK, ...slowTests()];
   const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
   const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');
   const said = check?.all ?? '';
@@ -91,13 +94,4 @@ function run(
     stripFinalNewline: false,
     cancelSignal,
   });
-}
-
-/** The slow tests come first: if a long one began last, it would leave the other core idle. */
-function slowTests(): readonly string[] {
-  return globSync([...SLOW], { cwd: ROOT, exclude: ['node_modules'] }).toSorted();
-}
-
-function otherTests(): readonly string[] {
-  return globSync('**/*.test.ts', { cwd: ROOT, exclude: ['node_modules', ...SLOW] }).toSorted();
 }

@@ -3,6 +3,11 @@
  * browser, load mutants, or take seconds of processor time. A pattern that matches no test fails
  * tidy.test.ts, and so does an alternative in its braces.
  */
+import { globSync } from 'node:fs';
+import path from 'node:path';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+
 export const SLOW: readonly string[] = [
   // Scripts, run as a user runs them, and the rules about all of them.
   '**/main.test.ts',
@@ -27,6 +32,8 @@ export const SLOW: readonly string[] = [
   'workloads/brokerage/driver/customer-emulator.test.ts',
   'workloads/microbench/clients.test.ts',
   'workloads/web-index/{whole-crawl,percolator/random-crawls,chaos/chaos}.test.ts',
+  // The memory of a process that does nothing else.
+  'workloads/web-index/model/read-captures.test.ts',
   // A browser, and charts drawn to files.
   'results/report/{all/all-page,page,report,run-record}.test.ts',
   'workloads/web-index/{search-page/search-page,serving/serving-index}.test.ts',
@@ -42,3 +49,12 @@ export const SLOW: readonly string[] = [
   'workloads/failover/unknown.test.ts',
   'workloads/verification/mutants/mutants.test.ts',
 ];
+
+/** Files of tests, from the root of the repository. */
+export function slowTests(): readonly string[] {
+  return globSync([...SLOW], { cwd: ROOT, exclude: ['node_modules'] }).toSorted();
+}
+
+export function quickTests(): readonly string[] {
+  return globSync('**/*.test.ts', { cwd: ROOT, exclude: ['node_modules', ...SLOW] }).toSorted();
+}

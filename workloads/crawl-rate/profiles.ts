@@ -34,7 +34,7 @@ export const SIZES: Sizes<Size> = {
   },
   standard: {
     repository: 1_000_000,
-    rates: [1, 10, 100, 400, 800, 2_500],
+    rates: [1, 10, 100, 400, 800, 4_000],
     seconds: 30,
     warmUp: 8,
     batchSeconds: 12,
@@ -42,7 +42,7 @@ export const SIZES: Sizes<Size> = {
   },
   full: {
     repository: 1_000_000,
-    rates: [1, 2, 4, 10, 20, 40, 100, 200, 400, 700, 1_000, 1_500, 2_500],
+    rates: [1, 2, 4, 10, 20, 40, 100, 200, 400, 700, 1_000, 1_500, 4_000],
     seconds: 120,
     warmUp: 15,
     batchSeconds: 60,

@@ -63,6 +63,25 @@ test('docs/figure-7.md says what a document costs by the size of the repository'
   contains('docs/figure-7.md', sweep.findings?.headline ?? 'no headline');
 });
 
+test('README.md and docs/figure-8.md say what an operation costs next to a raw one', () => {
+  const ofRaw = (operation: string): number =>
+    numberIn(figure8, 'figure-8', 'relative', 'emulator', operation) ?? Number.NaN;
+  const us = (store: string, operation: string, column = 'us'): number =>
+    numberIn(figure8, 'processor', column, store, operation) ?? Number.NaN;
+  const lost = (ratio: number): string => `${(100 * (1 - ratio)).toFixed(0)} %`;
+  const [raw, added] = [us('embedded', 'raw read'), us('embedded', 'Percolator read')];
+  contains(
+    'README.md',
+    `On the emulator they cost ${lost(ofRaw('read'))} and ${lost(ofRaw('write'))}. A raw read of the embedded ` +
+      `store takes ${raw.toFixed(0)} µs, to which the engine adds ${(added - raw).toFixed(0)}.`,
+  );
+  const grows = (column: string): string =>
+    lost(2 - us('emulator', 'Percolator read', column) / us('emulator', 'raw read', column));
+  contains('docs/figure-8.md', `a raw read takes ${us('emulator', 'raw read').toFixed(0)} µs`);
+  contains('docs/figure-8.md', `of the server grows by ${grows('server CPU us')}, that of`);
+  contains('docs/figure-8.md', `shares the machine, by ${grows('client CPU us')}`);
+});
+
 describe('docs/figure-9.md says what was measured:', () => {
   for (const system of ['Percolator, embedded', 'Percolator, emulator', 'PostgreSQL, functions']) {
     test(system, () => {

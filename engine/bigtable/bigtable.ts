@@ -177,6 +177,8 @@ export interface Bigtable extends AsyncDisposable {
    * One row, read atomically; undefined if no cell passes a filter.
    * @throws TABLE_NOT_FOUND, FAMILY_NOT_FOUND, INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_REFUSED,
    *   STORE_CLOSED
+   * @throws TABLE_MISMATCH if a remote storage could lose cells of the table: it has a GC rule; in
+   *   HBase, attributes other than the engine's, or not its coprocessor
    */
   readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined>;
 

@@ -3,9 +3,12 @@
  *
  * A token names the machine since its last boot, the process and the moment the process started, so
  * that a reused process number is not mistaken for its dead predecessor. Tokens of other machines
- * are never declared dead here: the lock service does that, or their locks wait for the time to
- * live to run out. So do the locks of processes from before a reboot: their tokens look like those
- * of another machine with our host name.
+ * are not declared dead here: the lock service does that, or their locks wait for the time to live
+ * to run out. So do the locks of processes from before a reboot: their tokens look like those of
+ * another machine with our host name.
+ *
+ * Where there is no /proc, as on macOS, a machine is only its host name. Two machines with one host
+ * name then declare each other's processes dead; live transactions then fail with ROLLED_BACK.
  *
  * Each container counts as a machine: it may share its host name with others, but their processes
  * are not visible in it.

@@ -42,6 +42,9 @@ describe('a report', () => {
     createSampleRun(folder).finish();
     const { record } = readMeasuredRun(folder);
     assert.match(subtitle(record), /^On this machine: .* documents, .* store, \d+ cores, \d/);
+    const both = { name: 'embedded, functions', durability: 'of each' };
+    const compared = subtitle({ ...record, store: both });
+    assert.match(compared, /^On this machine: .* documents, embedded, functions, \d+ cores, \d/);
     const store = { name: 'virtual', durability: 'none' };
     const virtual = { ...record, store, parameters: { calibration: 'paper-2010' } };
     assert.match(subtitle(virtual), /^In virtual time: .* documents, costs of paper-2010, \d/);

@@ -133,9 +133,14 @@ export function subtitle(record: RunRecord): string {
     ...(repository === null ? [] : [`${formatCount(repository.documents)} documents`]),
     ...(isSimulated
       ? [`costs of ${String(parameters['calibration'] ?? 'this-machine')}`]
-      : [`${store.name} store`, `${environment.cores} cores`]),
+      : [storeWords(store), `${environment.cores} cores`]),
     startedAt.slice(0, 10),
     ...(label === null || isSimulated ? [] : [label]),
   ];
   return `${isSimulated ? 'In virtual time' : 'On this machine'}: ${words.join(', ')}`;
+}
+
+/** A run on several names them all, and some may be databases, not stores. */
+function storeWords({ name }: RunRecord['store']): string {
+  return name.includes(',') ? name : `${name} store`;
 }

@@ -15,6 +15,11 @@
  * arrives. The row is never deleted: it remembers which incarnations there were, so none is
  * mistaken for another.
  *
+ * From nothing, versions count from `createdAt`. That is 0 for a table that is about to be made,
+ * and a timestamp if its tables exist already: their definition may have been lost. A process that
+ * still knows it takes no smaller version for newer, and databases hand out more timestamps than
+ * they make steps.
+ *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
@@ -46,7 +51,8 @@ export interface Definition {
   readonly splits?: readonly string[] | undefined;
   /**
    * Handed out after the previous incarnation was gone. 0 until the state is `there`, and for
-   * tables from before there were incarnations.
+   * tables from before there were incarnations. For tables without a definition: handed out when
+   * they are taken over, or their drop begins.
    */
   readonly createdAt: Timestamp;
   /**
@@ -120,13 +126,13 @@ export async function step(
     'incarnations only move forward',
   );
   const before = from?.version ?? 0;
-  const version = before + 1;
+  const version = (from?.version ?? to.createdAt) + 1;
   const value = Buffer.from(JSON.stringify(to));
   try {
     const isLate = await store.checkAndMutateRow({
       table: TABLES_TABLE,
       row: table,
-      anyOf: [{ ...DEFINITION, from: version }],
+      anyOf: [{ ...DEFINITION, from: before + 1 }],
       ifNotFound: [
         { kind: 'set', ...DEFINITION, timestamp: version, value },
         { kind: 'erase', ...DEFINITION, from: 0, to: before },

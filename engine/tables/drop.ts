@@ -50,7 +50,13 @@ import {
   WRITE,
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
-import { allDefinitions, as, readDefinition, type StoredDefinition } from './definition.ts';
+import {
+  allDefinitions,
+  as,
+  type Definition,
+  readDefinition,
+  type StoredDefinition,
+} from './definition.ts';
 import { existingTables, hasForm } from './form.ts';
 import {
   canBeStored,
@@ -97,19 +103,20 @@ export async function dropTable(administration: Administration, table: string): 
         // never be finished, and the drops of all other tables would fail at its families, as would
         // collectors.
         if ((await existingTables(store, table)).length === 0) return;
-        await stepOf(administration, table, undefined, LEFT_BEHIND);
+        await stepOf(administration, table, undefined, await leftBehind(administration));
         break;
     }
   }
 }
 
-/** A table left by an older version that was interrupted, or made by another program. */
-const LEFT_BEHIND = {
-  state: 'dropping',
-  incarnation: 1,
-  observedColumns: [],
-  createdAt: 0,
-} as const;
+/**
+ * A table left by an older version that was interrupted, made by another program, or whose
+ * definition was lost: its timestamp makes this one newer (definition.ts).
+ */
+async function leftBehind({ context }: Administration): Promise<Definition> {
+  const createdAt = await context.oracle.next();
+  return { state: 'dropping', incarnation: 1, observedColumns: [], createdAt };
+}
 
 /** Makes the next step of a drop, whichever process began it. */
 export async function finishDrop(

@@ -5,8 +5,12 @@
  *
  * The number tells apart databases with one liveness token. If they shared a row, each would erase
  * the bound of the other, and a successor's first renewals could lie below what its predecessor
- * erased: on a storage with tombstones, they would be invisible. A process that is started again with
- * the same token and seed has the same row again, and looks whether its first renewal is visible.
+ * erased: on a storage with tombstones, they would be invisible.
+ *
+ * A process that is started again with the same token and seed has the same row again. Its counter
+ * starts at a fresh timestamp, above those of its earlier lives: a watch that knew one of these
+ * would take an equal renewal for the lapsed one, and a late copy of a larger one would erase ours.
+ * Only a life that renewed its lease more often than the oracle handed out timestamps got further.
  *
  * The counter is the cell's timestamp, and the newest cell counts. A late copy of an old renewal is
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
@@ -19,7 +23,7 @@ export interface Lease {
   readonly token: string;
   /** No transaction of the process that relies on the lease has a start timestamp below. */
   readonly bound: Timestamp;
-  /** Grows by one with every renewal. */
+  /** Grows with every renewal, from a fresh timestamp on. */
   readonly counter: number;
   /** Milliseconds that the lease is valid, from when its owner sent it, or when others saw it. */
   readonly ttlMs: number;

@@ -48,10 +48,14 @@ export class LeaseWatch {
     return before !== undefined && unchanged ? before : { lease, sinceMs: nowMs };
   }
 
-  /** For tidiness only: if it fails, the lapsed lease is ignored again the next time. */
+  /**
+   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. If not, it is
+   * forgotten: an equal one that comes later is a successor's, or a late copy, which lapses again.
+   */
   async #erase(lease: Lease): Promise<void> {
     try {
       await eraseLease(this.#store, lease);
+      this.#sightings.delete(lease.token);
     } catch (error) {
       if (!(error instanceof PercolatorError)) throw error;
     }

@@ -12,48 +12,9 @@ import {
   temporaryFolder,
   VirtualClock,
 } from '../testing/index.ts';
+import { bounds, LIFETIME_MS, openLeases as open, TTL_MS } from '../testing/lease-scene.ts';
 import { createLeases, LeaseWatch, type Leases } from './index.ts';
 import { createLeaseTable, LEASES_TABLE, readLeases, writeLease } from './lease-table.ts';
-
-const TTL_MS = 30_000;
-const LIFETIME_MS = 600_000;
-
-interface Process {
-  readonly leases: Leases;
-  readonly store: FaultyBigtable;
-  readonly clock: VirtualClock;
-  /** The current fresh timestamp. */
-  fresh: number;
-}
-
-function startProcess(store: Bigtable, clock: VirtualClock, token = 'A'): Process {
-  const client = new FaultyBigtable(store);
-  const process: Process = {
-    store: client,
-    clock,
-    fresh: 10,
-    leases: createLeases({
-      store: client,
-      clock,
-      token,
-      freshTimestamp: async () => process.fresh,
-      ttlMs: TTL_MS,
-      lifetimeMsMax: LIFETIME_MS,
-    }),
-  };
-  return process;
-}
-
-function open(): { process: Process; watch: LeaseWatch; store: Bigtable; clock: VirtualClock } {
-  const store = createMemoryBigtable();
-  const clock = new VirtualClock();
-  const watch = new LeaseWatch(store, clock);
-  return { process: startProcess(store, clock), watch, store, clock };
-}
-
-async function bounds(watch: LeaseWatch): Promise<readonly number[]> {
-  return (await watch.liveLeases()).map(({ bound }) => bound);
-}
 
 test('P31: the lease exists, with an earlier bound, when the first start timestamp is asked for', async () => {
   const { process, watch } = open();
@@ -436,17 +397,6 @@ test('all leases are read, however many there are', async () => {
   );
 });
 
-test('an earlier process with the same token does not hide its successor', async () => {
-  const { process, watch, store, clock } = open();
-  await process.leases.enter();
-  await clock.advance(100_000);
-  process.store.crash();
-  const successor = startProcess(store, clock);
-  successor.fresh = 1_000;
-  await successor.leases.enter();
-  assert.deepEqual(await bounds(watch), [1_000]);
-});
-
 /** A database with the liveness token A, and a fixed seed. */
 async function openDatabase(
   store: Bigtable,
@@ -485,22 +435,6 @@ test('P31: what a closed database erased does not hide the lease of its successo
     await database.snapshot();
     assert.equal((await bounds(watch)).length, 1, `life ${i}`);
   }
-});
-
-test('P31: what an earlier process erased does not hide the lease of its successor', async () => {
-  const store = createMemoryBigtable({ tombstones: true });
-  const clock = new VirtualClock();
-  const watch = new LeaseWatch(store, clock);
-  for (let life = 0; life < 3; life++) {
-    const { leases } = startProcess(store, clock); // With the same token.
-    await leases.enter();
-    assert.deepEqual(await bounds(watch), [10], `life ${life}`);
-    await clock.advance(10 * TTL_MS);
-    await leases.close();
-  }
-  const closed = startProcess(store, clock).leases;
-  await Promise.all([closed.enter(), closed.close()]);
-  assert.deepEqual(await bounds(watch), []);
 });
 
 test('a lease that ended with an error goes on with its own counter, not with a smaller stored one', async () => {

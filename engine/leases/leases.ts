@@ -177,12 +177,14 @@ class ProcessLeases implements Leases {
 
   /**
    * On a storage with tombstones, what an earlier process with our token erased hides renewals up
-   * to its last counter, which is not known: moves on until ours is seen (P63).
+   * to its last counter. That is not known, and above our timestamp if it renewed its lease more
+   * often than timestamps were handed out: moves on until ours is seen (P63).
    */
   async #passErased(): Promise<void> {
     const { store, token } = this.#services;
-    while (!this.#closed.signal.aborted && (await readLease(store, token)) === undefined) {
-      this.#counter *= 2;
+    for (let leap = 1; !this.#closed.signal.aborted; leap *= 2) {
+      if ((await readLease(store, token)) !== undefined) return;
+      this.#counter += leap;
       await this.#enqueueRenewal();
     }
   }
@@ -208,12 +210,13 @@ class ProcessLeases implements Leases {
     const { store, clock, token, ttlMs } = this.#services;
     if (this.#closed.signal.aborted) return;
     this.#forgetOld();
-    const fresh =
-      this.#entries.size === 0 ? await this.#freshTimestamp() : Number.POSITIVE_INFINITY;
+    const asksFresh = this.#entries.size === 0 || !this.#isRegistered;
+    const fresh = asksFresh ? await this.#freshTimestamp() : 0;
     // There is no await from here to the sending: a hold that is added now is either in the bound,
     // or finds in #largestSent that it is not.
     const bound = this.#smallestInUse(fresh);
-    this.#counter += 1;
+    // From a timestamp on: above what an earlier process with our token wrote (lease-table.ts).
+    this.#counter = Math.max(this.#counter + 1, fresh);
     this.#largestSent = Math.max(this.#largestSent, bound);
     const sentAt = momentOf(clock);
     await writeLease(store, { token, bound, counter: this.#counter, ttlMs });

@@ -186,8 +186,8 @@ class TablesAudit implements Audit {
     // below what has been collected.
     await this.#askOracle();
     const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
-    const keys = new Set(suspected.map(keyOf));
-    return again.filter((finding) => keys.has(keyOf(finding)));
+    const before = new Map(suspected.map((finding) => [keyOf(finding), finding]));
+    return again.flatMap((finding) => confirmed(before.get(keyOf(finding)), finding));
   }
 
   async #readMarks(audited: AuditedTable, row: string): Promise<readonly Cell[]> {
@@ -254,6 +254,17 @@ class TablesAudit implements Audit {
       throw error;
     }
   }
+}
+
+/**
+ * The second finding, if the first look made it, too. It keeps its fix only if the first one had
+ * it: the bound, asked for after the row was read, may be above a mark that was ahead of the oracle
+ * before. With that mark, the repair would erase the one of a commit that came in between.
+ */
+function confirmed(first: Finding | undefined, second: Finding): readonly Finding[] {
+  if (first === undefined) return [];
+  const { fix, ...found } = second;
+  return [fix !== undefined && first.fix !== undefined ? second : found];
 }
 
 const FAMILIES = TABLE_FAMILIES.map((family) => ({ family }));

@@ -255,6 +255,24 @@ test('a lock that is rolled forward while its primary is read is not reported', 
   assert.deepEqual(await findingsOf(auditor), []);
 });
 
+test('a mark ahead of the oracle is not erased with the mark of a commit that the second look misses', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  database.oracle.skipTo(99);
+  await plant(database, 'notify t.notify/z:seen', 103);
+  const [auditor, b] = [database.client('auditor'), database.client('B')];
+  let committed: number | undefined;
+  auditor.store.afterCall = async (call) => {
+    const isRow = call.kind === 'read' && call.operation === 'readRow' && call.table === 't';
+    if (!isRow || committed !== undefined) return;
+    committed = await b.write({ 'z:seen': '1' }); // Its row has been read, without the commit.
+    database.oracle.skipTo(200);
+  };
+  const findings = await findingsOf(auditor, { repair: true });
+  assert.deepEqual(findings.map(summaryOf), ['warning notification-clean z:seen @ 103']);
+  assert.equal(committed, 101);
+  assert.deepEqual(await database.marks(), ['notify z:seen@103', 'notify z:seen@101']);
+});
+
 test('data without a transaction is not erased if it belongs to one by then', async () => {
   const database = await openTestDatabase();
   await plant(database, 'data x', 1, 'whose');

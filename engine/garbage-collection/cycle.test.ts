@@ -53,6 +53,27 @@ describe('a cycle', () => {
     assert.equal(collector.heldBackBy?.timestamp, reader.startTimestamp);
   });
 
+  test('lists the tables with locks once, however often a live lock blocks it', async () => {
+    const scene = await openScene();
+    const { clock } = scene.database;
+    const crashing = scene.client('A');
+    crashing.store.crashAfter(1);
+    await assert.rejects(crashing.write({ x: '1' }));
+    await scene.lapse(crashing);
+    await scene.client('B').begin();
+    await scene.renewals();
+    let listed = 0;
+    const listTables = async (needs?: 'locks'): Promise<readonly string[]> => {
+      if (needs === 'locks') listed++;
+      return scene.services.listTables();
+    };
+    const services = { ...scene.services, listTables };
+    const collector = new GarbageCollector(services, settingsOf({}, manifest));
+    while ((await clock.runUntil(collector.step())) === 'more');
+    for (let i = 0; i < 3; i++) assert.equal(await clock.runUntil(collector.step()), 'blocked');
+    assert.equal(listed, 1);
+  });
+
   test('that may delete no more than the last one ends at once', async () => {
     const { scene, collector } = await openRows();
     const reader = scene.client('B');

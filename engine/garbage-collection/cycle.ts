@@ -101,8 +101,7 @@ export class GarbageCollector {
   #lease: HeldBack | undefined;
   /**
    * The tables whose locks are being resolved, listed once a cycle: one that loses its definition
-   * meanwhile stays. Undefined before, and after a step that did not move on: then they are listed
-   * again.
+   * meanwhile stays. Undefined before, and after a step that failed: then they are listed again.
    */
   #tablesWithLocks: readonly string[] | undefined;
   /** The live lock at which the last step stopped. */
@@ -183,6 +182,7 @@ export class GarbageCollector {
         if ((await this.#resolution(address, lock)) === 'alive') {
           const { owner, startTimestamp } = lock;
           this.#lock = { process: owner, timestamp: startTimestamp, lock: address };
+          this.#tablesWithLocks = tables;
           return 'blocked';
         }
         this.counters.locksResolved++;

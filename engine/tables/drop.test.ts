@@ -296,6 +296,23 @@ describe('dropping a table without a definition', () => {
     });
   }
 
+  test('of another program, which we may not read, stops neither a drop nor a collector', async () => {
+    const scene = new Scene();
+    await scene.store.createTable('foreign', { families: ['foreign'] });
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind === 'read' && table === 'foreign') {
+        throw new PercolatorError('STORE_REFUSED', 'it belongs to another program');
+      }
+    };
+    const report = await scene.run(a.percolator.collectGarbage({ messageLifetimeMs: 10 }));
+    assert.ok(report.completed);
+    await scene.drop(a, 't');
+    assert.deepEqual(await scene.tables(), []);
+  });
+
   for (const [what, left] of [
     ['dropTable', []],
     ['createTable', ['t.i2', 't.i2.notify']],

@@ -33,13 +33,14 @@ export async function existingTables(store: Bigtable, table: string): Promise<re
   return existing;
 }
 
-/** Whether the table is there, in the form of a Percolator table. */
+/** Whether the table is there, in the form of a Percolator table, and may be read. */
 export async function hasForm(store: Bigtable, stored: string): Promise<boolean> {
   try {
     await checkForm(store, stored);
     return true;
   } catch (error) {
-    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND'];
+    // A table that we may not read is taken for another program's: it must stop no collector.
+    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND', 'STORE_REFUSED'];
     if (error instanceof PercolatorError && codes.includes(error.code)) return false;
     throw error;
   }

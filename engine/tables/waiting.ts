@@ -28,14 +28,19 @@ interface Seen {
  */
 const PATIENCE_MS_MIN = 120_000;
 
+/** By liveness: the attempts of all databases that share it, as with commits (P29). */
+const creatingOf = new WeakMap<Context['liveness'], Set<string>>();
+
 export class Waiting {
-  /** Names of this database's attempts to create a table that have not ended. */
-  readonly creating: Set<string> = new Set();
+  /** Names of attempts to create a table that have not ended, in databases with our liveness. */
+  readonly creating: Set<string>;
   readonly #context: Context;
   readonly #seen = new Map<string, Seen>();
 
   constructor(context: Context) {
     this.#context = context;
+    this.creating = creatingOf.get(context.liveness) ?? new Set<string>();
+    creatingOf.set(context.liveness, this.creating);
   }
 
   /**
@@ -43,13 +48,13 @@ export class Waiting {
    * taken too long. If not, waits a moment before it resolves.
    */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
-    const { clock, liveness, nonce } = this.#context;
+    const { clock, liveness } = this.#context;
     const seen = this.#see(table, version);
     const owner = creator.slice(0, creator.lastIndexOf('#')); // The numbers follow the last #.
-    const isOwn = creator.slice(0, creator.lastIndexOf('.')) === `${liveness.self}#${nonce}`;
-    const isOver = isOwn
-      ? !this.creating.has(creator)
-      : liveness.isDead(owner) || this.#isTooLong(seen);
+    const isOver =
+      owner === liveness.self
+        ? !this.creating.has(creator)
+        : liveness.isDead(owner) || this.#isTooLong(seen);
     if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.attempts));
     return isOver;
   }

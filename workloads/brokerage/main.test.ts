@@ -107,12 +107,6 @@ describe('the ladder', () => {
       'some system has maintained its data in time',
     );
   });
-
-  test('does not overwrite a run', async () => {
-    const again = await run([...systems, ...SMOKE, '--out', out]);
-    assert.equal(again.exitCode, 2);
-    assert.equal(again.stderr.split('\n').length, 1);
-  });
 });
 
 test('two stores of one kind are refused in one sentence, before anything starts', async () => {

@@ -8,11 +8,12 @@ import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
   columnOf,
   DATA,
-  decodeLock,
   decodeWriteRecord,
+  isTimestamp,
   kindOf,
   type Lock,
   LOCK,
+  readLock,
   ROLLBACK,
   WRITE,
   type WriteRecord,
@@ -62,24 +63,6 @@ function historyOf(cells: readonly Cell[]): ColumnHistory {
   };
 }
 
-/** The lock in the cell; undefined if its content is not what a transaction writes. */
-export function readLock(cell: Cell): Lock | undefined {
-  try {
-    const lock = decodeLock(cell);
-    const { table, row, column } = lock.primary;
-    const texts = [table, row, column, lock.owner].every((text) => typeof text === 'string');
-    const numbers = [lock.wallMs, lock.timeToLiveMs, lock.heartbeat].every(Number.isFinite);
-    return texts && numbers && hasValidOperation(lock) ? lock : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function hasValidOperation({ operation, touched }: Lock): boolean {
-  if (operation !== 'touch') return operation === 'put' || operation === 'delete';
-  return isTimestamp(touched?.dataTimestamp) && isTimestamp(touched?.changedTimestamp);
-}
-
 /** The record in the cell; undefined if it cannot be decoded, or does not commit after it starts. */
 function readRecord(cell: Cell): WriteRecord | undefined {
   try {
@@ -90,10 +73,6 @@ function readRecord(cell: Cell): WriteRecord | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isTimestamp(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function timestampsWithout(cells: readonly Cell[], decoded: readonly unknown[]): Timestamp[] {

@@ -22,10 +22,11 @@ import {
   isPrimary,
   type Lock,
   LOCK,
+  readLock,
   ROLLBACK,
   WRITE,
 } from '../transaction/index.ts';
-import { historiesOf, NO_HISTORY, readLock } from './column-history.ts';
+import { historiesOf, NO_HISTORY } from './column-history.ts';
 import type { Finding, FindingCode, Severity } from './finding.ts';
 
 export interface LockToJudge {

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { openScene, type Scene } from '../testing/collection-scene.ts';
-import { createMemoryBigtable } from '../testing/index.ts';
-import { notifyTable, placeOf } from '../transaction/index.ts';
+import { cell, createMemoryBigtable } from '../testing/index.ts';
+import { lockOf, plant } from '../testing/planting.ts';
+import { notifyTable } from '../transaction/index.ts';
 import { Collector } from './collector.ts';
 import { GarbageCollector } from './cycle.ts';
 import { settingsOf } from './options.ts';
@@ -93,16 +94,43 @@ describe('a cycle', () => {
     assert.equal((await scene.collect()).deletionHorizon, deletionHorizon);
   });
 
-  test('leaves a lock that cannot be decoded, and collects all rows', async () => {
+  test('leaves locks that no transaction writes, and collects all rows', async () => {
     const { scene, collector } = await openRows();
-    const damaged = { kind: 'set', ...placeOf('lock', 'c'), timestamp: 1 } as const;
-    const mutations = [{ ...damaged, value: Buffer.from('{') }];
-    await scene.database.store.mutateRows([{ table: 't', row: 'bb', mutations }]);
+    const { database } = scene;
+    await plant(database, 'lock bb', 1, '{');
+    await plant(database, 'lock cc', 1, '{"primary":[]}');
+    await plant(database, 'lock dd', 1, '{"primary":["t","bb","c"]}'); // Names no owner.
     await scene.endCycle(collector);
     assert.equal(collector.counters.cellsDeleted, 2 * ROWS.length);
     assert.equal(collector.counters.locksResolved, 0);
-    assert.deepEqual(await scene.database.locks(), ['bb:c']);
+    assert.deepEqual(await database.locks(), ['bb:c', 'cc:c', 'dd:c']);
   });
+
+  test('resolves a lock whose primary has one that cannot be decoded', async () => {
+    const { scene, collector } = await openRows();
+    const { database } = scene;
+    database.bury('dead');
+    await plant(database, 'lock aa', 1, '{');
+    await plant(database, 'lock bb', 1, lockOf('aa', 'dead'));
+    await scene.endCycle(collector);
+    assert.equal(collector.counters.locksResolved, 1);
+    assert.deepEqual(await database.locks(), []);
+  });
+
+  for (const [what, primary] of [
+    ['has an address that is not allowed', 't/'],
+    ['is in a table of another form', 'foreign/x'],
+  ] as const) {
+    test(`is held back by a lock whose primary ${what}`, async () => {
+      const { scene, collector } = await openRows();
+      const { database } = scene;
+      database.bury('dead');
+      await database.store.createTable('foreign', { families: ['foreign'] });
+      await plant(database, 'lock bb', 1, lockOf(primary, 'dead'));
+      while ((await database.clock.runUntil(collector.step())) === 'more');
+      assert.deepEqual(collector.heldBackBy?.lock, cell('bb'));
+    });
+  }
 
   test('treats a table that is gone, although it was listed, as one without rows', async () => {
     const { scene } = await openRows();

@@ -38,6 +38,7 @@ import {
   everywhere,
   isOf,
   isTableNotFound,
+  isWithoutPrimary,
   type Lock,
   LOCK,
   type Resolution,
@@ -193,12 +194,13 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** If another program deleted the primary's table, the lock can never be resolved, and stays. */
+  /** If another program deleted the primary's table or damaged the lock, it can never be resolved,
+   * and stays. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
     } catch (error) {
-      if (isTableNotFound(error)) return 'alive';
+      if (isWithoutPrimary(error)) return 'alive';
       throw error;
     }
   }

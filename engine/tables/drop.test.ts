@@ -266,18 +266,35 @@ test('a lock that cannot be decoded does not stop a drop, wherever it is', async
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
   await scene.set(a, 'old', X, U);
-  const damaged = { kind: 'set', ...placeOf('lock', 'c'), timestamp: 1 } as const;
-  for (const [table, text] of Object.entries({ t: '{', u: '{}' })) {
-    const mutations = [{ ...damaged, value: Buffer.from(text) }];
-    await scene.store.mutateRows([{ table, row: 'y', mutations }]);
-  }
+  await plantLock(scene, 't/y', '{');
+  await plantLock(scene, 'u/y', '{}');
+  await plantLock(scene, 'u/z', '{"primary":["t","y","c"]}'); // Names no owner.
   await scene.drop(a, 't');
   assert.deepEqual(await scene.tables(), []);
-  const locks = await scene.store.readRange('u', { limit: 10 }, [everywhere('lock')]);
-  assert.deepEqual(
-    locks.map(({ key }) => key),
-    ['y'],
-  );
+  assert.deepEqual(await lockedRows(scene, 'u'), ['y', 'z']);
+});
+
+test('a lock whose primary has one that cannot be decoded is resolved by a drop', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't', 'u');
+  await plantLock(scene, 't/y', '{');
+  await plantLock(scene, 'u/y', lockOf('t/y', 'dead'));
+  await scene.drop(a, 't');
+  assert.deepEqual(await scene.tables(), []);
+  assert.deepEqual(await lockedRows(scene, 'u'), []);
+});
+
+test('a lock whose primary cannot exist does not stop a drop', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't', 'u');
+  await scene.store.createTable('foreign', { families: ['foreign'] });
+  await plantLock(scene, 't/y', lockOf('foreign/x', 'dead'));
+  await plantLock(scene, 'u/y', lockOf('t/', 'dead')); // No row has an empty key.
+  await scene.drop(a, 't');
+  assert.deepEqual(await scene.tables(), []);
+  assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
 });
 
 describe('dropping a table without a definition', () => {
@@ -486,6 +503,18 @@ describe('locks whose table was dropped before drops settled them', () => {
     });
   }
 });
+
+async function plantLock(scene: Scene, name: string, text: string): Promise<void> {
+  const { table, row, column } = cell(name);
+  const value = Buffer.from(text);
+  const lock = { kind: 'set', ...placeOf('lock', column), timestamp: 1, value } as const;
+  await scene.store.mutateRows([{ table, row, mutations: [lock] }]);
+}
+
+async function lockedRows({ store }: Scene, table: string): Promise<readonly string[]> {
+  const rows = await store.readRange(table, { limit: 10 }, [everywhere('lock')]);
+  return rows.map(({ key }) => key);
+}
 
 function unavailable(): PercolatorError {
   return new PercolatorError('STORE_UNAVAILABLE', 'not now');

@@ -41,6 +41,7 @@ import {
   everywhere,
   isOf,
   isTableNotFound,
+  isWithoutPrimary,
   type Lock,
   LOCK,
   notifyTable,
@@ -261,9 +262,10 @@ async function isAlive(
   try {
     return (await resolveLock(context, cell, lock)) === 'alive';
   } catch (error) {
-    // The primary was in a third table, which another program deleted: this lock will never be
-    // resolved.
-    if (isTableNotFound(error) && lock.primary.table !== dropped) return false;
+    // The primary was in a third table, which another program deleted, or was never anywhere: this
+    // lock will never be resolved.
+    const mayBeMistake = isTableNotFound(error) && lock.primary.table === dropped;
+    if (isWithoutPrimary(error) && !mayBeMistake) return false;
     throw error;
   }
 }

@@ -56,9 +56,14 @@ export {
   type Services,
   settled,
 } from './context.ts';
-export { decodeLock, isPrimary, type Lock, readLock } from './locks/lock.ts';
+export { decodeLock, isPrimary, isTimestamp, type Lock, readLock } from './locks/lock.ts';
 export { OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
-export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.ts';
+export {
+  isOwnerDead,
+  isWithoutPrimary,
+  type Resolution,
+  resolveLock,
+} from './locks/resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
 export { isMark } from './notifications.ts';

@@ -62,10 +62,23 @@ export function decodeLock(cell: Cell): Lock {
  */
 export function readLock(cell: Cell): Lock | undefined {
   try {
-    return decodeLock(cell);
+    const lock = decodeLock(cell);
+    const { table, row, column } = lock.primary;
+    const texts = [table, row, column, lock.owner].every((text) => typeof text === 'string');
+    const numbers = [lock.wallMs, lock.timeToLiveMs, lock.heartbeat].every(Number.isFinite);
+    return texts && numbers && hasValidOperation(lock) ? lock : undefined;
   } catch {
     return undefined;
   }
+}
+
+function hasValidOperation({ operation, touched }: Lock): boolean {
+  if (operation !== 'touch') return operation === 'put' || operation === 'delete';
+  return isTimestamp(touched?.dataTimestamp) && isTimestamp(touched?.changedTimestamp);
+}
+
+export function isTimestamp(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /** Whether the lock, found in `cell`, is its transaction's primary. */

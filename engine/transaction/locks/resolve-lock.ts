@@ -40,7 +40,7 @@ import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
 import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { decodeLock, isPrimary, type Lock } from './lock.ts';
+import { isPrimary, type Lock, readLock } from './lock.ts';
 import { forbiddingMarker, isForbidding, rollBackCell } from '../roll-back.ts';
 import { rollForwardCell } from '../roll-forward.ts';
 import { recordOf, type WriteRecord } from '../write-record.ts';
@@ -64,6 +64,15 @@ export async function resolveLock(
     if (error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT') return 'alive';
     throw error;
   }
+}
+
+/**
+ * Whether `resolveLock` failed because the primary cannot be found: there is no such table, it is
+ * not ours, or no cell may have such a name. A damaged lock may name anything.
+ */
+export function isWithoutPrimary(error: unknown): boolean {
+  if (!(error instanceof PercolatorError)) return false;
+  return ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'].includes(error.code);
 }
 
 /** Does to the cell what was done to the primary. */
@@ -146,12 +155,13 @@ type Sight =
 
 /** One atomic read of all that the primary's cell can tell about the transaction. */
 async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
-  const { primary, startTimestamp } = lock;
+  const { primary } = lock;
   const row = await context.store.readRow(primary.table, primary.row, tracesOf(lock));
-  return interpret(row, primary, startTimestamp);
+  return interpret(row, lock);
 }
 
-function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: number): Sight {
+function interpret(row: Row | undefined, atHand: Lock): Sight {
+  const { primary, startTimestamp } = atHand;
   const cells = row?.cells ?? [];
   const records = cells.filter((cell) => isOf(WRITE, cell));
   const record = recordOf(startTimestamp, records);
@@ -160,7 +170,8 @@ function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: n
   if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
   const locked = cells.find((cell) => isOf(LOCK, cell));
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
-  const lock = decodeLock(locked);
+  // If it cannot be decoded, the lock at hand has the same owner and start timestamp.
+  const lock = readLock(locked) ?? atHand;
   assert(
     isPrimary(lock, primary),
     'a lock at the address of the primary says that it is the primary',

@@ -55,6 +55,16 @@ export class Failures {
     this.#restFor(refusals + 1, name, { failures, refusals: refusals + 1 });
   }
 
+  /** Ends the rests of all refused cells. The extra try does not count: if it is refused, too, the
+   * cell rests for as long again. */
+  wakeRefused(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [name, { failures, refusals, untilMs }] of this.#failing) {
+      if (refusals === 0 || untilMs <= nowMs) continue;
+      this.#failing.set(name, { failures, refusals: Math.max(1, refusals - 1), untilMs: nowMs });
+    }
+  }
+
   /** Lets the cell rest as after so many failures in a row. */
   #restFor(times: number, name: string, counts: Omit<Failing, 'untilMs'>): void {
     const restMs = Math.min(REST_MS_MAX, this.#firstRestMs * 2 ** (times - 1));

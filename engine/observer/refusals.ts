@@ -14,9 +14,15 @@ export class Refusals {
   readonly #troubles: Troubles;
   /** Names of refused cells, by the trouble of their column. No set is empty. */
   readonly #refused = new Map<string, Set<string>>();
+  #count = 0;
 
   constructor(troubles: Troubles) {
     this.#troubles = troubles;
+  }
+
+  /** How many runs were refused. Only grows. */
+  get count(): number {
+    return this.#count;
   }
 
   /** The names of the refused cells. */
@@ -25,6 +31,7 @@ export class Refusals {
   }
 
   begin(name: string, { table, column }: DirtyCell, error: unknown): void {
+    this.#count++;
     const trouble = `refused runs of ${columnKey(table, column)}`;
     const names = this.#refused.get(trouble) ?? new Set<string>();
     this.#refused.set(trouble, names.add(name));

@@ -55,6 +55,25 @@ test('P45: a cell that the storage refuses rests twice as long each time, and ha
   assert.deepEqual([scene.failures.isRefused('a'), scene.failures.hasFailed('a')], [false, true]);
 });
 
+test('P45: a refused cell whose rest is ended early rests for as long again, and others rest on', async () => {
+  const scene = open();
+  const { failures } = scene;
+  failures.refuse('a');
+  for (let i = 0; i < 2; i++) {
+    failures.wakeRefused();
+    assert.deepEqual([failures.isResting('a'), failures.isRefused('a')], [false, true]);
+    failures.refuse('a');
+  }
+  assert.equal(await restMs(scene), 2 * FIRST_MS);
+  failures.wakeRefused();
+  failures.refuse('a');
+  failures.add('b');
+  failures.wakeRefused();
+  assert.deepEqual([failures.isResting('a'), failures.isResting('b')], [false, true]);
+  failures.refuse('a');
+  assert.equal(await restMs(scene), 4 * FIRST_MS);
+});
+
 test('a cell that only rests has not failed, and keeps the failures that it has', async () => {
   const scene = open();
   scene.failures.rest('a');

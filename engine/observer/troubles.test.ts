@@ -94,6 +94,21 @@ test('P56: while the storage refuses commits, cells rest, none is parked, and th
   await worker.stop();
 });
 
+test('P56: idle has a refused cell tried again, however long it was to rest, before it rejects', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, reported } = startWorker(database);
+  client.store.beforeCall = refuseCommits;
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.advance(60_000);
+  // The cause is mended. The run outlasts several scans.
+  client.store.beforeCall = ({ kind }) =>
+    kind === 'mutation' ? database.clock.sleep(1_000) : undefined;
+  await database.clock.runUntil(worker.idle());
+  assert.equal(worker.counters.runs, 1);
+  assert.deepEqual(reported, ['table t:seen STORE_REFUSED', 'over: table t:seen STORE_REFUSED']);
+  await worker.stop();
+});
+
 for (const [what, settle] of [
   ['another worker has run the cell', runElsewhere],
   ['the table was dropped', (database) => dropTable(database, 't')],

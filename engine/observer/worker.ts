@@ -201,25 +201,33 @@ export class Worker implements AsyncDisposable {
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
    * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
-   * error if a table cannot be scanned, or runs are refused, and trying again will not help.
+   * error if a table cannot be scanned, or runs are refused, and trying again will not help. Runs
+   * that were refused before the call are tried again first.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
     // The first one may have begun before the call, and passed a cell that has been marked since.
     const enough = this.#emptyScans + 2;
     const known = this.#scans + 2;
+    const refusals = this.#refusals.count;
+    this.#failures.wakeRefused();
     while (this.#emptyScans < enough && !signal.aborted) {
       this.#rest.wake(); // A caller is waiting.
       await this.#context.clock.sleep(1, signal);
-      if (this.#scans >= known) this.#throwIfRefused();
+      if (this.#scans >= known) this.#throwIfRefused(this.#refusals.count > refusals);
     }
     if (signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
   }
 
-  #throwIfRefused(): void {
+  /** @param alsoRuns false while refused runs, which are the troubles of a column, may be over */
+  #throwIfRefused(alsoRuns: boolean): void {
     const refused = this.#troubles.current.find(
-      ({ kind, error }) => kind === 'table' && !isRetryable(error) && !isNotFound(error),
+      ({ kind, column, error }) =>
+        kind === 'table' &&
+        (alsoRuns || column === undefined) &&
+        !isRetryable(error) &&
+        !isNotFound(error),
     );
     if (refused !== undefined) throw refused.error;
   }

@@ -81,6 +81,7 @@ interface Waiting {
 const OWNER_GONE = 'the process that owns it has ended';
 const NO_OWNER = 'no process that owns it answers, and this one may not own it';
 const LOCKED_BY_SILENT = 'it is in use by another process, which does not answer';
+const TOO_LARGE = 'the requests of one moment are too large to be sent together';
 const OWNER_SILENT =
   'the process that owns it, or the one that is to own it next, is stopped or busy';
 
@@ -276,6 +277,16 @@ export class Client implements Bigtable {
     }
   }
 
+  /** They would be too large again. All of a turn are refused: a commit and its marks (P61). */
+  #refuseUnsent(ids: readonly number[], error: unknown): void {
+    for (const id of ids) {
+      const waiting = this.#waiting.get(id);
+      if (waiting === undefined) continue; // Its deadline has passed.
+      waiting.isSent = false;
+      this.#refuse(waiting, TOO_LARGE, error);
+    }
+  }
+
   #lost(): void {
     this.#connection = undefined;
     for (const waiting of this.#waiting.values()) {
@@ -322,6 +333,7 @@ export class Client implements Bigtable {
       onAnswer: (answer, frame) => {
         if (!isRefused) this.#receive(answer, frame);
       },
+      onUnsent: (ids, error) => this.#refuseUnsent(ids, error),
       // A refused connection may end when the next one is in use.
       onLost: () => {
         if (!isRefused) this.#lost();

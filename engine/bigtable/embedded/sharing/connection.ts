@@ -12,6 +12,8 @@ import {
 
 export interface ConnectionEvents {
   readonly onAnswer: (answer: Answer, frame: Frame) => void;
+  /** Requests of one turn of the event loop are too large to be sent together: none was sent. */
+  readonly onUnsent: (ids: readonly number[], error: unknown) => void;
   /** No answer follows. */
   readonly onLost: () => void;
 }
@@ -19,14 +21,19 @@ export interface ConnectionEvents {
 export class Connection {
   readonly greeting: Greeting;
   readonly #socket: Socket;
-  readonly #writer = new FrameWriter();
+  readonly #onUnsent: ConnectionEvents['onUnsent'];
+  #writer = new FrameWriter();
+  /** Of the requests that the writer has. */
+  #ids: number[] = [];
+  #isListening = false;
   #isWriting = false;
   /** Whether nothing more may be said: the owner is closing, or `end` was called. */
   isEnding = false;
 
-  private constructor(socket: Socket, greeting: Greeting) {
+  private constructor(socket: Socket, greeting: Greeting, onUnsent: ConnectionEvents['onUnsent']) {
     this.#socket = socket;
     this.greeting = greeting;
+    this.#onUnsent = onUnsent;
   }
 
   /** Undefined if no process listens there, or it does not greet in time, or ends meanwhile. */
@@ -44,7 +51,7 @@ export class Connection {
         const [first, ...rest] = frame.messages;
         let answers = frame.messages;
         if (connection === undefined) {
-          connection = new Connection(socket, first as Greeting);
+          connection = new Connection(socket, first as Greeting, events.onUnsent);
           opened.resolve(connection);
           answers = rest;
         }
@@ -69,11 +76,13 @@ export class Connection {
   /** @throws if the arguments cannot be sent */
   send(request: Request): void {
     this.#writer.addRequest(request);
+    this.#ids.push(request[0]);
     this.#writeSoon();
   }
 
   listen(): void {
     if (this.isEnding) return;
+    this.#isListening = true;
     this.#writer.add(['listening']);
     this.#writeSoon();
   }
@@ -100,11 +109,15 @@ export class Connection {
   /** Says all that was said in this turn of the event loop. */
   #write(): void {
     this.#isWriting = false;
+    const ids = this.#ids;
+    this.#ids = [];
     if (this.#socket.destroyed) return;
     try {
       this.#socket.write(this.#writer.take());
-    } catch {
-      this.#socket.destroy(); // Too large for the memory: the callers hear that the owner is gone.
+    } catch (error) {
+      this.#writer = new FrameWriter();
+      if (this.#isListening) this.listen(); // It may have been in the frame.
+      this.#onUnsent(ids, error);
     }
   }
 }

@@ -3,7 +3,7 @@ import { Connection } from './connection.ts';
 import { socketOf } from './socket-place.ts';
 
 const GREETING_MS = 250;
-const NO_EVENTS = { onAnswer: () => {}, onLost: () => {} };
+const NO_EVENTS = { onAnswer: () => {}, onUnsent: () => {}, onLost: () => {} };
 
 /** The owner's process id; undefined if there is none, or it is stopped. */
 export async function ownerOf(folder: string): Promise<number | undefined> {

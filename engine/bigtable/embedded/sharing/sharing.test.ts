@@ -15,6 +15,7 @@ import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
+import { Connection } from './connection.ts';
 import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
@@ -481,20 +482,24 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
   await service.close();
 });
 
-test('requests that are too large for one frame end the connection, not the process', async () => {
+test('P61: requests that are too large for one frame are refused together, and the connection goes on', async (t) => {
   const folder = temporaryFolder();
   await using _ = await openWithTable(folder);
-  await using client = await openEmbedded({ folder });
-  const tooLarge = (): never => {
-    throw new RangeError('Invalid string length');
-  };
-  const take = mock.method(FrameWriter.prototype, 'take', tooLarge, { times: 1 });
-  await assert.rejects(client.checkAndMutateRow(lockRow('r', 'mine')), {
-    code: 'STORE_IN_DOUBT',
-    message: /the process that owns it has ended/,
-  });
-  take.mock.restore();
-  assert.deepEqual(await client.listTables(), ['t']);
+  await using client = await openPatiently({ folder }, { attachMs: 2_000, requestMs: 2_000 });
+  const opened = t.mock.method(Connection, 'open');
+  const earlier = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
+  await systemClock.yield(); // It is sent.
+  const value = { length: 2 ** 52 } as Uint8Array;
+  const mark = { kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value } as const;
+  const marks = client.mutateRows([{ table: 't', row: 'm', mutations: [mark] }]).catch(codeOf);
+  const commit = client.checkAndMutateRow(lockRow('r', 'theirs')).catch(codeOf);
+  const told = new Promise<boolean>((resolve) => client.onChange?.(() => resolve(true)));
+  assert.equal(await marks, 'STORE_UNAVAILABLE');
+  assert.equal(await commit, 'STORE_UNAVAILABLE');
+  assert.equal(await earlier, false);
+  await client.mutateRows([setRow('s')]);
+  assert.ok(await told, 'the owner has heard of the listener');
+  assert.equal(opened.mock.callCount(), 0);
 });
 
 async function inBatches<T>(

@@ -31,8 +31,7 @@ import { listenIn, socketOf } from './socket-place.ts';
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
 
 test('a folder whose path is too long for a socket is shared too', async () => {
-  const folder = join(temporaryFolder(), 'a-very-long-name'.repeat(10));
-  mkdirSync(folder);
+  const folder = folderWithLongPath();
   {
     await using store = await openWithTable(folder);
     await using other = await OtherProcess.open(folder);
@@ -40,6 +39,21 @@ test('a folder whose path is too long for a socket is shared too', async () => {
     assert.equal((await store.readRow('t', 'r', [{ family: 'data' }]))?.key, 'r');
   }
   assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+});
+
+test('a folder whose path is too long for a socket is shared too if TMPDIR is relative', async () => {
+  const folder = folderWithLongPath();
+  const before = process.cwd();
+  const { TMPDIR } = process.env;
+  process.chdir(temporaryFolder());
+  process.env['TMPDIR'] = '.';
+  await using _ = await openWithTable(folder).finally(() => {
+    process.chdir(before);
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+  });
+  await using client = await openPatiently({ folder, own: false }, IMPATIENT);
+  assert.deepEqual(await client.listTables(), ['t']);
 });
 
 test('a folder whose sockets cannot be made private is shared too', async () => {
@@ -135,6 +149,12 @@ test("a clone of an open store's volume leaves the socket of the original's owne
   }
   assert.equal(await ownerOf(folder), process.pid);
 });
+
+function folderWithLongPath(): string {
+  const folder = join(temporaryFolder(), 'a-very-long-name'.repeat(10));
+  mkdirSync(folder);
+  return folder;
+}
 
 async function newStore(): Promise<string> {
   const folder = temporaryFolder();

@@ -18,7 +18,7 @@ import {
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 
 const SOCKET = 'socket';
 const ELSEWHERE = 'socket-at';
@@ -53,7 +53,7 @@ export async function listenIn(folder: string, server: Server): Promise<() => vo
 }
 
 async function listenElsewhere(folder: string, server: Server): Promise<void> {
-  const path = join(mkdtempSync(join(tmpdir(), prefixOf(folder))), SOCKET);
+  const path = join(mkdtempSync(resolve(tmpdir(), prefixOf(folder))), SOCKET);
   const named = join(folder, ELSEWHERE);
   writeFileSync(`${named}.new`, path);
   renameSync(`${named}.new`, named);

@@ -4,7 +4,10 @@
  * A lock with this process's own token belongs to a dead attempt unless its transaction is among
  * these (P29). Databases with one liveness object have one token, so each sees the transactions of
  * all of them. Yet each keeps its own, because databases of different stores may commit at the same
- * start timestamp: the end of one such commit must not look like the end of the other.
+ * start timestamp: the end of one such commit must not look like the end of the other. A database
+ * looks among its own first. What it finds only among those of another may be a commit of another
+ * store; then the locks of its own dead attempt wait until that commit ends, which costs time, not
+ * data.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Liveness } from '../lock-service/index.ts';
@@ -30,6 +33,8 @@ export class Committing {
 
   /** Resolves when the commit ends. Undefined if there is none. */
   get(startTimestamp: Timestamp): Promise<void> | undefined {
+    const own = this.#own.get(startTimestamp);
+    if (own !== undefined) return own;
     for (const commits of this.#all) {
       const end = commits.get(startTimestamp);
       if (end !== undefined) return end;

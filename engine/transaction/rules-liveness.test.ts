@@ -243,8 +243,9 @@ test('P29: a commit of another store at the same start timestamp does not hide o
   const liveness = { self: 'A', isDead: () => false };
   const [a, b] = [new Committing(liveness), new Committing(liveness)];
   const end = Promise.resolve();
-  a.set(1, end);
   b.set(1, Promise.resolve());
+  a.set(1, end);
+  assert.equal(a.get(1), end);
   b.delete(1);
   assert.equal(a.get(1), end);
   assert.ok(b.has(1));

@@ -136,6 +136,27 @@ async function isFound(files: Files, random: Random): Promise<boolean> {
   return false;
 }
 
+test('a log of which no group is intact is refused, and each of its files is closed once', async ({
+  mock,
+}) => {
+  const disk = new SimulatedDisk({ random: createRandom(3) }, [
+    ['0000000001.log', Buffer.alloc(1)],
+    ['0000000002.log', Buffer.alloc(GROUP_BYTES + 1)],
+  ]);
+  const openFile = disk.open.bind(disk);
+  const opened = new Set<string>();
+  mock.method(disk, 'open', (name: string) => {
+    const file = openFile(name);
+    opened.add(name);
+    return { ...file, close: () => assert.ok(opened.delete(name), `EBADF: ${name}`) };
+  });
+  await assert.rejects(open(disk), {
+    code: 'STORE_UNAVAILABLE',
+    message: /: 0000000002\.log, byte 0: its first group is not intact$/,
+  });
+  assert.deepEqual([...opened], []);
+});
+
 test('a log of another format is refused in one sentence', async () => {
   const disk = new SimulatedDisk({ random: createRandom(3) });
   await (await open(disk)).close();

@@ -157,6 +157,7 @@ class Recovery {
       if (size > GROUP_BYTES) {
         throw damaged(nameOfLog(file), 0, 'its first group is not intact');
       }
+      this.#files.delete(file); // `run` closes those that are left.
       opened.close();
     }
     return newStore(newest, this.#numbers.map(nameOfLog));

@@ -83,15 +83,16 @@ describe('a power cut at the end of a round', () => {
   const options = ['--power-cuts', '--workloads', 'bank,ring', '--pairs', '200', '--seed', '2'];
 
   test('leaves every acknowledged commit', async () => {
-    const out = path.join(folder, 'power-cut');
-    const { exitCode, stdout, stderr } = await start(...options, '--out', out);
+    const { exitCode, stdout, stderr } = await start(...options);
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-    assert.ok(totalOf(out, 'bytes not synced at a power cut') > 0);
   });
 
   test('convicts a store that does not sync', async () => {
-    const { exitCode, stdout, stderr } = await start(...options, '--no-fsync');
+    const out = path.join(folder, 'power-cut');
+    const { exitCode, stdout, stderr } = await start(...options, '--no-fsync', '--out', out);
     assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
+    // A store that syncs may have nothing in flight at the moment of the cut.
+    assert.ok(totalOf(out, 'bytes not synced at a power cut') > 0);
     assert.match(stdout, /^ +snapshot isolation: lost commit +\d+ +the transaction of \d+ /m);
   });
 });

@@ -257,14 +257,14 @@ class TablesAudit implements Audit {
 }
 
 /**
- * The second finding, if the first look made it, too. It keeps its fix only if the first one had
- * it: the bound, asked for after the row was read, may be above a mark that was ahead of the oracle
- * before. With that mark, the repair would erase the one of a commit that came in between.
+ * The second finding, if the first look made it, too. It erases marks only if the first one would
+ * have: the bound, asked for after the row was read, may be above a mark that was ahead of the
+ * oracle before. With that mark, the repair would erase the one of a commit that came in between.
  */
 function confirmed(first: Finding | undefined, second: Finding): readonly Finding[] {
   if (first === undefined) return [];
   const { fix, ...found } = second;
-  return [fix !== undefined && first.fix !== undefined ? second : found];
+  return [fix?.kind === 'erase marks' && first.fix === undefined ? found : second];
 }
 
 const FAMILIES = TABLE_FAMILIES.map((family) => ({ family }));

@@ -297,6 +297,41 @@ test('a lock whose primary cannot exist does not stop a drop', async () => {
   assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
 });
 
+test('a lock that the storage refuses to resolve for once is resolved by the next drop', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't', 'u');
+  await scene.set(a, 'old', X);
+  await plantLock(scene, 'u/y', lockOf('t/x', 'dead'));
+  const refuse = async (): Promise<void> => {
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind !== 'mutation' || table !== 'u') return;
+      a.store.beforeCall = undefined;
+      throw new PercolatorError('INVALID_ARGUMENT', 'refused for once');
+    };
+    await scene.drop(a, 't');
+  };
+  await assert.rejects(refuse(), { code: 'INVALID_ARGUMENT' });
+  assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
+  await scene.drop(a, 't');
+  assert.deepEqual(await lockedRows(scene, 'u'), []);
+});
+
+test('a table without a definition that cannot be read for once is not left out', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't');
+  await scene.store.createTable('u', { families: TABLE_FAMILIES });
+  await scene.store.createTable('u.notify', { families: NOTIFY_FAMILIES });
+  a.store.beforeCall = ({ kind, table }) => {
+    if (kind !== 'read' || table !== 'u') return;
+    a.store.beforeCall = undefined;
+    throw new PercolatorError('STORE_REFUSED', 'the credentials have just expired');
+  };
+  await assert.rejects(scene.drop(a, 't'), { code: 'STORE_REFUSED' });
+  await scene.drop(a, 't');
+});
+
 describe('dropping a table without a definition', () => {
   for (const foreign of ['x', 'x.notify']) {
     test(`is refused, and stops nothing else, if ${foreign} is not of Percolator’s form`, async () => {

@@ -159,6 +159,7 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
 /**
  * The storage's names of the tables in which there may be locks that matter: of those above, and of
  * tables of our form that have lost their definition, because they may be taken over (create.ts).
+ * They have companions. A table without one is another program's, which we may not be able to read.
  */
 export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
   // Listed first: a table that is made meanwhile has a definition before.
@@ -166,8 +167,8 @@ export async function tablesWithLocks(store: Bigtable): Promise<readonly string[
   const definitions = await allDefinitions(store);
   const tables = inUse(definitions, existing);
   for (const stored of existing) {
-    const isLost = isUndefined(definitions, stored) && (await hasForm(store, stored));
-    if (isLost) tables.push(stored);
+    if (!isUndefined(definitions, stored) || !existing.includes(notifyTable(stored))) continue;
+    if (await hasForm(store, stored)) tables.push(stored);
   }
   return tables;
 }
@@ -263,8 +264,9 @@ async function isAlive(
     return (await resolveLock(context, cell, lock)) === 'alive';
   } catch (error) {
     // The primary was in a third table, which another program deleted, or was never anywhere: this
-    // lock will never be resolved.
-    const mayBeMistake = isTableNotFound(error) && lock.primary.table === dropped;
+    // lock will never be resolved. But the storage may also have refused something else.
+    const isInvalid = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
+    const mayBeMistake = isInvalid ? lock.primary.row !== '' : lock.primary.table === dropped;
     if (isWithoutPrimary(error) && !mayBeMistake) return false;
     throw error;
   }

@@ -33,14 +33,13 @@ export async function existingTables(store: Bigtable, table: string): Promise<re
   return existing;
 }
 
-/** Whether the table is there, in the form of a Percolator table, and may be read. */
+/** Whether the table is there, in the form of a Percolator table. */
 export async function hasForm(store: Bigtable, stored: string): Promise<boolean> {
   try {
     await checkForm(store, stored);
     return true;
   } catch (error) {
-    // A table that we may not read is taken for another program's: it must stop no collector.
-    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND', 'STORE_REFUSED'];
+    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND'];
     if (error instanceof PercolatorError && codes.includes(error.code)) return false;
     throw error;
   }

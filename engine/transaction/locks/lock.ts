@@ -57,8 +57,8 @@ export function decodeLock(cell: Cell): Lock {
 }
 
 /**
- * Undefined if the storage has other bytes than this engine writes. Such a lock does not tell its
- * primary, so no process can resolve it. fsck reports it.
+ * Undefined if the storage has other bytes than this engine writes: what they tell of a primary
+ * cannot be relied on. fsck reports them.
  */
 export function readLock(cell: Cell): Lock | undefined {
   try {

@@ -24,7 +24,8 @@
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
  *    the caller must look. No conditional mutation is silently retried: one that is sent twice
  *    finds its own effect (P12). Reads, blind mutations (promise 5), and the making and dropping of
- *    tables may be retried.
+ *    tables may be retried. A network may deliver a copy of a request after the request itself,
+ *    also of one that was refused, and the copy may be applied (P1, P11).
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
  * 6. A resolved mutation survives as long as `manifest.durability` says.

@@ -12,7 +12,8 @@
  * the previous one has been applied, so the n-th mutation is the same one in every run.
  *
  * Faults compose. `loseRequest` and `duplicate` on one mutation make a delayed request: the caller
- * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called.
+ * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called. With `refuse`
+ * in place of `loseRequest`, the caller hears "no" to a request whose copy is applied.
  *
  * It never draws at random; a predicate that asks a `Random` does.
  */
@@ -72,6 +73,7 @@ export class FaultyBigtable implements Bigtable {
   readonly #store: Bigtable;
   readonly #losesAnswer: MutationPredicate[] = [];
   readonly #losesRequest: MutationPredicate[] = [];
+  readonly #refuses: MutationPredicate[] = [];
   readonly #duplicates: MutationPredicate[] = [];
   /** Copies that are still in flight, in the order sent. */
   #inFlight: (() => Promise<unknown>)[] = [];
@@ -125,6 +127,11 @@ export class FaultyBigtable implements Bigtable {
   /** A mutation that the predicate accepts is lost, and its caller receives STORE_IN_DOUBT. */
   loseRequest(predicate: MutationPredicate): void {
     this.#losesRequest.push(predicate);
+  }
+
+  /** A mutation that the predicate accepts is not applied: its caller receives STORE_UNAVAILABLE. */
+  refuse(predicate: MutationPredicate): void {
+    this.#refuses.push(predicate);
   }
 
   /** A mutation that the predicate accepts arrives again when `deliverDuplicates` is called. */
@@ -261,6 +268,9 @@ export class FaultyBigtable implements Bigtable {
   async #throughFaults<T>(call: MutationCall, deliver: () => Promise<T>): Promise<T> {
     if (this.#duplicates.some((holds) => holds(call))) this.#inFlight.push(deliver);
     if (this.#losesRequest.some((holds) => holds(call))) throw inDoubt('request', call);
+    if (this.#refuses.some((holds) => holds(call))) {
+      throw new PercolatorError('STORE_UNAVAILABLE', `mutation ${call.number} was refused`);
+    }
     const answer = await deliver();
     if (call.number >= this.#crashAfter) this.crash();
     if (this.#losesAnswer.some((holds) => holds(call))) throw inDoubt('answer', call);

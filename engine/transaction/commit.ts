@@ -46,7 +46,7 @@ import { type CommittedNotification, type Context, inBackground } from './contex
 import { notificationMutations, observedCells, weakCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
 import { resolveLock } from './locks/resolve-lock.ts';
-import { rollBackOwn } from './roll-back.ts';
+import { rollBackOwn, rollBackPrimary } from './roll-back.ts';
 import { commitMutations, rollForwardOwn } from './roll-forward.ts';
 import { type HeldSnapshot, refuseStale } from './stale.ts';
 import type { RowWrites } from './writes.ts';
@@ -262,7 +262,6 @@ async function commitPrimary(
         return commitTimestamp;
       }
       isAnswered = true;
-      refusal = undefined;
       const evidence = await classifyCommit(context, primary, startTimestamp);
       if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
       if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
@@ -272,15 +271,15 @@ async function commitPrimary(
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
       if (!isSent && error.code === 'STORE_IN_DOUBT') continue; // The marks, not a commit.
       isInDoubt ||= !isAnswered && error.code === 'STORE_IN_DOUBT';
-      if (!isAnswered) refusal = error;
-      if (!isInDoubt && isTableNotFound(error)) break; // With the table, our locks are gone.
+      if (!isAnswered) refusal ??= error;
+      if (!isInDoubt && isTableNotFound(refusal)) break; // With the table, our locks are gone.
     }
   }
   if (!isInDoubt) {
-    // The storage has said "no", or refused each attempt: it applied none (bigtable.ts, promise 4).
+    // Each time our lock was gone, and nothing of ours had been sent before the first time.
     if (refusal === undefined) throw rolledBack(context, primary);
-    await rollBackQuietly(context, rows, startTimestamp);
-    throw refusal;
+    if (await rollBackRefused(context, rows, startTimestamp)) throw refusal;
+    if (isTableNotFound(refusal)) throw refusal;
   }
   const committedAt = await lookOnceMore(context, primary, startTimestamp);
   if (committedAt !== undefined) return committedAt;
@@ -291,6 +290,26 @@ async function commitPrimary(
       `ask again with outcomeOf(error.transaction)`,
     { transaction: { primary, startTimestamp } },
   );
+}
+
+/**
+ * Rolls back a transaction whose commit was refused each time it was sent.
+ * @returns false if its lock is gone, or the storage refuses this, too: it may have committed
+ */
+async function rollBackRefused(
+  context: Context,
+  [primaryRow, ...others]: readonly RowWrites[],
+  startTimestamp: Timestamp,
+): Promise<boolean> {
+  assert(primaryRow !== undefined, 'a transaction commits a write');
+  try {
+    if (!(await rollBackPrimary(context, primaryRow, startTimestamp))) return false;
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    return false;
+  }
+  await rollBackQuietly(context, others, startTimestamp);
+  return true;
 }
 
 /**

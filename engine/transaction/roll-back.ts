@@ -6,7 +6,7 @@
  * although half of it is gone (P1). Prewrite refuses where it finds its own marker. The data is
  * erased in the same row mutation as the lock: readers rely on that (snapshot-read.ts).
  */
-import { PercolatorError } from '../base/index.ts';
+import { assert, PercolatorError } from '../base/index.ts';
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { isTableNotFound } from './bound-tables.ts';
 import { placeOf, type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
@@ -32,8 +32,8 @@ export async function rollBackCell(
 }
 
 /**
- * Rolls back this process's own transaction, whose commit was not sent, or was refused each time it
- * was: every row to which a prewrite was sent, answered or not (P7).
+ * Rolls back this process's own transaction, whose commit was not sent, or whose primary is rolled
+ * back: every row to which a prewrite was sent, answered or not (P7).
  *
  * The mutations are blind: no other process can have committed the transaction, and a marker on a
  * cell that was never locked keeps a late prewrite away. The primary's row comes first: once it is
@@ -53,6 +53,25 @@ export async function rollBackOwn(
   await Promise.all(
     [...tables.values()].map((ofTable) => unlessDropped(rollBackRows(context, ofTable))),
   );
+}
+
+/**
+ * Rolls back the primary's row of this process's own transaction, whose commit was sent and refused,
+ * if its lock is still there: a late copy of the commit may have been applied after all
+ * (bigtable.ts, promise 4). Only afterwards may the other rows be rolled back: one that another
+ * process has rolled forward would lose its data (P11).
+ * @returns whether the transaction is rolled back. If not, it may have committed
+ */
+export async function rollBackPrimary(
+  context: Context,
+  { table, row, writes }: RowWrites,
+  startTimestamp: Timestamp,
+): Promise<boolean> {
+  const [primary] = writes;
+  assert(primary !== undefined, 'a row of a transaction has a write');
+  const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
+  const ifFound = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));
+  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound });
 }
 
 /** A row that the storage refuses for good, and was never locked, makes it refuse all. */

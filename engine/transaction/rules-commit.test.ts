@@ -1,23 +1,21 @@
 /**
- * The rules of protocol.md about committing: P9 to P12, P14 to P18, P37 and P38; and P3 and P7, as
+ * The rules of protocol.md about committing: P9, P10, P12, P14 to P18, P37, P38; and P3 and P7, as
  * far as commits show them. Each test that names a rule fails without it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ErrorCode, PercolatorError } from '../base/index.ts';
+import { PercolatorError } from '../base/index.ts';
 import {
   type Call,
   cell,
-  type Client,
   createMemoryBigtable,
   type MutationCall,
   once,
   openTestDatabase,
   put,
-  type TestDatabase,
 } from '../testing/index.ts';
 import { type Bigtable, decorate } from '../bigtable/index.ts';
-import { begin, outcomeOf, transact } from './index.ts';
+import { begin, transact } from './index.ts';
 import { isOf } from './columns.ts';
 
 /** The mutation that is the commit point of a transaction whose primary is in row `p`. */
@@ -82,149 +80,6 @@ test('P10: a reader that starts after a commit timestamp was handed out meets th
   assert.deepEqual(await database.clock.runUntil(read as Promise<unknown>), { p: 'new', x: 'new' });
 });
 
-for (const lost of ['loseAnswer', 'loseRequest'] as const) {
-  test(`P11: one ${lost === 'loseAnswer' ? 'answer' : 'request'} of the commit point is lost: committed once`, async () => {
-    const database = await openTestDatabase();
-    const [a, b] = [database.client('A'), database.client('B')];
-    a.store[lost](once(isCommitPoint));
-    const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
-    assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
-    assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
-    assert.deepEqual(await database.locks(), []);
-  });
-}
-
-test('P11: a commit that never receives an answer is COMMIT_UNKNOWN, and nothing is cleaned up meanwhile', async () => {
-  // Rolling back here, with the commit still on its way, would tear the transaction in two.
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseRequest(isCommitPoint);
-  a.store.duplicate(once(isCommitPoint));
-  const error = await unknownCommit(database, a, { p: '1', x: '1' });
-  assert.equal(a.context.counters.unknown, 1);
-  assert.deepEqual(await database.locks(), ['p:c', 'x:c']);
-
-  await a.store.deliverDuplicates(); // The first request arrives after all.
-  assert.equal(await outcomeOf(a.context, error), 'committed');
-  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
-});
-
-test('P11: a commit whose every answer is lost has happened, and outcomeOf says so to every client', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseAnswer(isCommitPoint);
-  a.store.beforeCall = failReadsAfterCommit(a);
-  const error = await unknownCommit(database, a, { p: '1', x: '1' });
-  a.store.beforeCall = undefined;
-  assert.equal(await outcomeOf(database.client('B').context, error), 'committed');
-  assert.equal(await outcomeOf(a.context, error), 'committed');
-});
-
-test('P11: a commit that finds its lock gone, and cannot read why, is unknown', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseAnswer(once(isCommitPoint));
-  a.store.beforeCall = failReadsAfterCommit(a);
-  const error = await unknownCommit(database, a, { p: '1', x: '1' });
-  assert.ok(a.store.trace.filter(({ kind }) => kind === 'read').length > 1, 'it looks repeatedly');
-  a.store.beforeCall = undefined;
-  assert.equal(await outcomeOf(a.context, error), 'committed');
-});
-
-test('P11: outcomeOf decides a transaction that was given up, once and for all', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseRequest(isCommitPoint);
-  a.store.duplicate(isCommitPoint);
-  const error = await unknownCommit(database, a, { p: '1', x: '1' });
-  assert.equal(await outcomeOf(a.context, error), 'rolled back');
-  await a.store.deliverDuplicates(); // Too late: its lock is gone.
-  assert.equal(await outcomeOf(a.context, error), 'rolled back');
-  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: undefined, x: undefined });
-  assert.deepEqual(await database.locks(), []);
-});
-
-test('P11: outcomeOf looks again if the answer to what it decides is lost', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseRequest(isCommitPoint);
-  const error = await unknownCommit(database, a, { p: '1' });
-  a.store.loseAnswer(once(({ mutations }) => mutations.some((one) => isOf('rollback', one))));
-  assert.equal(await database.clock.runUntil(outcomeOf(a.context, error)), 'rolled back');
-});
-
-test('P11: a commit that the storage refuses each time is not unknown: it has not happened', async () => {
-  const database = await openTestDatabase({ observed: ['c'] });
-  for (const code of ['STORE_UNAVAILABLE', 'STORE_REFUSED'] as const) {
-    const a = database.client('A');
-    a.store.beforeCall = (call) => {
-      if (call.kind === 'mutation' && isCommitPoint(call)) throw new PercolatorError(code, 'no');
-    };
-    await assert.rejects(database.clock.runUntil(a.write({ p: '1', x: '1' })), { code });
-    assert.equal(a.context.counters.unknown, 0);
-    assert.deepEqual(await database.locks(), []);
-    assert.deepEqual(await database.client('B').read(['p', 'x']), { p: undefined, x: undefined });
-  }
-});
-
-test('P11: one commit in doubt among refused ones is unknown', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  let sent = 0;
-  a.store.loseRequest((call) => isCommitPoint(call) && sent === 1);
-  a.store.beforeCall = (call) => {
-    if (call.kind !== 'mutation' || !isCommitPoint(call) || sent++ === 0) return;
-    throw new PercolatorError('STORE_UNAVAILABLE', 'no');
-  };
-  await unknownCommit(database, a, { p: '1' });
-  assert.deepEqual(await database.locks(), ['p:c']);
-});
-
-test('P11: marks that are repeated in doubt put no refused commit in doubt', async () => {
-  const database = await openTestDatabase({ observed: ['c'] });
-  const a = database.client('A');
-  let isRefused = false;
-  a.store.beforeCall = (call) => {
-    if (call.kind !== 'mutation' || !isCommitPoint(call)) return;
-    isRefused = true;
-    throw new PercolatorError('STORE_UNAVAILABLE', 'no');
-  };
-  let lost = 0;
-  a.store.loseRequest(({ mutations }) => {
-    const isLost = isRefused && mutations.some(({ family }) => family === 'notify');
-    if (isLost) lost++;
-    return isLost;
-  });
-  const written = database.clock.runUntil(a.write({ p: '1', x: '1' }));
-  await assert.rejects(written, { code: 'STORE_UNAVAILABLE' });
-  assert.ok(lost > 0, 'marks were repeated');
-  assert.equal(a.context.counters.unknown, 0);
-  assert.deepEqual(await database.locks(), []);
-});
-
-test('P11: the last allowed attempt is looked up, too: it may have committed', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A', { inDoubtAttemptsMax: 1 });
-  a.store.loseAnswer(isCommitPoint);
-  const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
-  assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
-  assert.equal(a.context.counters.unknown, 0);
-  assert.deepEqual(await database.locks(), []);
-});
-
-test('P11: the last allowed attempt is looked up, too: another process may have rolled back', async () => {
-  const database = await openTestDatabase();
-  const [a, b] = [database.client('A', { inDoubtAttemptsMax: 1 }), database.client('B')];
-  a.store.loseRequest(isCommitPoint);
-  a.beforeMutation(2, async () => {
-    database.bury('A');
-    assert.deepEqual(await b.read(['p']), { p: undefined });
-  });
-  const written = database.clock.runUntil(a.write({ p: '1' }));
-  await assert.rejects(written, { code: 'ROLLED_BACK' });
-  assert.equal(a.context.counters.unknown, 0);
-});
-
 test('P7: a row that the storage refuses for good does not keep the others locked', async () => {
   const store = createMemoryBigtable(); // The client's own store would split the rows.
   const database = await openTestDatabase({ store });
@@ -247,30 +102,6 @@ test('a transaction of more rows than a call may have arguments hears what the s
   const transaction = await begin({ ...context, store });
   for (let i = 0; i < 150_000; i++) transaction.set(cell(`r${i}`), '1');
   await assert.rejects(transaction.commit(), { code: 'STORE_REFUSED' });
-});
-
-test('P11: outcomeOf, asked elsewhere, waits for an owner that may be alive', async () => {
-  const database = await openTestDatabase();
-  const [a, b] = [database.client('A'), database.client('B')];
-  a.store.loseRequest(isCommitPoint);
-  const error = await unknownCommit(database, a, { p: '1' });
-  const before = database.clock.monotonicMs();
-  const outcome = await database.clock.runUntil(outcomeOf(b.context, error));
-  assert.equal(outcome, 'rolled back');
-  assert.ok(database.clock.monotonicMs() - before >= a.context.options.lockTimeToLiveMs);
-});
-
-test('P11: transact never runs a transaction with an unknown outcome again', async () => {
-  const database = await openTestDatabase();
-  const a = database.client('A');
-  a.store.loseRequest(isCommitPoint);
-  let runs = 0;
-  const work = transact(a.context, async (transaction) => {
-    runs++;
-    put(transaction, { p: '1' });
-  });
-  await assert.rejects(database.clock.runUntil(work), { code: 'COMMIT_UNKNOWN' });
-  assert.equal(runs, 1);
 });
 
 test('P12: a prewrite that finds its own lock has succeeded, not lost', async () => {
@@ -435,27 +266,6 @@ test('P38: timestamps up to 2^53 keep their order and their identity', async () 
   assert.deepEqual(await b.read(['x', 'p']), { p: 'last', x: 'last' });
 });
 
-/** Runs a write that must end with COMMIT_UNKNOWN; resolves with the name of its transaction. */
-async function unknownCommit(
-  { clock }: TestDatabase,
-  client: Client,
-  values: Parameters<Client['write']>[0],
-): Promise<NonNullable<PercolatorError['transaction']>> {
-  const failed = await clock.runUntil(client.write(values).catch((error: unknown) => error));
-  assert.ok(failed instanceof PercolatorError);
-  assert.equal(failed.code, 'COMMIT_UNKNOWN');
-  assert.ok(failed.transaction !== undefined);
-  return failed.transaction;
-}
-
-/** From the first commit point on, the store answers no read: it is unreachable. */
-function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
-  return ({ kind }) => {
-    const sent = client.store.trace.some((call) => call.kind === 'mutation' && isCommitPoint(call));
-    if (kind === 'read' && sent) throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');
-  };
-}
-
 test('P3: but for prewrites, no condition on a lock, and no erasure of one, covers more than one start timestamp', async () => {
   const database = await openTestDatabase();
   const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
@@ -497,51 +307,6 @@ test('P3: but for prewrites, no condition on a lock, and no erasure of one, cove
   }
   assert.ok(seen.size >= 6, [...seen].join(', '));
 });
-
-const ATTEMPTS_MAX = 5;
-interface Repeated {
-  readonly name: string;
-  /** How often it is sent: a prewrite once, and then as often as is allowed. */
-  readonly times: number;
-  /** The error if all of them are lost. */
-  readonly code: ErrorCode;
-  readonly isIt: (call: MutationCall) => boolean;
-}
-const repeated: readonly Repeated[] = [
-  {
-    name: 'a prewrite',
-    times: ATTEMPTS_MAX + 1,
-    code: 'STORE_UNAVAILABLE',
-    isIt: ({ mutations }) => mutations.some((one) => one.kind === 'set' && isOf('data', one)),
-  },
-  {
-    name: 'marks',
-    times: ATTEMPTS_MAX,
-    code: 'STORE_UNAVAILABLE',
-    isIt: ({ mutations }) => mutations.some(({ family }) => family === 'notify'),
-  },
-  {
-    name: 'the commit of the primary',
-    times: ATTEMPTS_MAX,
-    code: 'COMMIT_UNKNOWN',
-    isIt: isCommitPoint,
-  },
-];
-for (const { name, times, code, isIt } of repeated) {
-  test(`P11: all requests for ${name} but the last allowed one may be lost`, async () => {
-    for (const losses of [times - 1, times]) {
-      const database = await openTestDatabase({ observed: ['c'] });
-      const options = { inDoubtAttemptsMax: ATTEMPTS_MAX, ordered: false };
-      const a = database.client('A', options);
-      let sent = 0;
-      a.store.loseRequest((call) => isIt(call) && sent++ < losses);
-      const written = database.clock.runUntil(a.write({ p: '1' }));
-      if (losses < times) await written;
-      else await assert.rejects(written, { code });
-      assert.equal(sent, times);
-    }
-  });
-}
 
 function isCommitting(mutations: MutationCall['mutations']): boolean {
   return mutations.some((one) => one.kind === 'set' && isOf('write', one));

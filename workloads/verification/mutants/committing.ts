@@ -107,6 +107,24 @@ export const COMMITTING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P11',
+    name: 'refused-commit-rolled-back-blindly',
+    mistake:
+      'A commit that was refused each time is rolled back, although a copy has committed it.',
+    changes: [
+      change(
+        'transaction/roll-back.ts',
+        '  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound });\n',
+        '  void own;\n  await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n  return true;\n',
+      ),
+    ],
+    knobs: {
+      messages: { duplicate: 0.1, replay: 0.3 },
+      events: { tabletUnavailable: 4 },
+      ordered: false,
+    },
+  },
+  {
     rule: 'P12',
     name: 'echo-taken-for-conflict',
     mistake: 'A commit that is sent again and finds no lock concludes that it was rolled back.',

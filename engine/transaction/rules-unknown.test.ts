@@ -105,6 +105,19 @@ test('P11: outcomeOf looks again if the answer to what it decides is lost', asyn
   assert.equal(await database.clock.runUntil(outcomeOf(a.context, error)), 'rolled back');
 });
 
+test('P11: outcomeOf is in doubt, not LOCKED, if it never hears what became of its rollback', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { attemptsMax: 2 });
+  a.store.loseRequest(isCommitPoint);
+  const error = await unknownCommit(database, a, { p: '1' });
+  let isLost = true;
+  a.store.loseRequest((call) => isLost && isRollback(call));
+  const asked = database.clock.runUntil(outcomeOf(a.context, error));
+  await assert.rejects(asked, { code: 'STORE_IN_DOUBT' });
+  isLost = false;
+  assert.equal(await outcomeOf(a.context, error), 'rolled back');
+});
+
 test('P11: a commit that the storage refuses each time is not unknown: it has not happened', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   for (const code of ['STORE_UNAVAILABLE', 'STORE_REFUSED'] as const) {

@@ -1,10 +1,11 @@
 /**
- * Transact: runs a function as a transaction, again and again until it commits.
+ * Transact: runs a function as a transaction, again until it commits, but at most `attemptsMax`
+ * times.
  *
- * "Applications ... should be retried after a backoff" (section 2.2); the library owns that loop.
- * Each attempt is a new transaction: a new start timestamp, new reads, nothing carried over.
- * Retrying only the writes, at a new timestamp, would bring back the lost updates that the conflict
- * prevented (P18).
+ * "... the transaction has conflicted ... and should be retried after a backoff" (section 2.2); the
+ * library owns that loop. Each attempt is a new transaction: a new start timestamp, new reads,
+ * nothing carried over. Retrying only the writes, at a new timestamp, would bring back the lost
+ * updates that the conflict prevented (P18).
  *
  * The function may run several times, so outside the transaction it must do nothing that cannot be
  * done twice (P51).
@@ -95,8 +96,8 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 
 /**
  * Runs `body` in a transaction and commits it; resolves with what `body` returned.
- * @throws what `body` threw (nothing is committed), the last retryable error after `attemptsMax`
- *   attempts, or COMMIT_UNKNOWN, which is never retried
+ * @throws an error of `begin`, of `body` (nothing is committed) or of the commit: at once if it is
+ *   not retryable, as COMMIT_UNKNOWN never is; else the last one after `attemptsMax` attempts
  */
 export async function transact<T>(
   context: Context,
@@ -109,7 +110,7 @@ export async function transact<T>(
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
-      // May fail, too: the oracle may be unreachable for a moment.
+      // `begin` may fail, too: the oracle may be unreachable for a moment.
       transaction = await begin(context, { kind });
       const result = await body(transaction);
       await transaction.commit();
@@ -123,12 +124,14 @@ export async function transact<T>(
 }
 
 /**
- * How a transaction that ended with COMMIT_UNKNOWN ended after all; the answer is final. If the
- * transaction has not ended, it is rolled back once its owner is dead. Its own process has given it
- * up, and rolls it back at once.
+ * What became of a transaction whose commit threw COMMIT_UNKNOWN; the answer is final. If it is
+ * still undecided, it is rolled back once its owner is dead. The process that ran it has given it
+ * up, so a call in that process rolls it back at once.
  * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected, or if the table
  *   of its primary was dropped
  * @throws LOCKED if its owner is alive after `attemptsMax` looks
+ * @throws STORE_IN_DOUBT if the storage loses the answer to the rollback of the last look: ask
+ *   again
  */
 export async function outcomeOf(
   context: Context,
@@ -137,7 +140,8 @@ export async function outcomeOf(
   check('the transaction of outcomeOf', name, TRANSACTION_NAME);
   const { primary, startTimestamp } = name;
   for (let attempt = 1; ; attempt++) {
-    const outcome = await settleOrLook(context, lockOf(context, primary, startTimestamp));
+    const isLast = attempt >= context.options.attemptsMax;
+    const outcome = await settleOrLook(context, lockOf(context, primary, startTimestamp), isLast);
     if (outcome.kind === 'collected') {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
@@ -146,7 +150,7 @@ export async function outcomeOf(
       );
     }
     if (outcome.kind !== 'alive') return outcome.kind;
-    if (attempt >= context.options.attemptsMax) {
+    if (isLast) {
       throw new PercolatorError(
         'LOCKED',
         `the transaction of ${startTimestamp} is still committing`,
@@ -156,19 +160,25 @@ export async function outcomeOf(
   }
 }
 
-/** If the answer to what it decides is lost, the next look tells. */
-async function settleOrLook(context: Context, lock: Lock): Promise<Outcome> {
+/**
+ * If the storage loses the answer to the mutation that settles the transaction, the next look finds
+ * the outcome. No look follows the last one, so there the doubt reaches the caller of `outcomeOf`:
+ * the transaction may not be alive.
+ */
+async function settleOrLook(context: Context, lock: Lock, isLast: boolean): Promise<Outcome> {
   try {
     return await settleTransaction(context, lock);
   } catch (error) {
-    if (error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT') {
-      return { kind: 'alive' };
-    }
+    const isInDoubt = error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    if (isInDoubt && !isLast) return { kind: 'alive' };
     throw error;
   }
 }
 
-/** The primary's lock, as far as asking for the outcome needs it: the owner and the address. */
+/**
+ * A lock that names the primary. Its owner is this process, so a primary without a readable lock
+ * counts as given up: the transaction ended with COMMIT_UNKNOWN.
+ */
 function lockOf(
   context: Context,
   primary: TransactionName['primary'],

@@ -74,6 +74,22 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     (t) => t('holding_summary').push({ hs_ca_id: 1, hs_s_symb: 'AAAA', hs_qty: 0 }),
   ],
   [
+    'a lot of 0 shares in a position of 0',
+    ['positions are their lots'],
+    (t) => {
+      const { hh_h_t_id: closed } = at(t('holding_history'), changeOf(t));
+      t('holding').push({ ...lotOfAAAA(t), h_t_id: closed, h_qty: 0 });
+    },
+  ],
+  [
+    'lots that add up to a position of 0',
+    ['positions are their lots', 'lots are their history'],
+    (t) => {
+      t('holding').push({ ...lotOfAAAA(t), h_t_id: 1, h_qty: 100 });
+      t('holding').push({ ...lotOfAAAA(t), h_t_id: 2, h_qty: -100 });
+    },
+  ],
+  [
     'a lot that lost a share',
     ['positions are their lots', 'lots are their history'],
     (t) => first(t('holding')).h_qty--,
@@ -210,6 +226,11 @@ function at<R>(rows: readonly R[], i: number): R {
   const row = rows[i];
   assert.ok(row !== undefined);
   return row;
+}
+
+/** A lot of an account that has no position in this security. */
+function lotOfAAAA(t: Tables): Mutable<'holding'> {
+  return { ...first(t('holding')), h_ca_id: 1, h_s_symb: 'AAAA' };
 }
 
 /** Returns the place of a change that has closed a lot. */

@@ -19,11 +19,7 @@ export function* checkPositions(facts: Facts): Generator<Finding> {
   const rows = new Map(
     facts.positions.map((row) => [`${row.hs_ca_id} ${row.hs_s_symb}`, row.hs_qty]),
   );
-  for (const [position, quantity] of rows) {
-    if (quantity !== 0) continue;
-    const message = `position ${position} has a row for 0 shares`;
-    yield { condition: 'positions are their lots', message };
-  }
+  yield* checkClosed(rows, lots);
   for (const position of new Set([...rows.keys(), ...lots.keys(), ...trades.keys()])) {
     const quantity = rows.get(position) ?? 0;
     if (quantity !== lots.of(position)) {
@@ -34,5 +30,22 @@ export function* checkPositions(facts: Facts): Generator<Finding> {
       const message = `position ${position} has ${quantity} shares; its trades moved ${trades.of(position)}`;
       yield { condition: 'positions are their trades', message };
     }
+  }
+}
+
+/**
+ * Finds what remains of closed positions. Lots with another sum than 0 differ from the position,
+ * which is found anyway.
+ */
+function* checkClosed(rows: ReadonlyMap<string, number>, lots: Sums<string>): Generator<Finding> {
+  for (const [position, quantity] of rows) {
+    if (quantity !== 0) continue;
+    const message = `position ${position} has a row for 0 shares`;
+    yield { condition: 'positions are their lots', message };
+  }
+  for (const position of lots.keys()) {
+    if ((rows.get(position) ?? 0) !== 0 || lots.of(position) !== 0) continue;
+    const message = `position ${position} has 0 shares, but lots that add up to 0`;
+    yield { condition: 'positions are their lots', message };
   }
 }

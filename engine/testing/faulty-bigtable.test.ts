@@ -155,6 +155,17 @@ test('a duplicate of a lost request is a delayed request, and outlives its sende
   assert.deepEqual(await rowsOf(store), ['a']);
 });
 
+test('a refused mutation is not applied, and its caller hears so; only a copy of it may arrive', async () => {
+  const client = new FaultyBigtable(await openStore());
+  client.refuse((call) => call.row !== 'c');
+  client.duplicate((call) => call.row === 'b');
+  const refused = client.mutateRows(['a', 'b', 'c'].map((row) => setRow(row)));
+  await assert.rejects(refused, { code: 'STORE_UNAVAILABLE' });
+  assert.deepEqual(await rowsOf(client), ['c']);
+  await client.deliverDuplicates();
+  assert.deepEqual(await rowsOf(client), ['b', 'c']);
+});
+
 test('hooks run before and after each mutation, and may use the store meanwhile', async () => {
   const store = await openStore();
   const client = new FaultyBigtable(store);
@@ -165,7 +176,7 @@ test('hooks run before and after each mutation, and may use the store meanwhile'
   assert.deepEqual(seen, [[], ['a'], ['a'], ['a', 'b']]);
 });
 
-test('the trace names every call with its rows, and counts mutations', async () => {
+test('the trace names every read and mutation with its rows, and counts mutations', async () => {
   const client = new FaultyBigtable(await openStore());
   await client.mutateRows([setRow('a'), setRow('b')]);
   await client.readRows('t', ['a', 'b'], [{ family: 'f' }]);

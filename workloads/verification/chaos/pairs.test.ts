@@ -1,4 +1,7 @@
-/** The claims of counting pairs: what a pair is, and that the fast count equals the obvious one. */
+/**
+ * The claims of counting pairs: what a pair is, that the fast count equals the obvious one, and
+ * when the goal of a round is reached.
+ */
 import assert from 'node:assert/strict';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +10,7 @@ import { createRandom, type Random } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import type { RecordedTransaction } from '../invariants/index.ts';
 import { Goal } from './goal.ts';
-import { openHistoryFile } from './history-file.ts';
+import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import { countPairs, PairCounter, type Writer, writerOf } from './pairs.ts';
 
 let timestamp = 0;
@@ -85,10 +88,9 @@ test('a goal is reached when the files hold enough pairs and runs, however the l
   using file = openHistoryFile(folder, '1.1');
   const goal = new Goal({ pairs: 1, runs: 1 }, 3_600, folder);
   const [one, other] = [writing(['ä'], 1, 4), writing(['ä'], 2, 3)];
-  for (const { startTimestamp, endedAt, ...began } of [one, other]) {
+  for (const writer of [one, other]) {
     assert.equal(goal.isReached(), false);
-    file.began({ ...began, startTimestamp, endedAt: undefined, outcome: 'unknown' });
-    file.ended({ startTimestamp, outcome: 'committed', endedAt });
+    recordWriters(file, [writer]);
   }
   assert.equal(goal.isReached(), false);
   assert.equal(goal.pairs, 1);
@@ -104,10 +106,46 @@ test('a goal is reached when the files hold enough pairs and runs, however the l
   assert.equal(goal.isReached(), true);
 });
 
+test('a goal of pairs and runs is not reached by runs only', () => {
+  const folder = temporaryFolder();
+  using file = openHistoryFile(folder, '1.1');
+  const goal = new Goal({ pairs: 1, runs: 1 }, 3_600, folder);
+  const run = transaction({ run: { observer: 'o', cell: 'x', weak: false }, ranAt: 1, sentAt: 2 });
+  file.began(run);
+  file.ended({ startTimestamp: run.startTimestamp, outcome: 'committed', endedAt: 3 });
+  assert.equal(goal.isReached(), false);
+  recordWriters(file, [writing(['a'], 1, 4), writing(['a'], 2, 3)]);
+  assert.equal(goal.isReached(), true);
+});
+
+test('a line that is read in two parts names its cells, though the first part ends within a character', () => {
+  const folder = temporaryFolder();
+  using file = openHistoryFile(folder, '1.1');
+  const goal = new Goal({ pairs: 1, runs: 0 }, 3_600, folder);
+  recordWriters(file, [writing(['ä'], 1, 4)]);
+  const { startTimestamp, endedAt, ...began } = writing(['ä'], 2, 3);
+  const line = Buffer.from(
+    `${JSON.stringify({ kind: 'began', transaction: { ...began, startTimestamp } })}\n`,
+  );
+  const within = line.indexOf('ä') + 1;
+  appendFileSync(path.join(folder, '1.1.jsonl'), line.subarray(0, within));
+  assert.equal(goal.isReached(), false);
+  appendFileSync(path.join(folder, '1.1.jsonl'), line.subarray(within));
+  file.ended({ startTimestamp, outcome: 'committed', endedAt });
+  assert.equal(goal.isReached(), true);
+});
+
 test('a goal is reached when its seconds are over', async () => {
   const folder = temporaryFolder();
   assert.equal(new Goal({ pairs: 1, runs: 1 }, 0, folder).isReached(), true);
 });
+
+function recordWriters(file: HistoryFile, writers: readonly RecordedTransaction[]): void {
+  for (const { startTimestamp, endedAt, ...began } of writers) {
+    file.began({ ...began, startTimestamp, endedAt: undefined, outcome: 'unknown' });
+    file.ended({ startTimestamp, outcome: 'committed', endedAt });
+  }
+}
 
 function drawTransaction(random: Random): RecordedTransaction {
   const cells = ['a', 'b', 'c', 'd'].filter(() => random.fraction() < 0.4);

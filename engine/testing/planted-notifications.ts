@@ -1,4 +1,7 @@
-/** Notifications planted by hand: lost, left over, parked, and those in order (planted.test.ts). */
+/**
+ * Notifications planted by hand: lost, left over, parked, and those in order
+ * (audit/planted.test.ts).
+ */
 import type { AuditedTable } from '../audit/index.ts';
 import type { Client, TestDatabase } from './database.ts';
 import { erase, lockOf, plant, recordOf } from './planting.ts';
@@ -66,7 +69,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'P57: the same, with a mark of a weak notification only: its run acknowledges nothing',
+    name: 'P57: a change that no observer has ever acknowledged, with a weak mark only: the run of a weak notification acknowledges nothing',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'weak t.notify/z:seen', 60);

@@ -17,12 +17,13 @@ export interface BatchingOptions {
   readonly rowsMax?: number | undefined;
   /**
    * RPCs in flight at a time in each lane. Default 8. Too small: the storage idles between two
-   * batches. Too large: batches stay small.
+   * batches. Too large: batches stay small. Conditional mutations are not limited where the storage
+   * cannot take many in one RPC.
    */
   readonly inFlightMax?: number | undefined;
   /**
    * Selects blind mutations that a caller's commit waits for. They have a lane of their own, so
-   * that they never wait for bulk work. Default: none.
+   * that bulk work never takes their places in flight. Default: none.
    */
   readonly isUrgent?: ((row: RowMutation) => boolean) | undefined;
 }

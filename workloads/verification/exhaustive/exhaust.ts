@@ -43,8 +43,8 @@ export interface ExhaustOptions extends Partial<Budget> {
 export interface Report {
   readonly scenario: string;
   /**
-   * Different ways through everything that can happen. May exceed what a number holds exactly. Of a
-   * search that ended early, only those that it has visited.
+   * Different ways through everything that can happen. May exceed what a number holds exactly. If
+   * the search ended early, only the executions that it has visited are counted.
    */
   readonly executions: number;
   readonly states: number;
@@ -55,7 +55,7 @@ export interface Report {
    * failed`.
    */
   readonly outcomes: ReadonlyMap<string, number>;
-  /** The first execution that breaks a rule; absent if there is none. */
+  /** The first execution that breaks a rule; absent if none was found. */
   readonly failure?: Failure | undefined;
 }
 
@@ -71,7 +71,7 @@ interface Frame {
   readonly world: WorldState;
   readonly key: string;
   readonly choices: readonly Choice[];
-  /** The choice taken now. */
+  /** The number of the choice taken now. */
   taken: number;
   /** Ways from here to an ending, found so far. */
   executions: number;

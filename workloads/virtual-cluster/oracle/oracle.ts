@@ -29,7 +29,7 @@ export interface OraclePlan {
 }
 
 interface OraclePoint {
-  /** On all workers. */
+  /** Callers on all workers together. */
   readonly callers: number;
   readonly perSecond: number;
   /** Timestamps of a request, on average. */
@@ -42,7 +42,7 @@ interface OraclePoint {
   readonly isIncreasing: boolean;
 }
 
-/** That of its start, and that of its commit. */
+/** The start timestamp and the commit timestamp. */
 const TIMESTAMPS_PER_TRANSACTION = 2;
 const PAPER_PER_SECOND = 2e6;
 

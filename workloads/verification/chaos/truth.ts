@@ -4,18 +4,19 @@
  *   1. Audit what the last kill has left: crashes may leave unfinished work, but no errors.
  *   2. Read every cell of every table, which resolves every lock.
  *   3. Run the observers until nothing is dirty.
- *   4. Read every cell once more, recorded as one last transaction; check each workload at rest,
- *      and audit again.
+ *   4. Read every cell once more, recorded as a last transaction of each workload; check each
+ *      workload at rest, and audit again.
  *   5. Record every write record, acknowledgment and rollback marker, and everything that must not
  *      be left.
  */
-import { fsck, type Percolator, systemClock, type WorkerCounters } from '#engine';
+import { fsck, type Percolator, systemClock, type Worker, type WorkerCounters } from '#engine';
 import { readStoredHistory, type StoredHistory, type Violation } from '../judges/index.ts';
 import {
   recordingClient,
   recordingCommits,
   type Recorder,
   recordingObservers,
+  type Work,
   type Workload,
 } from '../invariants/index.ts';
 
@@ -88,19 +89,29 @@ async function auditErrors({ store }: Percolator, when: string): Promise<readonl
   return errors;
 }
 
-/** Reads everything as one transaction, so that the history ends with the final state. */
+/**
+ * Reads all tables of each workload in one transaction, so that its history ends with the final
+ * state.
+ */
 async function readEverything(
   percolator: Percolator,
   workloads: readonly Workload[],
   recorder: Recorder,
 ): Promise<void> {
-  for (const { name, tables } of workloads) {
-    const client = recordingClient(percolator, name, recorder);
-    await client.attempt(async (work) => {
-      for (const [table, { columns }] of Object.entries(tables)) {
-        for await (const _ of work.scan({ table, columns })); // The read alone matters.
-      }
+  for (const workload of workloads) {
+    const client = recordingClient(percolator, workload.name, recorder);
+    let reading = Promise.resolve();
+    await client.attempt((work) => {
+      reading = readTables(work, workload);
+      return reading;
     });
+    await reading; // After a retryable failure `attempt` resolves; the history would lack its end.
+  }
+}
+
+async function readTables(work: Work, { tables }: Workload): Promise<void> {
+  for (const [table, { columns }] of Object.entries(tables)) {
+    for await (const _ of work.scan({ table, columns })); // The read alone matters.
   }
 }
 
@@ -118,17 +129,28 @@ async function runObservers(
       violations.push({ claim: 'rest: no observer fails', message });
     },
   });
-  const over = new AbortController();
-  const late = systemClock.sleep(REST_MS_MAX, AbortSignal.any([signal, over.signal]));
-  const isIdle = await Promise.race([worker.idle().then(() => true), late.then(() => false)]);
-  over.abort();
-  await worker.stop();
+  const isIdle = await stopWhenIdle(worker, signal);
   signal.throwIfAborted();
   if (!isIdle) {
     const message = `observers still had work after ${REST_MS_MAX / 1000} s without a client`;
     violations.push({ claim: 'rest: observers come to rest', message });
   }
   return worker.counters;
+}
+
+/**
+ * Whether the worker was idle in time. If `idle` rejects, the worker must stop all the same: the
+ * store is read and closed next.
+ */
+async function stopWhenIdle(worker: Worker, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController();
+  const late = systemClock.sleep(REST_MS_MAX, AbortSignal.any([signal, over.signal]));
+  try {
+    return await Promise.race([worker.idle().then(() => true), late.then(() => false)]);
+  } finally {
+    over.abort();
+    await worker.stop();
+  }
 }
 
 function tablesOf(workloads: readonly Workload[]): readonly string[] {

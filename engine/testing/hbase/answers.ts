@@ -12,6 +12,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   RegionServerStoppedException: 'org.apache.hadoop.hbase.regionserver',
   WrongRegionException: 'org.apache.hadoop.hbase.regionserver',
   NoSuchColumnFamilyException: 'org.apache.hadoop.hbase.regionserver',
+  OutOfOrderScannerNextException: 'org.apache.hadoop.hbase.exceptions',
+  UnknownServiceException: 'org.apache.hadoop.hbase.ipc',
 };
 
 /** Thrown inside a service, which answers with it. */

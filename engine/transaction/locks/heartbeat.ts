@@ -1,7 +1,6 @@
 /**
- * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a
- * worker's lock contains a wall-clock time that is updated while the worker works on the
- * transaction").
+ * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2:
+ * "workers periodically update this wall time while committing"; here a counter, P24).
  *
  * Only the primary's lock beats, because only the primary is checked (P25). Beating starts when the
  * primary's prewrite is sent: the lock may be in the storage long before the answer arrives. Beats
@@ -12,9 +11,9 @@
  * A beat is conditional on the lock still being there: a beat that arrives late, after the commit,
  * must not bring the lock back.
  *
- * The loop cannot end while there is a lock to beat for: only a clock that throws could end it, and
- * every beat catches its own failures. A process whose beats do not arrive learns it from its
- * commit: ROLLED_BACK.
+ * Until `stop`, the loop cannot end while there is a lock to beat for: only a clock that throws
+ * could end it, and every beat catches its own failures. A process whose beats do not arrive learns
+ * it from its commit: ROLLED_BACK.
  */
 import type { Clock } from '../../base/index.ts';
 import type { Bigtable } from '../../bigtable/index.ts';

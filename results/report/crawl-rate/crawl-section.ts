@@ -36,6 +36,7 @@ function rate(name: string, value: number | null | undefined): readonly [string,
   return value === null || value === undefined ? null : [name, formatDigits(value)];
 }
 
+/** The list of duplicates is left out if the check failed. */
 export function crawlSection(crawl: CrawlResult | null): Html {
   if (crawl === null) return html``;
   return html`<section id="crawl">
@@ -57,7 +58,6 @@ export function crawlSection(crawl: CrawlResult | null): Html {
   </section>`;
 }
 
-/** Shows no finding of a run that failed its check. */
 function duplicates(crawl: CrawlResult): Html {
   const shown = crawl.crossHostDuplicates;
   const total = Math.max(crawl.crossHostDuplicateGroups, shown.length);

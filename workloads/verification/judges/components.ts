@@ -18,11 +18,11 @@ class Search {
   /** When each node was found; 0 if not yet. */
   readonly #found: Int32Array;
   /**
-   * The earliest node on the stack that can be reached from it; infinite once its component is
-   * complete.
+   * For each node, the smallest `#found` known to be reachable from it on the stack; infinite once
+   * the node's component is complete.
    */
   readonly #low: Float64Array;
-  /** How many of its successors have been visited. */
+  /** For each node, how many of its successors have been visited. */
   readonly #next: Int32Array;
   /** Nodes that were found and are not yet in a complete component. */
   readonly #stack: number[] = [];

@@ -24,7 +24,10 @@ import { Sightings } from './sightings.ts';
 const ARRIVAL_MS = 5;
 
 export interface BatchResult extends Freshness {
-  /** Each run of all jobs, with the replacement of the serving index. */
+  /**
+   * Each run from the writing of its captures to the replacement of the serving index, all jobs
+   * included.
+   */
   readonly runSeconds: readonly number[];
   readonly findings: readonly string[];
 }
@@ -38,7 +41,8 @@ export async function measureBatch(
   const repository = path.join(work, 'repository');
   await writeCaptures(repository, crawl.unchanged());
   const batch = new Batch({ crawl, engine, index, work, repository, signal });
-  await batch.run(0); // Of the repository: the first run has cold workers.
+  // This run, over the repository alone, is not measured: its workers are cold.
+  await batch.run(0);
   batch.runSeconds.length = 0;
   const startUs = monotonicUs();
   const arrivals = scheduledDocuments(schedule);

@@ -6,13 +6,13 @@
  *     c:rollback   the transaction of this timestamp must not commit here (not in the paper)
  *     c:write      committed data is present; stores the Bigtable timestamp of the data
  *
- * and, in a companion table with the same row keys, because the public API has no locality groups,
- * in families of their own:
+ * The public API has no locality groups. So these are in a companion table with the same row keys,
+ * each in a family of its own:
  *
  *     notify:c     hint: observers may need to run
  *     weak:c       the same, set by a weak notification
  *     parked:c     an observer failed for this cell too often; waits for an operator
- *     parked-weak:c  the same, of a weak notification; each is replayed on its own
+ *     parked-weak:c  the same, of a weak notification; an operator replays the two separately
  *
  * A read wants the data, the lock and the write record of a column. They are neighbours, so that a
  * storage finds them by one range of columns, at little more than the price of a read of one cell.
@@ -169,7 +169,7 @@ export function checkUserColumn(column: string): void {
 
 /** A string for one cell and no other, as a key of maps: names may contain any character (P60). */
 export function cellName({ table, row, column }: CellAddress): string {
-  return `${row.length}:${row}${table}\0${column}`;
+  return `${row.length}:${table.length}:${row}${table}${column}`;
 }
 
 /** How messages name a cell. */

@@ -38,6 +38,14 @@ test('P60: cells with awkward names keep their own values, in the buffer and in 
   assert.deepEqual(texts(await snapshot.getMany(cells)), expected);
 });
 
+test('P60: a table whose name contains NUL is refused, although the cell’s names join to those of another', async () => {
+  const { context } = (await openTestDatabase()).client('A');
+  const transaction = await begin(context);
+  transaction.set({ table: 't\0x', row: 'r', column: 'c' }, '1');
+  transaction.set({ table: 't', row: 'r', column: 'x\0c' }, '2');
+  await assert.rejects(transaction.commit(), { code: 'TABLE_NOT_FOUND' });
+});
+
 test('P60: two cells whose names join to one string are notified apart', async () => {
   const database = await openTestDatabase({ observed: ['c', 'b\0c'] });
   const { context } = database.client('A');

@@ -241,7 +241,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/columns.ts',
-        'return `${row.length}:${row}${table}\\0${column}`;',
+        'return `${row.length}:${table.length}:${row}${table}${column}`;',
         'return `${table}\\0${row}\\0${column}`;',
       ),
     ],

@@ -28,7 +28,7 @@ test('docs/cells.md shows the cells of the transfer of Figure 4, step by step', 
   assert.deepEqual(shown, steps.slice(1));
 });
 
-/** As `Bob  bal:data   @7  $3`, with one line for each cell. */
+/** As `Bob  bal:data    @7  $3`, with one line for each cell. */
 function textOf({ key, cells }: Row): string {
   return cells
     .map(({ qualifier, timestamp, value }) =>

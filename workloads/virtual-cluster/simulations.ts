@@ -32,7 +32,9 @@ export type ResultOf<S extends Simulation> = S extends CrawlSimulation
 /** What a thread is given. */
 export interface ThreadData {
   readonly simulation: Simulation;
-  /** The repository of a crawl, if an earlier one had the same documents. */
+  /**
+   * The repository of a crawl, if the latest one that a thread has posted is of the same documents.
+   */
   readonly clustered: ClusteredKeys | undefined;
 }
 

@@ -22,6 +22,10 @@ function reference(on: 'embedded' | 'hbase'): MeasuredCrawl {
 test('the half load is the rate nearest to half of the documents completed at saturation', () => {
   const crawl = reference('embedded');
   assert.equal(halfLoad(crawl)?.ratePercentPerHour, 800);
+  const slower = crawl.points.map((point) =>
+    point.verdict === 'saturated' ? { ...point, documentsPerSecondCompleted: 2_400 } : point,
+  );
+  assert.equal(halfLoad({ ...crawl, points: slower })?.ratePercentPerHour, 400);
   const whats = crawl.points.flatMap((point) =>
     comparedPoint(crawl, point, PREDICTED).map(({ what, errorMax }) => [
       point.ratePercentPerHour,
@@ -47,7 +51,7 @@ test('without a saturated rate there is no half load, and no limit of a latency'
   assert.equal(pointsOf(crawl, { isTiny: false }).length, crawl.points.length);
 });
 
-test('the processor time of a document is that of all busy cores, and is compared only where it is all', () => {
+test('the processor time of a document is that of all busy cores, and is compared only where the record counts all processes', () => {
   const embedded = reference('embedded');
   const [point] = embedded.points;
   assert.ok(point !== undefined && point.cpuSecondsPerDocument !== null);
@@ -72,7 +76,7 @@ test('the processor time of a document is that of all busy cores, and is compare
   assert.equal(unknown.length, 1);
 });
 
-test('busy cores are all those of the servers that worked, and the work in the background', () => {
+test('busy cores are those of the tablet servers, not of the clients, and the work in the background', () => {
   const kinds = [kindUsage('client', 3, 0.9), kindUsage('tablet server', 3, 0.5)];
   assert.equal(busyCores({ kinds, maintenanceUs: 5e6, seconds: 10 }, 4), 3 * 0.5 * 4 + 0.5);
 });

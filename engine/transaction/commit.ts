@@ -236,7 +236,8 @@ interface Prewritten extends Plan {
 
 /**
  * The commit point. Resolves with the commit timestamp of the write record.
- * @throws ROLLED_BACK, or what the storage refused each attempt with: it has not committed
+ * @throws ROLLED_BACK, or the first refusal, if the storage refused each attempt: it has not
+ * committed, and never will
  * @throws COMMIT_UNKNOWN
  */
 async function commitPrimary(
@@ -272,14 +273,13 @@ async function commitPrimary(
       if (!isSent && error.code === 'STORE_IN_DOUBT') continue; // The marks, not a commit.
       isInDoubt ||= !isAnswered && error.code === 'STORE_IN_DOUBT';
       if (!isAnswered) refusal ??= error;
-      if (!isInDoubt && isTableNotFound(refusal)) break; // With the table, our locks are gone.
+      if (!isInDoubt && refusal !== undefined && !mayPass(refusal)) break;
     }
   }
   if (!isInDoubt) {
-    // Each time our lock was gone, and nothing of ours had been sent before the first time.
+    // Our lock was gone already when the first answer came, so nothing of ours has been applied.
     if (refusal === undefined) throw rolledBack(context, primary);
-    if (await rollBackRefused(context, rows, startTimestamp)) throw refusal;
-    if (isTableNotFound(refusal)) throw refusal;
+    if (await isUndone(context, refusal, { startTimestamp, rows })) throw refusal;
   }
   const committedAt = await lookOnceMore(context, primary, startTimestamp);
   if (committedAt !== undefined) return committedAt;
@@ -292,24 +292,42 @@ async function commitPrimary(
   );
 }
 
+/** Whether a later attempt, or a late copy of this one (bigtable.ts, promise 4), may be applied. */
+function mayPass({ code }: PercolatorError): boolean {
+  return code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT';
+}
+
 /**
- * Rolls back a transaction whose commit was refused each time it was sent.
- * @returns false if its lock is gone, or the storage refuses this, too: it may have committed
+ * Rolls back a transaction whose commit the storage refused, and never left in doubt.
+ * @returns false if it may have committed, or may yet: its lock is gone, or the storage refuses this,
+ * too
  */
-async function rollBackRefused(
+async function isUndone(
   context: Context,
-  [primaryRow, ...others]: readonly RowWrites[],
-  startTimestamp: Timestamp,
+  refusal: PercolatorError,
+  { startTimestamp, rows }: Pick<Plan, 'startTimestamp' | 'rows'>,
 ): Promise<boolean> {
+  const [primaryRow, ...others] = rows;
   assert(primaryRow !== undefined, 'a transaction commits a write');
   try {
     if (!(await rollBackPrimary(context, primaryRow, startTimestamp))) return false;
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    return false;
+    if (mayPass(refusal)) return false;
+    if (isTableNotFound(refusal) && !(await isMissing(context, primaryRow.table))) return false;
   }
   await rollBackQuietly(context, others, startTimestamp);
   return true;
+}
+
+/** The storage may say so of one table by mistake, but does not leave it out of the list of all. */
+async function isMissing(context: Context, table: string): Promise<boolean> {
+  try {
+    return !(await context.store.listTables()).includes(table);
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    return false;
+  }
 }
 
 /**

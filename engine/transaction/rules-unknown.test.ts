@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import {
   type Client,
+  createMemoryBigtable,
   type MutationCall,
   once,
   openTestDatabase,
@@ -14,7 +15,7 @@ import {
   type TestDatabase,
 } from '../testing/index.ts';
 import { outcomeOf, transact } from './index.ts';
-import { isOf } from './columns.ts';
+import { isOf, LOCK, placeOf } from './columns.ts';
 
 /** The mutation that is the commit point of a transaction whose primary is in row `p`. */
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
@@ -184,6 +185,60 @@ test('P11: a refused commit whose lock another process rolls back is ROLLED_BACK
   await assert.rejects(written, { code: 'ROLLED_BACK' });
   assert.equal(a.context.counters.unknown, 0);
 });
+
+test('P11: a commit whose table is missing by mistake has committed if a copy of it has', async () => {
+  const store = createMemoryBigtable();
+  const database = await openTestDatabase({ store });
+  const a = database.client('A');
+  let isApplied = false;
+  a.store.beforeCall = async (call) => {
+    if (isApplied || call.kind !== 'mutation' || !isCommitPoint(call)) return;
+    isApplied = true;
+    const { table, row, anyOf = [], mutations } = call;
+    await store.checkAndMutateRow({ table, row, anyOf, ifFound: mutations });
+    throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+  };
+  await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
+});
+
+test('P11: a commit that is refused because its table is missing by mistake is unknown while it is so', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.beforeCall = (call) => {
+    if (call.kind !== 'mutation' || !(isCommitPoint(call) || isRollback(call))) return;
+    throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+  };
+  const error = await unknownCommit(database, a, { p: '1', x: '1' });
+  a.store.beforeCall = undefined;
+  assert.equal(await outcomeOf(a.context, error), 'rolled back');
+});
+
+test('P7: if the primary’s table is deleted before the commit point, no lock stays in another table', async () => {
+  const store = createMemoryBigtable();
+  const database = await openTestDatabase({ store });
+  const a = database.client('A');
+  a.store.beforeCall = async (call) => {
+    if (call.kind === 'mutation' && isCommitPoint(call)) await store.dropTable('t');
+  };
+  const written = database.clock.runUntil(a.write({ 't/p': '1', 'u/x': '1' }));
+  await assert.rejects(written, { code: 'TABLE_NOT_FOUND' });
+  const locks = await store.readRow('u', 'x', [{ ...placeOf(LOCK, 'c') }]);
+  assert.equal(locks, undefined);
+});
+
+for (const code of ['STORE_CLOSED', 'STORE_REFUSED'] as const) {
+  test(`P11: a commit that is refused with ${code}, as is its rollback, is not unknown`, async () => {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    a.store.beforeCall = (call) => {
+      if (call.kind !== 'mutation' || !(isCommitPoint(call) || isRollback(call))) return;
+      throw new PercolatorError(code, 'no');
+    };
+    await assert.rejects(database.clock.runUntil(a.write({ p: '1', x: '1' })), { code });
+    assert.equal(a.context.counters.unknown, 0);
+  });
+}
 
 test('P11: one commit in doubt among refused ones is unknown', async () => {
   const database = await openTestDatabase();

@@ -10,7 +10,7 @@
  * folder is one of the system's temporary folders, because their names are short. The name of a
  * socket may have 107 bytes, 103 on macOS, and the disk that is measured may be anywhere.
  */
-import { chown, mkdtemp, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
@@ -43,7 +43,10 @@ const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
  */
 export async function startPrivateCluster(parent: string = tmpdir()): Promise<PrivateCluster> {
   const folder = await mkdtemp(path.join(path.resolve(parent), 'brokerage-postgres-'));
-  const sockets = await mkdtemp(path.join(tmpdir(), 'postgres-'));
+  const sockets = await mkdtemp(path.join(tmpdir(), 'postgres-')).catch(async (error: unknown) => {
+    await rmdir(folder); // The guard does not know it yet.
+    throw error;
+  });
   const guard = startGuard([folder, sockets]);
   try {
     const account = await unprivilegedAccount();
@@ -81,12 +84,21 @@ async function start({
   await writeFile(path.join(data, 'postgresql.conf'), configuration(sockets));
   const postgres = launch(binaries.postgres, ['-D', data], account);
   guard.watch(postgres.pid ?? 0);
-  await untilReady(postgres);
   const stop = async (): Promise<void> => {
-    await guard.stop();
-    postgres.kill('SIGKILL'); // In case the guard was killed.
-    await postgres;
+    try {
+      await guard.stop();
+    } finally {
+      // If the guard was killed, PostgreSQL still runs, and may prevent that its folder is removed.
+      postgres.kill('SIGKILL');
+      await postgres;
+    }
   };
+  try {
+    await untilReady(postgres);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   const pid = postgres.pid ?? 0; // Without a process id it would not be ready.
   return { socketFolder: sockets, user: USER, pid, [Symbol.asyncDispose]: stop };
 }
@@ -131,7 +143,9 @@ async function untilReady(postgres: ReturnType<typeof launch>): Promise<void> {
     });
     const notReady = (how: string): void =>
       reject(new Error(`PostgreSQL did not start: ${how}; it said: ${said.trim() || 'nothing'}`));
-    void postgres.then(({ exitCode }) => notReady(`it ended with exit code ${exitCode}`));
+    void postgres.then(({ exitCode, signal }) =>
+      notReady(`it ended with ${signal ?? `exit code ${exitCode}`}`),
+    );
     void systemClock
       .sleep(START_MS_MAX, over.signal)
       .then(() => notReady(`no answer in ${START_MS_MAX} ms`));

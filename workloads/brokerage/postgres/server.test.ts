@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, link, mkdir, rename, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
@@ -72,14 +72,41 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
 
   test('leaves no folder if its owner is killed while it is being made', async () => {
     const owner = startOwner();
-    assert.ok(
-      await becomes(() =>
-        readdirSync(folder).some((made) => existsSync(path.join(folder, made, 'data'))),
-      ),
-    );
+    assert.ok(await becomes(() => clusterBeingMade() !== undefined));
     owner.kill('SIGKILL');
     await owner;
     assert.ok(await becomes(() => readdirSync(folder).length === 0));
+  });
+
+  test('leaves no process if its guard was killed and its folder cannot be removed', async () => {
+    const parent = path.join(folder, 'parent');
+    const moved = path.join(folder, 'moved');
+    await mkdir(parent);
+    const server = await providePostgres({ environment: {}, folder: parent });
+    const processes = familyOf(server.pid ?? 0);
+    assert.ok(processes.length > 3);
+    process.kill(guardIn(parent), 'SIGKILL');
+    await rename(parent, moved);
+    writeFileSync(parent, '');
+    await assert.rejects(server[Symbol.asyncDispose](), { code: 'ENOTDIR' });
+    assert.ok(await becomes(() => !processes.some(isAlive)));
+    for (const left of [parent, moved, server.connection.host ?? '']) {
+      await rm(left, { recursive: true });
+    }
+  });
+
+  test('that a signal ends before it is ready did not start: the error names the signal', async () => {
+    const message = /^PostgreSQL did not start: it ended with SIGKILL; it said: nothing$/;
+    const refused = assert.rejects(providePostgres({ environment: {}, folder }), { message });
+    assert.ok(await becomes(() => clusterBeingMade() !== undefined));
+    // Initdb runs the program too, but never with -D as the first argument.
+    const program = path.join(clusterBeingMade() ?? '', 'native', 'bin', 'postgres');
+    const script = `#!/bin/sh\n[ "$1" = -D ] && kill -KILL $$\nexec "$0.real" "$@"\n`;
+    writeFileSync(`${program}.new`, script, { mode: 0o755 });
+    await link(program, `${program}.real`);
+    await rename(`${program}.new`, program);
+    await refused;
+    assert.equal(readdirSync(folder).length, 0);
   });
 
   test('starts in a folder whose name is relative, longer than that of a socket may be, and has a quote', async () => {
@@ -149,6 +176,12 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
   });
 });
 
+test('a private PostgreSQL without a temporary folder for its socket leaves no other folder', async () => {
+  const { stderr } = await startOwner(path.join(folder, 'missing'));
+  assert.match(stderr, /ENOENT: .* mkdtemp/);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test('without the programs, one sentence says so and names the alternative', async () => {
   await assert.rejects(copyBinaries(folder, {}, 'plan9-mips'), (error) => {
     assert.ok(error instanceof UsageError);
@@ -195,8 +228,23 @@ test('a DATABASE_URL whose server says nothing is not waited for', async () => {
 });
 
 /** Its temporary folders are made in our folder, too. */
-function startOwner() {
-  return execa(process.execPath, [FIXTURE, folder], { reject: false, env: { TMPDIR: folder } });
+function startOwner(temporary = folder) {
+  return execa(process.execPath, [FIXTURE, folder], { reject: false, env: { TMPDIR: temporary } });
+}
+
+/** The folder of a cluster for which initdb has begun. */
+function clusterBeingMade(): string | undefined {
+  const folders = readdirSync(folder).map((name) => path.join(folder, name));
+  return folders.find((made) => existsSync(path.join(made, 'data')));
+}
+
+/** The guard of the server in a folder: a child of this process. */
+function guardIn(parent: string): number {
+  const guard = familyOf(process.pid).find((pid) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`\0guard\0${parent}`),
+  );
+  assert.ok(guard !== undefined);
+  return guard;
 }
 
 async function connect(server: PostgresServer): Promise<pg.Client & AsyncDisposable> {

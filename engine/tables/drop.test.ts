@@ -79,8 +79,13 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.equal(await scene.get(a, X), 'new');
   });
 
-  for (const what of ['a drop', 'a collector'] as const) {
-    test(`a writer that died after its commit point is rolled forward by ${what} also in a table that lost its definition`, async () => {
+  for (const [what, lost] of [
+    ['a drop', 'its definition'],
+    ['a drop', 'its definition and companion'],
+    ['a collector', 'its definition'],
+    ['a collector', 'its definition and companion'],
+  ] as const) {
+    test(`a writer that died after its commit point is rolled forward by ${what} also in a table that lost ${lost}`, async () => {
       const scene = new Scene();
       const [a, b] = await scene.processes('a', 'b');
       await scene.store.createTable('foreign', { families: ['foreign'] });
@@ -95,6 +100,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
       await scene.dieAfterCommitPoint(b, 'new', U, X);
       const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
       await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
+      if (lost !== 'its definition') await scene.store.dropTable('t.notify');
       await scene.run(a.percolator.close());
       const [c] = await scene.processes('c');
       if (what === 'a drop') await scene.drop(c, 'u');
@@ -109,6 +115,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
         const half = await scene.store.readRow('half', 'x', [everywhere('write')]);
         assert.equal(half?.cells.length, 2, 'tables without a definition are not collected');
       }
+      await scene.findings({ repair: true }); // Makes the companion.
       await scene.create(c, 't');
       assert.equal(await scene.get(c, X), 'new');
     });
@@ -296,6 +303,28 @@ test('a lock whose primary cannot exist does not stop a drop', async () => {
   assert.deepEqual(await scene.tables(), []);
   assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
 });
+
+for (const [what, { table, row, column }] of Object.entries({
+  'an ill-formed row': { ...X, row: '\ud800' },
+  'a row that is too long': { ...X, row: 'x'.repeat(4_097) },
+  'an ill-formed column': { ...X, column: '\ud800' },
+  'a column that is too long': { ...X, column: 'c'.repeat(16_384) },
+  'an ill-formed table': { ...X, table: '\ud800' },
+  'no table': { ...X, table: '' },
+})) {
+  test(`a lock whose primary has ${what} does not stop a drop`, async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    await plantLock(scene, 't/y', lockOf('', 'dead', { primary: [table, row, column] }));
+    a.store.beforeCall = (call) => {
+      const isRefused = call.kind === 'read' && call.rows.includes(row);
+      if (isRefused) throw new PercolatorError('INVALID_ARGUMENT', 'no such cell can exist');
+    };
+    await scene.drop(a, 't');
+    assert.deepEqual(await scene.tables(), []);
+  });
+}
 
 test('a lock that the storage refuses to resolve for once is resolved by the next drop', async () => {
   const scene = new Scene();

@@ -31,6 +31,7 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import { type Bigtable, rowBatches } from '../bigtable/index.ts';
+import { validateFilter, validateRowKey } from '../bigtable/validate.ts';
 import {
   placeOf,
   backoffMs,
@@ -68,6 +69,9 @@ import {
   isReserved,
   storedName,
 } from './names.ts';
+
+/** Bigtable's limit. */
+const ROW_KEY_BYTES_MAX = 4096;
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
@@ -158,8 +162,8 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
 
 /**
  * The storage's names of the tables in which there may be locks that matter: of those above, and of
- * tables of our form that have lost their definition, because they may be taken over (create.ts).
- * They have companions. A table without one is another program's, which we may not be able to read.
+ * tables of our form that have lost their definition, because they may be taken over (create.ts),
+ * also without a companion: fsck makes it.
  */
 export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
   // Listed first: a table that is made meanwhile has a definition before.
@@ -167,10 +171,29 @@ export async function tablesWithLocks(store: Bigtable): Promise<readonly string[
   const definitions = await allDefinitions(store);
   const tables = inUse(definitions, existing);
   for (const stored of existing) {
-    if (!isUndefined(definitions, stored) || !existing.includes(notifyTable(stored))) continue;
-    if (await hasForm(store, stored)) tables.push(stored);
+    const isLost = isUndefined(definitions, stored) && (await isOurs(store, stored, existing));
+    if (isLost) tables.push(stored);
   }
   return tables;
+}
+
+/**
+ * Whether it is a Percolator table. One that we may not read, and that has no companion, is taken
+ * for another program's: it must stop no drop and no collector.
+ */
+async function isOurs(
+  store: Bigtable,
+  stored: string,
+  existing: readonly string[],
+): Promise<boolean> {
+  try {
+    return await hasForm(store, stored);
+  } catch (error) {
+    const isRefused = error instanceof PercolatorError && error.code === 'STORE_REFUSED';
+    // With a companion it is ours, and the refusal may be one of a moment.
+    if (isRefused && !existing.includes(notifyTable(stored))) return false;
+    throw error;
+  }
 }
 
 function inUse(
@@ -266,9 +289,21 @@ async function isAlive(
     // The primary was in a third table, which another program deleted, or was never anywhere: this
     // lock will never be resolved. But the storage may also have refused something else.
     const isInvalid = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
-    const mayBeMistake = isInvalid ? lock.primary.row !== '' : lock.primary.table === dropped;
+    const mayBeMistake = isInvalid ? canExist(lock.primary) : lock.primary.table === dropped;
     if (isWithoutPrimary(error) && !mayBeMistake) return false;
     throw error;
+  }
+}
+
+/** Whether a cell could have this address: a damaged lock may name anything. */
+function canExist({ table, row, column }: CellAddress): boolean {
+  if (!canBeStored(table) || Buffer.byteLength(row) > ROW_KEY_BYTES_MAX) return false;
+  try {
+    validateRowKey(row);
+    validateFilter(placeOf(ROLLBACK, column)); // Its qualifier is the longest.
+    return true;
+  } catch {
+    return false;
   }
 }
 

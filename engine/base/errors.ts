@@ -21,7 +21,10 @@ export type ErrorCode =
    * was created after it. The error says which.
    */
   | 'STALE_SNAPSHOT'
-  /** The commit was sent and its answer lost; the error says how to ask again. Never retried. */
+  /**
+   * The answer to the commit was lost, or it was refused and could not be rolled back; the error
+   * says how to ask again. Never retried.
+   */
   | 'COMMIT_UNKNOWN'
   /** The transaction has already committed, failed or been closed. */
   | 'TRANSACTION_CLOSED'

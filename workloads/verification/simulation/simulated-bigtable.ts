@@ -24,10 +24,7 @@ const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
 /** Some are where there are no rows, one is in the middle of them. */
 const SPLITS_OF_YESTERDAY = ['0', 'dx', 'q'];
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
-/**
- * A copy of a drop would delete a table that another process created later, because names do not
- * tell incarnations apart.
- */
+/** Copies and late arrivals of creations and drops of tables are not simulated. */
 const TABLE_IMMUNITY: ReadonlySet<MessageFault> = new Set([
   'partial',
   'duplicate',

@@ -1,8 +1,9 @@
-/** The claims about processes that still know a definition that was lost (P52, P54). */
+/** The claims about definitions that are lost or damaged, and processes that knew them (P52, P54). */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { cell } from '../testing/index.ts';
-import { Scene } from '../testing/table-scene.ts';
+import { type Process, Scene } from '../testing/table-scene.ts';
 import { DEFINITION, TABLES_TABLE } from './definition.ts';
 
 const X = cell('t/x');
@@ -39,3 +40,134 @@ async function loseDefinition({ store }: Scene): Promise<void> {
   const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
   await store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
 }
+
+describe('tables that exist without a definition', () => {
+  /**
+   * A database that has lost the definition of its table `t`, in which there is a value; and one of
+   * its processes.
+   */
+  async function orphaned(): Promise<{ readonly scene: Scene; readonly b: Process }> {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    await scene.set(a, 'kept', X);
+    await scene.run(a.percolator.close());
+    const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
+    await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
+    const [b] = await scene.processes('b');
+    return { scene, b };
+  }
+
+  async function assertKept(scene: Scene, process: Process): Promise<void> {
+    assert.equal(await scene.get(process, X), 'kept');
+    assert.deepEqual(await scene.tables(), ['t', 't.notify']);
+    assert.deepEqual(await scene.findings(), []);
+  }
+
+  test('are taken over with what is in them, whatever their splits', async () => {
+    const { scene, b } = await orphaned();
+    for (const splits of [['m'], []]) {
+      await scene.run(b.percolator.createTable('t', { observedColumns: ['o'], splits }));
+    }
+    await assertKept(scene, b);
+    const other = { observedColumns: ['p'] };
+    await assert.rejects(b.percolator.createTable('t', other), { code: 'TABLE_MISMATCH' });
+  });
+
+  for (const lost of [1, 2]) {
+    test(`are taken over although requests about the definition are lost: ${lost}`, async () => {
+      const { scene, b } = await orphaned();
+      let requests = 0;
+      b.store.loseRequest(({ table }) => table === TABLES_TABLE && ++requests <= lost);
+      await scene.create(b, 't');
+      assert.ok(requests > lost, `${requests} requests`);
+      await assertKept(scene, b);
+    });
+  }
+
+  test('are taken over by the next call, if the oracle fails', async () => {
+    const { scene, b } = await orphaned();
+    b.before.timestamp = () => Promise.reject(new PercolatorError('STORE_UNAVAILABLE', 'not now'));
+    await assert.rejects(scene.create(b, 't'), { code: 'STORE_UNAVAILABLE' });
+    b.before.timestamp = undefined;
+    await scene.create(b, 't');
+    await assertKept(scene, b);
+  });
+
+  test('are taken over by the next process, wherever the first one died', async () => {
+    const left: unknown[] = [];
+    for (const moment of ['crashBefore', 'crashAfter'] as const) {
+      for (let step = 1, isDone = false; !isDone; step++) {
+        const { scene, b } = await orphaned();
+        b.store[moment](b.store.mutationCount + step);
+        isDone = await scene.create(b, 't').then(
+          () => true,
+          () => false,
+        );
+        scene.kill(b);
+        if (!isDone) left.push([moment, await scene.state('t')]);
+        const [c] = await scene.processes('c');
+        await scene.create(c, 't');
+        await assertKept(scene, c);
+      }
+    }
+    // With and without the definition.
+    assert.deepEqual(left, [
+      ['crashBefore', undefined],
+      ['crashAfter', 'there'],
+    ]);
+  });
+
+  test('are left alone if one of the two is missing, until fsck has made the companion', async () => {
+    for (const missing of ['t', 't.notify']) {
+      const { scene, b } = await orphaned();
+      await scene.store.dropTable(missing);
+      const [present] = await scene.tables();
+      const refusal = { code: 'TABLE_MISMATCH', message: /exists without (its companion|table)/ };
+      await assert.rejects(scene.create(b, 't'), refusal);
+      assert.deepEqual(await scene.tables(), [present]);
+      if (missing === 't') continue;
+      await scene.findings({ repair: true });
+      await scene.create(b, 't');
+      await assertKept(scene, b);
+    }
+  });
+
+  test('are not those that another process is making', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const [answer, half] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    b.store.afterCall = async ({ table }) => {
+      if (table === TABLES_TABLE) await answer.promise;
+    };
+    a.before.createTable = (stored) => (stored === 't' ? Promise.resolve() : half.promise);
+    const creating = [b, a].map(({ percolator }) => percolator.createTable('t'));
+    await scene.clock.advance(1);
+    assert.deepEqual(await scene.tables(), ['t']);
+    answer.resolve();
+    await scene.clock.advance(1);
+    half.resolve();
+    await scene.run(Promise.all(creating));
+    assert.deepEqual(await scene.tables(), ['t', 't.notify']);
+  });
+});
+
+test('a definition that cannot be decoded is named, and nothing is built on it', async () => {
+  const scene = new Scene();
+  const [a, b] = await scene.processes('a', 'b');
+  await scene.create(a, 't');
+  for (const damage of ['{', 'null', '{"observedColumns":7}']) {
+    const value = Buffer.from(damage);
+    const set = { kind: 'set', ...DEFINITION, timestamp: 1_000, value } as const;
+    await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [set] }]);
+    for (const use of ['createTable', 'dropTable'] as const) {
+      await assert.rejects(scene.run(b.percolator[use]('t')), {
+        code: 'TABLE_MISMATCH',
+        message:
+          "the definition of the table 't' is damaged: the storage has other bytes than this engine writes",
+      });
+    }
+    await assert.rejects(scene.get(b, X), { code: 'TABLE_NOT_FOUND' });
+  }
+  assert.deepEqual(await scene.tables(), ['t', 't.notify']);
+});

@@ -88,7 +88,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
     process.kill(guardIn(parent), 'SIGKILL');
     await rename(parent, moved);
     writeFileSync(parent, '');
-    await assert.rejects(server[Symbol.asyncDispose](), { code: 'ENOTDIR' });
+    await assert.rejects(async () => server[Symbol.asyncDispose](), { code: 'ENOTDIR' });
     assert.ok(await becomes(() => !processes.some(isAlive)));
     for (const left of [parent, moved, server.connection.host ?? '']) {
       await rm(left, { recursive: true });

@@ -28,7 +28,9 @@
  *    also of one that was refused, and the copy may be applied (P1, P11).
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
- * 6. A resolved mutation survives as long as `manifest.durability` says.
+ * 6. A resolved mutation survives as long as `manifest.durability` says. A provisional one may be
+ *    lost earlier, but then everything that was applied after it is lost with it, in all rows, and
+ *    no process that was told of it goes on.
  *
  * Empty filters are legal, because code that builds filters and mutations from data produces them:
  * an empty list of filters, or a filter with an empty range (`from` above `to`), passes nothing, so
@@ -110,7 +112,16 @@ export interface RowMutation {
   readonly table: string;
   readonly row: string;
   readonly mutations: readonly Mutation[];
+  readonly provisional?: Provisional;
 }
+
+/**
+ * Whether a power failure may undo the mutation, together with everything that was applied after it
+ * (promise 6). Default false. For what matters only if something later survives: a prewrite, because
+ * its transaction is committed by a later mutation, and what any process can do again. Saves a store
+ * that has one log the wait for its disk; others pay no attention to it.
+ */
+export type Provisional = boolean | undefined;
 
 /**
  * If any cell passes one of `anyOf`, apply `ifFound`, else `ifNotFound`; one of the two may be
@@ -123,6 +134,7 @@ export interface ConditionalRowMutation {
   readonly anyOf: readonly CellFilter[];
   readonly ifFound?: readonly Mutation[] | undefined;
   readonly ifNotFound?: readonly Mutation[] | undefined;
+  readonly provisional?: Provisional;
 }
 
 export interface TableSchema {

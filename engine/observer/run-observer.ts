@@ -170,5 +170,7 @@ async function clearNotification(
 ): Promise<void> {
   const family = weak ? WEAK : NOTIFY;
   const seen = { kind: 'erase', family, qualifier, from: 0, to: startTimestamp } as const;
-  await context.named.mutateRows([{ table: notifyTable(table), row, mutations: [seen] }]);
+  await context.named.mutateRows([
+    { table: notifyTable(table), row, mutations: [seen], provisional: true },
+  ]);
 }

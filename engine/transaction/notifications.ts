@@ -72,7 +72,8 @@ export function notificationMutations(
   return families.flatMap(({ family, cells }) =>
     distinct(cells).map(({ stored, row, column: qualifier }): RowMutation => {
       const cell = { family, qualifier, timestamp: commitTimestamp, value: new Uint8Array() };
-      return { table: notifyTable(stored), row, mutations: [{ kind: 'set', ...cell }] };
+      const mutations = [{ kind: 'set', ...cell } as const];
+      return { table: notifyTable(stored), row, mutations, provisional: true }; // As is a prewrite.
     }),
   );
 }

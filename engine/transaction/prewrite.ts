@@ -116,6 +116,7 @@ function prewriteMutation(
     row,
     anyOf: writes.flatMap(({ column }) => offending(column, prewriting.startTimestamp)),
     ifNotFound: writes.flatMap((write) => lockMutations(context, write, prewriting)),
+    provisional: true, // The commit that makes it matter is applied later.
   };
 }
 

@@ -59,7 +59,7 @@ function rollForwardIfLocked(
   const { table, row, column } = write;
   const own = { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
   const ifFound = commitMutations(write, startTimestamp, commitTimestamp);
-  return { table, row, anyOf: [own], ifFound };
+  return { table, row, anyOf: [own], ifFound, provisional: true }; // Any process can do it again.
 }
 
 /** Puts the write record at the commit timestamp, pointing to the data; erases the lock. */

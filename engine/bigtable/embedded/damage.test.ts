@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { createRandom, PercolatorError, type Random } from '../../base/index.ts';
+import { createRandom, PercolatorError, type Random, systemClock } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { openOnDisk } from './open-on-disk.ts';
@@ -157,17 +157,74 @@ test('a log of which no group is intact is refused, and each of its files is clo
   assert.deepEqual([...opened], []);
 });
 
+test('a group that the index shows is missed if it is damaged, also if it was provisional', async () => {
+  const disk = new SimulatedDisk({ random: createRandom(4) });
+  await (await open(disk)).close();
+  const store = await openOnDisk(disk, {
+    fsync: true,
+    readOnly: false,
+    sizes: { ...SMALL, hintBytes: 0 },
+  });
+  await store.createTable('t', { families: ['f'] });
+  const cell = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.alloc(400, 1) } as const;
+  const mutations = [{ kind: 'set', ...cell }] as const;
+  await store.mutateRows([{ table: 't', row: 'durable', mutations }]);
+  for (let i = 0; i < 20; i++) await systemClock.yield();
+  await store.mutateRows([{ table: 't', row: 'provisional', mutations, provisional: true }]);
+  for (let i = 0; i < 50; i++) await systemClock.yield(); // The index was written meanwhile.
+  const files = disk.files();
+  const newest = [...files.keys()].findLast((name) => name.endsWith('.log')) as string;
+  const log = files.get(newest) as Buffer;
+  const end = log.length - GROUP_BYTES; // There the index was flushed, by a group without records.
+  for (let at = end - log.readUInt32LE(end + 44); at < log.length; at++) {
+    const damaged = Buffer.from(log);
+    damaged.writeUInt8((damaged[at] as number) ^ 1, at);
+    const copy = new SimulatedDisk({ random: createRandom(4) }, files.set(newest, damaged));
+    const found = await open(copy)
+      .then((opened) => opened.readRange('t', { limit: 9 }, FILTERS))
+      .then(({ length }) => length)
+      .catch((error: PercolatorError) => error.message);
+    assert.match(String(found), /is damaged/, `byte ${at} of ${log.length}`);
+  }
+});
+
+test('a store of format 1, whose groups were all synced, is read, and goes on in format 2', async () => {
+  const disk = new SimulatedDisk({ random: createRandom(5) });
+  const first = await open(disk);
+  await first.createTable('t', { families: ['f'] });
+  const cell = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.from('value') } as const;
+  const put = (store: Bigtable, row: string): Promise<void> =>
+    store.mutateRows([{ table: 't', row, mutations: [{ kind: 'set', ...cell }] }]);
+  for (const row of ['a', 'b', 'c']) await put(first, row);
+  await first.close();
+  const old = Buffer.from(disk.files().get('0000000001.log') ?? []);
+  for (let at = 0; at < old.length;) {
+    const group = old.subarray(at);
+    group.writeUInt32LE(1, 8);
+    group.writeUInt32LE(crc32(group.subarray(8, GROUP_BYTES), (0x9e37_79b1 ^ at) >>> 0), 4);
+    at += GROUP_BYTES + group.readUInt32LE(36);
+  }
+  const copy = new SimulatedDisk({ random: createRandom(5) }, [['0000000001.log', old]]);
+  for (const added of ['d', 'e']) {
+    await using store = await open(copy);
+    await put(store, added);
+  }
+  await using store = await open(copy);
+  const rows = await store.readRange('t', { limit: 9 }, [{ family: 'f' }]);
+  assert.equal(rows.map(({ key }) => key).join(''), 'abcde');
+});
+
 test('a log of another format is refused in one sentence', async () => {
   const disk = new SimulatedDisk({ random: createRandom(3) });
   await (await open(disk)).close();
   const log = Buffer.from(disk.files().get('0000000001.log') ?? []);
-  log.writeUInt32LE(2, 8);
+  log.writeUInt32LE(3, 8);
   log.writeUInt32LE(crc32(log.subarray(8, GROUP_BYTES), 0x9e37_79b1), 4); // In file 1, at byte 0.
   const other = new SimulatedDisk({ random: createRandom(3) }, [['0000000001.log', log]]);
   for (const readOnly of [true, false]) {
     await assert.rejects(open(other, readOnly), {
       code: 'STORE_UNAVAILABLE',
-      message: /^it has format 2, and this version reads format 1; use the version that wrote it$/,
+      message: /^it has format 3, and this version reads 1 and 2; use the version that wrote it$/,
     });
   }
   assert.deepEqual(other.files().get('0000000001.log'), log);

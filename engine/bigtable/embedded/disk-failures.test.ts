@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { createRandom, type PercolatorError, systemClock } from '../../base/index.ts';
 import { openPercolator } from '../../percolator.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
-import type { Bigtable } from '../bigtable.ts';
+import type { Bigtable, RowMutation } from '../bigtable.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import { openEmbedded } from './index.ts';
 import { openOnDisk } from './open-on-disk.ts';
@@ -21,10 +21,10 @@ import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 const FILTERS = [{ family: 'f' }];
+const COLUMN = { family: 'f', qualifier: 'q' } as const;
 const SET = {
+  ...COLUMN,
   kind: 'set',
-  family: 'f',
-  qualifier: 'q',
   timestamp: 1,
   value: Buffer.alloc(99),
 } as const;
@@ -33,8 +33,8 @@ function open(disk: Disk, sizes = SIZES): Promise<Bigtable> {
   return openOnDisk(disk, { fsync: true, readOnly: false, sizes });
 }
 
-function put(store: Bigtable, row: string): Promise<string> {
-  return store.mutateRows([{ table: 't', row, mutations: [SET] }]).then(
+function put(store: Bigtable, row: string, provisional = false): Promise<string> {
+  return store.mutateRows([{ table: 't', row, mutations: [SET], provisional }]).then(
     () => 'done',
     (error: PercolatorError) => error.code,
   );
@@ -43,6 +43,18 @@ function put(store: Bigtable, row: string): Promise<string> {
 async function keysOf(store: Bigtable): Promise<string> {
   const rows = await store.readRange('t', { limit: 100 }, FILTERS);
   return rows.map(({ key }) => key).join();
+}
+
+const ERASE = { ...COLUMN, kind: 'erase', from: 1, to: 1 } as const;
+
+/** Whatever the power cut leaves of what is not synced, the store has these rows. */
+async function assertAfterCuts(disk: SimulatedDisk, keys: string, cuts = 20): Promise<void> {
+  for (let cut = 0; cut < cuts; cut++) {
+    const random = createRandom(cut).fork('cut');
+    const found = new SimulatedDisk({ random }, disk.afterPowerCut(random));
+    await using store = await open(found);
+    assert.equal(await keysOf(store), keys);
+  }
 }
 
 function newDisk(): SimulatedDisk {
@@ -58,11 +70,16 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
 }
 
 /** A store that was reopened, and what makes its disk refuse to read. */
-async function storeWithReads(sizes = SIZES): Promise<{
+async function storeWithReads(
+  sizes = SIZES,
+  rows: readonly RowMutation[] = [],
+): Promise<{
   store: Bigtable;
   refuseReads: (isBroken: boolean) => void;
+  disk: SimulatedDisk;
 }> {
   const { disk, store } = await diskWithTable();
+  if (rows.length > 0) await store.mutateRows(rows);
   await store.close();
   const broken = new SimulatedDisk({ random: createRandom(1) }, disk.files());
   const reading = broken.open.bind(broken);
@@ -79,6 +96,7 @@ async function storeWithReads(sizes = SIZES): Promise<{
     // Without memory for the log: opening reads a row, and would keep the whole file with it.
     store: await open(broken, { ...sizes, recentBytes: 0 }),
     refuseReads: (isRefused) => (isBroken = isRefused),
+    disk: broken,
   };
 }
 
@@ -96,6 +114,52 @@ function failNext(
   disk.before = (operation) => (operation === kind && left-- > 0 ? failure : undefined);
   return () => left <= 0;
 }
+
+test('after a kill, a long value is written once, however often its row was changed since the last sync', async () => {
+  const { disk, store } = await diskWithTable();
+  const long = { ...SET, qualifier: 'long', value: Buffer.alloc(300_000, 1) };
+  const provisional = true;
+  await store.mutateRows([{ table: 't', row: 'r', mutations: [long], provisional }]);
+  for (let timestamp = 1; timestamp <= 20; timestamp++) {
+    const mutations = [{ ...SET, timestamp }];
+    await store.mutateRows([{ table: 't', row: 'r', mutations, provisional }]);
+  }
+  const before = new Set(disk.names());
+  await using again = await open(disk); // The first one was killed.
+  const made = [...disk.files()].filter(([name]) => !before.has(name));
+  assert.ok(made.every(([, { length }]) => length < 400_000));
+  const row = await again.readRow('t', 'r', FILTERS);
+  assert.equal(row?.cells.length, 21);
+});
+
+test('a page that cannot be read keeps no group from being written after one has failed', async () => {
+  const value = Buffer.alloc(400, 1);
+  const mutations = Array.from({ length: 40 }, (_, i) => ({ ...SET, value, timestamp: i + 1 }));
+  const large = { table: 't', row: 'large', mutations };
+  for (let first = 1; first <= 40; first++) {
+    const { store, refuseReads, disk } = await storeWithReads(SIZES, [large]);
+    await put(store, 'begins a file, and is synced');
+    // The row has several pages; for one `first`, exactly the cells of its last page are erased.
+    const erase = { ...ERASE, from: 1, to: first };
+    await store.mutateRows([{ table: 't', row: 'large', mutations: [erase], provisional: true }]);
+    refuseReads(true);
+    failNext(disk, 'write', 'EIO');
+    assert.equal(await put(store, 'refused'), 'STORE_UNAVAILABLE');
+    assert.equal(await put(store, 'later'), 'done', `from ${first}`);
+    refuseReads(false);
+    await store.close();
+  }
+});
+
+test('a mutation that changes nothing is durable, also if what it found was provisional', async () => {
+  const { disk, store } = await diskWithTable();
+  await put(store, 'after');
+  const erased = { table: 't', row: 'before', mutations: [ERASE] };
+  await store.mutateRows([{ ...erased, provisional: true }]);
+  await store.mutateRows([erased]);
+  await assertAfterCuts(disk, 'after');
+  await store.close();
+});
 
 describe('on a disk that fails once', () => {
   for (const failure of ['EIO', 'ENOSPC'] as const) {
@@ -125,11 +189,7 @@ describe('on a disk that fails once', () => {
       await Promise.all(reads.map((read) => assert.rejects(read, refusal)));
       assert.equal(await keysOf(store), 'before');
       assert.equal(await put(store, 'later'), 'done');
-      for (let cut = 0; cut < 20; cut++) {
-        const files = disk.afterPowerCut(createRandom(cut));
-        await using found = await open(new SimulatedDisk({ random: createRandom(cut) }, files));
-        assert.equal(await keysOf(found), 'before,later');
-      }
+      await assertAfterCuts(disk, 'before,later');
       await store.close();
     });
 
@@ -149,6 +209,38 @@ describe('on a disk that fails once', () => {
       }
     });
   }
+
+  for (const failure of ['EIO', 'ENOSPC'] as const) {
+    for (const kind of ['write', 'sync'] as const) {
+      test(`what waited for a sync is written again after a ${kind} has failed (${failure}): a row that came, one that went`, async () => {
+        const { disk, store } = await diskWithTable();
+        assert.equal(await put(store, 'came', true), 'done');
+        await store.mutateRows([
+          { table: 't', row: 'before', mutations: [ERASE], provisional: true },
+        ]);
+        failNext(disk, kind, failure);
+        assert.notEqual(await put(store, 'refused'), 'done');
+        assert.equal(await keysOf(store), 'came');
+        assert.equal(await put(store, 'later'), 'done');
+        await assertAfterCuts(disk, 'came,later');
+        await store.close();
+      });
+    }
+  }
+
+  test('an index that was begun before a sync failed is no longer than the log', async () => {
+    const { disk, store } = await diskWithTable();
+    await store.close();
+    const again = await open(disk, { ...SIZES, hintBytes: 0 });
+    for (let i = 0; i < 20; i++) {
+      await put(again, `row ${i}`, true);
+      if (i % 3 === 2) failNext(disk, 'sync', 'EIO');
+      await put(again, 'later');
+      disk.before = () => undefined;
+      await assertAfterCuts(disk, await keysOf(again), 3);
+    }
+    await again.close();
+  });
 
   test('an index that does not fit on the disk leaves nothing there, which groups would need', async () => {
     const { disk, store } = await diskWithTable();

@@ -2,6 +2,7 @@
  * A durable Bigtable in this process: nothing to install, nothing to start.
  *
  *     mutations ─▶ checked, and gathered in a group ─▶ one write and one sync of the log ─▶ answered
+ *                                                      (no sync if all of them are provisional)
  *     reads ─▶ index in memory ─▶ log
  *
  * One process owns the folder (folder.ts). What it has acknowledged is in an append-only log with
@@ -148,7 +149,7 @@ export class Embedded implements Bigtable {
     this.#assertWritable();
     if (this.#rows.isInDoubt) await this.#settle();
     const found = this.#apply(conditional);
-    await this.#rows.durable();
+    await this.#applied([conditional]);
     return found;
   }
 
@@ -160,7 +161,7 @@ export class Embedded implements Bigtable {
       this.#assertWritable();
       if (this.#rows.isInDoubt) await this.#settle();
       for (const conditional of conditionals) answers.push(this.#tryApply(conditional));
-      await this.#rows.durable();
+      await this.#applied(conditionals);
       return answers;
     } catch (error) {
       return conditionals.map((_, i) => {
@@ -181,7 +182,7 @@ export class Embedded implements Bigtable {
         this.#mutate(pending, table, mutations);
       }
     });
-    await this.#rows.durable();
+    await this.#applied(rows);
   }
 
   async sampleRowKeys(table: string): Promise<readonly string[]> {
@@ -213,7 +214,7 @@ export class Embedded implements Bigtable {
   /** Every change is made by this process. */
   readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
 
-  /** A group is durable and visible. */
+  /** A group is visible. */
   changed(): void {
     this.#listeners.tell();
   }
@@ -230,6 +231,10 @@ export class Embedded implements Bigtable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #applied(mutations: readonly (ConditionalRowMutation | RowMutation)[]): Promise<void> {
+    return mutations.every(isProvisional) ? this.#rows.visible() : this.#rows.durable();
   }
 
   async #settle(): Promise<void> {
@@ -352,6 +357,10 @@ export class Embedded implements Bigtable {
     if (this.#closed === undefined) return;
     throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
   }
+}
+
+function isProvisional({ provisional }: ConditionalRowMutation | RowMutation): boolean {
+  return provisional === true;
 }
 
 function validateMutations(table: TableEntry, row: string, mutations: readonly Mutation[]): void {

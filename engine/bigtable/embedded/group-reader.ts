@@ -45,7 +45,7 @@ export class GroupReader {
     return readGroup(bytes, { file: this.#file, offset: this.#offset });
   }
 
-  /** The next group, valid until the one after it is read; undefined if there is no intact one. */
+  /** The next group; undefined if there is no intact one. */
   next(): FoundGroup | undefined {
     const offset = this.#offset;
     const header = readGroup(this.#bytes(offset, GROUP_BYTES), { file: this.#file, offset });
@@ -57,17 +57,18 @@ export class GroupReader {
   }
 
   /**
-   * Whether a group begins after the place where no intact one was found. If so, an intact one was
-   * there once: a group is only begun when all groups before it are on the disk.
+   * Whether a later group says that what is here was on the disk before it was written. Then an
+   * intact group was there once.
    */
-  hasLater(): boolean {
+  wasSynced(): boolean {
     const magic = Buffer.alloc(4);
     magic.writeUInt32LE(MAGIC);
     for (let at = this.#offset + 1; at < this.#end; at += PIECE_BYTES) {
       const piece = this.#bytes(at, PIECE_BYTES + GROUP_BYTES);
       for (let i = piece.indexOf(magic); i >= 0; i = piece.indexOf(magic, i + 1)) {
         const place = { file: this.#file, offset: at + i };
-        if (readGroup(piece.subarray(i), place) !== undefined) return true;
+        const later = readGroup(piece.subarray(i), place);
+        if (later !== undefined && place.offset - later.unsynced > this.#offset) return true;
       }
     }
     return false;

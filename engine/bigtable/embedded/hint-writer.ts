@@ -11,9 +11,14 @@ const PART_AT_CLOSE = 1 / 8;
 /** About what a key takes in a hint. */
 const KEY_BYTES = 80;
 
+interface HintedStore extends Stored {
+  /** Makes durable what is visible, and returns the number of the last group. */
+  readonly flush: () => Promise<number>;
+}
+
 export class HintWriter {
   readonly #disk: Disk;
-  readonly #stored: Stored;
+  readonly #stored: HintedStore;
   /** Bytes by which the log has grown since the writing of a hint last began. */
   #grown: number;
   /**
@@ -23,7 +28,7 @@ export class HintWriter {
   #missed = 0;
   #writing: Promise<void> | undefined;
 
-  constructor(disk: Disk, stored: Stored, grown: number) {
+  constructor(disk: Disk, stored: HintedStore, grown: number) {
     this.#disk = disk;
     this.#stored = stored;
     this.#grown = grown;
@@ -39,14 +44,18 @@ export class HintWriter {
 
   async close(): Promise<void> {
     await this.#writing;
-    if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) await this.#write();
+    if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) {
+      this.#writing = this.#write();
+      await this.#writing;
+    }
   }
 
   async #write(): Promise<void> {
     this.#missed += this.#grown;
     this.#grown = 0;
     try {
-      await writeHint(this.#disk, this.#stored.index, this.#stored.log.hint());
+      const { index, log, flush } = this.#stored;
+      await writeHint(this.#disk, index, { header: log.hint(), flush });
       this.#missed = 0;
     } catch {
       // For example, the disk is full: the next opening reads the log from the previous hint on, or

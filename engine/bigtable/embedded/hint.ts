@@ -1,11 +1,11 @@
 /**
  * The index on the disk, so that opening a store need not read its whole log.
  *
- *     file `index`    header: where the log ended │ leaves │ leaves │ ... │ no leaves
+ *     file `index`    header: where the log was synced │ leaves │ ... │ no leaves │ end: what it shows
  *
  * It is written now and then, while the store goes on; each leaf shows the index at a moment after
- * the one in the header. That does no harm, because the log is read again from where it ended when
- * the writing began. It is only a hint: what has a wrong checksum is not used, and the whole log is
+ * the one in the header. That does no harm, because the log is read again from where it was synced
+ * when the writing began, and the end says up to which group it must then be there. It is only a hint: what has a wrong checksum is not used, and the whole log is
  * read instead.
  */
 import { crc32 } from 'node:zlib';
@@ -21,21 +21,27 @@ const PIECE_HEADER_BYTES = 8;
 
 export interface HintHeader {
   readonly store: number;
-  /** Where the log ended when the writing began, and the number of its last group. */
+  /** Up to where the log was synced when the writing began, and the number of the last group. */
   readonly mark: Mark;
   readonly sequence: number;
   readonly oldest: number;
 }
 
 export interface Hint extends HintHeader {
+  /** The number of the last group that a leaf may show. */
+  readonly shown: number;
   readonly index: SortedIndex;
 }
 
-/** Replaces the hint. Resolves with its size. */
+/**
+ * Replaces the hint. Resolves with its size.
+ * @param log what the hint says of the log, and what makes the log durable and returns its last
+ *   group: the hint must not be there without a group that a leaf of it shows
+ */
 export async function writeHint(
   disk: Disk,
   index: SortedIndex,
-  header: HintHeader,
+  { header, flush }: { readonly header: HintHeader; readonly flush: () => Promise<number> },
 ): Promise<number> {
   if (disk.names().includes(NEW_HINT_FILE)) disk.remove(NEW_HINT_FILE);
   const file = disk.create(NEW_HINT_FILE);
@@ -53,6 +59,8 @@ export async function writeHint(
       await add(withChecksum(Buffer.concat(leaves.map(({ bytes }) => bytes))));
       await file.sync(); // Piece by piece, so that no group waits for all of it.
     } while (after !== undefined);
+    await add(withChecksum(Buffer.from(JSON.stringify({ shown: await flush() }))));
+    await file.sync();
   } catch (error) {
     disk.remove(NEW_HINT_FILE); // On a full disk, groups need the space.
     throw error;
@@ -79,11 +87,14 @@ export function readHint(disk: Disk): Hint | undefined {
     for (;;) {
       const piece = reader.next();
       if (piece === undefined) return undefined;
-      if (piece.length === 0) return { ...rest, index };
+      if (piece.length === 0) break;
       for (let at = 0; at < piece.length; at += LEAF_BYTES) {
         index.addLeaf(new Leaf(piece.subarray(at, at + LEAF_BYTES)));
       }
     }
+    const end = reader.next();
+    if (end === undefined) return undefined;
+    return { ...rest, index, ...(JSON.parse(end.toString()) as Pick<Hint, 'shown'>) };
   } catch {
     return undefined;
   } finally {

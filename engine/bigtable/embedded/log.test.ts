@@ -41,7 +41,10 @@ test('a file ends before its offsets need more than 32 bits, however much data t
   assert.deepEqual(at, { file: 2, offset: 0 });
   const writer = new GroupWriter();
   writer.begin(at);
-  assert.doesNotThrow(() => writer.finish(log.header(1)), 'the header holds where the file ends');
+  assert.doesNotThrow(
+    () => writer.finish(log.header(at, 1)),
+    'the header holds where the file ends',
+  );
 });
 
 test('a file that cannot be closed does not leave the others open, and is reported', () => {

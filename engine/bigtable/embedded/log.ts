@@ -1,5 +1,5 @@
 /**
- * The log: numbered files, to whose end groups of records are written and synced, one at a time.
+ * The log: numbered files, to whose end groups of records are written, one at a time, and synced.
  *
  *     0000000007.log  group │ group │ group        0000000008.log  group │ group │ (next)
  *     oldest ─────────────────────────────▶ order ───────────────────────────▶ newest
@@ -7,6 +7,10 @@
  * A file belongs to one opening of the store: the next one, and the next group after a failure,
  * begin a new file. The first group there says where the group before it ends, so what may have
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
+ *
+ * A group that may be lost in a power failure waits for the sync of a later one, which makes durable
+ * all that is before it. Each group says how much before it was not yet synced: what a power failure
+ * tears there ends the log, also if a later group is whole. The first group of a file never waits.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
@@ -23,6 +27,8 @@ import type { Sizes } from './sizes.ts';
 const FILES_FOR_DATA = 16;
 /** No group begins after this offset: offsets have 32 bits. */
 const FILE_BYTES_MAX = 2 ** 31;
+/** Bytes that may wait for a sync. The next opening after a kill writes all of them again. */
+const UNSYNCED_BYTES_MAX = 2 ** 20;
 
 export interface LogFile {
   readonly file: DiskFile;
@@ -50,6 +56,9 @@ export class Log {
   readonly #store: number;
   #end: Mark;
   #sequence: number;
+  /** The end of the last group that is certainly on the disk, and its number. */
+  #synced: Mark;
+  #syncedSequence: number;
   #oldest: number;
   #newest: number;
   /** Whether this opening writes the newest file. */
@@ -65,6 +74,8 @@ export class Log {
     this.#store = state.store;
     this.#end = state.end;
     this.#sequence = state.sequence;
+    this.#synced = state.end;
+    this.#syncedSequence = state.sequence;
     this.#oldest = state.oldest;
     this.#newest = state.newest;
     for (const { size } of state.files.values()) this.#bytes += size;
@@ -85,6 +96,11 @@ export class Log {
     return this.#end;
   }
 
+  /** Whether every group is on the disk. */
+  get isSynced(): boolean {
+    return this.#sequence === this.#syncedSequence;
+  }
+
   /** The oldest file that is needed. */
   get oldest(): number {
     return this.#oldest;
@@ -102,18 +118,28 @@ export class Log {
     return { file: this.#newest + 1, offset: 0 };
   }
 
-  /** The header of the next group. @param oldest the oldest file that is needed after it */
-  header(oldest: number): GroupHeader {
-    return { store: this.#store, sequence: this.#sequence + 1, base: this.#end, oldest };
+  /**
+   * The header of the next group.
+   * @param at where it will be written
+   * @param oldest the oldest file that is needed after it
+   */
+  header(at: Mark, oldest: number): GroupHeader {
+    const unsynced = at.offset === 0 ? 0 : at.offset - this.#synced.offset;
+    return { store: this.#store, sequence: this.#sequence + 1, base: this.#end, oldest, unsynced };
   }
 
   /**
-   * Writes the next group and syncs it.
+   * Writes the next group, and syncs it unless it `mayWait` and there is no other reason.
    * @throws STORE_UNAVAILABLE if it will never count, STORE_IN_DOUBT if it may, should the process
-   * end before the next group is written
+   * end before the next group is written. In both cases the groups that waited no longer count once
+   * the next one is written: it must hold all that they held.
    */
-  async append(group: Buffer, at: Mark): Promise<void> {
+  async append(group: Buffer, at: Mark, mayWait = false): Promise<void> {
+    const end = { file: at.file, offset: at.offset + group.length };
+    const isWaiting =
+      mayWait && at.offset > 0 && end.offset - this.#synced.offset <= UNSYNCED_BYTES_MAX;
     try {
+      if (at.offset === 0) await this.#syncEnd();
       const { file } = at.offset === 0 ? this.#create(at.file) : this.#file(at.file);
       await file.write(group, at.offset);
     } catch (cause) {
@@ -121,19 +147,21 @@ export class Log {
       throw failed('STORE_UNAVAILABLE', 'nothing was applied', cause);
     }
     try {
-      await this.#file(at.file).file.sync();
+      if (!isWaiting) await this.#file(at.file).file.sync();
       if (at.offset === 0) await this.#disk.sync();
     } catch (cause) {
       this.#abandon(at);
       throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
     }
     this.#recent.add(group, at);
-    this.#end = { file: at.file, offset: at.offset + group.length };
-    this.#file(at.file).size = this.#end.offset;
+    if (at.offset === 0) this.#shorten(this.#end);
+    this.#end = end;
+    this.#file(at.file).size = end.offset;
     this.#bytes += group.length;
     this.#written += group.length;
     this.#sequence++;
     this.#isWriting = true;
+    if (!isWaiting) this.#isOnDisk();
   }
 
   /** The body of the record at this place; do not change it, and do not keep it. */
@@ -185,8 +213,13 @@ export class Log {
 
   /** What a hint says of the log. */
   hint(): HintHeader {
-    const [store, mark, sequence, oldest] = [this.#store, this.#end, this.#sequence, this.#oldest];
-    return { store, mark, sequence, oldest };
+    const [mark, sequence] = [this.#synced, this.#syncedSequence];
+    return { store: this.#store, mark, sequence, oldest: this.#oldest };
+  }
+
+  /** Whether the record is in a group that waits for a sync, or waited for one that failed. */
+  isUnsynced({ file, offset }: Pick<Place, 'file' | 'offset'>): boolean {
+    return file === this.#synced.file && offset >= this.#synced.offset;
   }
 
   /** @throws the first error, after it has tried to close every file */
@@ -220,6 +253,18 @@ export class Log {
     }
   };
 
+  /** Before a new file begins: what waits for a sync is on the disk. */
+  async #syncEnd(): Promise<void> {
+    if (this.isSynced) return;
+    await this.#file(this.#end.file).file.sync();
+    this.#isOnDisk();
+  }
+
+  #isOnDisk(): void {
+    this.#synced = this.#end;
+    this.#syncedSequence = this.#sequence;
+  }
+
   #file(number: number): LogFile {
     return this.#files.get(number) as LogFile;
   }
@@ -233,12 +278,23 @@ export class Log {
 
   /**
    * After a failure: the next group begins a new file. What is left of the failed one does not
-   * count, so it is removed, if the disk lets us.
+   * count, so it is removed, if the disk lets us. A sync that has failed may have lost what waited
+   * for it, and no later sync would tell.
    */
   #abandon({ file, offset }: Mark): void {
     this.#isWriting = false;
+    this.#end = this.#synced;
+    this.#sequence = this.#syncedSequence;
     if (offset === 0) this.#remove(file);
     else ignoringErrors(() => this.#file(file).file.truncate(offset));
+  }
+
+  /** What follows `end` in its file no longer counts. */
+  #shorten({ file, offset }: Mark): void {
+    const known = this.#files.get(file);
+    if (known === undefined) return;
+    this.#bytes -= known.size - offset;
+    known.size = offset;
   }
 
   #remove(number: number): void {

@@ -29,12 +29,16 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   if (isNew && mustExist) throw new Error('there is no store in it');
   const log = new Log(disk, state, sizes);
   try {
-    const hints = new HintWriter(disk, { index, log }, replayedBytes);
+    const flush = async (): Promise<number> => {
+      await rows.flush();
+      return log.hint().sequence;
+    };
+    const hints = new HintWriter(disk, { index, log, flush }, replayedBytes);
     let store: Embedded | undefined;
     const rows = new RowStore(
       { index, log },
       {
-        onDurable: (bytes) => {
+        onVisible: (bytes) => {
           hints.added(bytes);
           store?.changed();
         },
@@ -47,6 +51,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {
       try {
+        if (!readOnly) await flush().catch(() => undefined); // No caller was promised that.
         if (!readOnly) await hints.close();
         log.close();
       } finally {
@@ -67,17 +72,21 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
 }
 
 /**
- * The pages of the last group, with their long values in them: the group may not be on the disk, so
- * all of it is written again.
+ * The newest pages of the last groups, with their long values in them: the groups may not be on the
+ * disk, so all of them are written again.
  */
 function pagesOf(last: readonly LogRecord[]): PendingPage[] {
-  const values = new Map<number, Buffer>();
-  const pages: PendingPage[] = [];
-  for (const { kind, key, body, place } of last) {
-    const valueAt = ({ file, offset }: Place): Buffer | undefined =>
-      file === place.file ? values.get(offset) : undefined;
-    if (kind === 'value') values.set(place.offset, body);
-    else pages.push({ key, page: withValues(body, valueAt) });
+  const values = new Map<string, Buffer>();
+  const pages = new Map<string, LogRecord>();
+  for (const record of last) {
+    if (record.kind === 'value') values.set(placeName(record.place), record.body);
+    else pages.set(record.key.toString('latin1'), record);
   }
-  return pages;
+  return Array.from(pages.values(), ({ key, body }) => {
+    return { key, page: withValues(body, (place) => values.get(placeName(place))) };
+  });
+}
+
+function placeName({ file, offset }: Place): string {
+  return `${file} ${offset}`;
 }

@@ -1,5 +1,5 @@
 /**
- * A row as it will be when all groups that change it are durable: the next mutations are checked
+ * A row as it will be when all groups that change it are visible: the next mutations are checked
  * against this content. Readers do not see it.
  *
  *     stored pages    [a … f] [g … m] [n … z]

@@ -5,10 +5,11 @@
  * From a seed, a client mutates rows, reopens the store now and then, and the disk refuses some
  * operations. At many moments the power is cut, in a copy: the next opening must find the rows as
  * of everything acknowledged, and of some of what was sent and not answered, in the order sent.
+ * What was provisional may be lost, but only from the end, with all that came after it.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createRandom, type PercolatorError, type Random } from '../../base/index.ts';
+import { createRandom, type PercolatorError, type Random, systemClock } from '../../base/index.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, Mutation, RowMutation } from '../bigtable.ts';
 import { openOnDisk } from './open-on-disk.ts';
@@ -26,6 +27,7 @@ function open(disk: SimulatedDisk, readOnly = false): Promise<Bigtable> {
 /** What was sent, in order. */
 interface Sent {
   readonly rows: readonly RowMutation[];
+  readonly isProvisional: boolean;
   outcome: 'open' | 'applied' | 'refused' | 'in doubt';
 }
 
@@ -36,6 +38,8 @@ interface Cut {
   readonly files: Map<string, Buffer>;
   readonly acknowledged: string;
   readonly model: Model;
+  /** Provisional, and answered since the last answer that was not. */
+  readonly provisional: readonly Sent[];
   /** Sent and not answered. */
   readonly open: readonly Sent[];
   readonly inDoubt: readonly Sent[];
@@ -50,14 +54,17 @@ class Scene {
   /** Refuse about one in this many operations of the disk. */
   readonly #failures: number;
   #model: Model = new Map();
+  #provisional: Sent[] = [];
+  readonly #provisionalPart: number;
   /** In the order sent; the answered ones at the front are removed. */
   readonly #sent: Sent[] = [];
   #value = 0;
   isFailing = false;
 
   constructor(seed: number) {
-    this.random = createRandom(seed);
+    this.random = createRandom(seed).fork('scene'); // Streams of neighbouring seeds begin alike.
     this.#failures = this.random.pick([0, 0, 10, 30]);
+    this.#provisionalPart = this.random.pick([0, 0.7, 0.97]);
     const disk = this.random.fork('disk');
     this.disk = new SimulatedDisk({
       random: disk,
@@ -77,14 +84,21 @@ class Scene {
       files: this.disk.afterPowerCut(this.random.fork(`cut ${this.cuts.length}`)),
       acknowledged: textOf(this.#model),
       model: copyOf(this.#model),
+      provisional: [...this.#provisional],
       open: this.#sent.filter(({ outcome }) => outcome === 'open'),
       inDoubt: this.#sent.filter(({ outcome }) => outcome === 'in doubt'),
       at,
     });
   }
 
-  async send(store: Bigtable): Promise<void> {
-    const sent: Sent = { rows: this.#mutations(), outcome: 'open' };
+  /** Whether what is sent now may be lost, until something later is durable. */
+  isProvisional(): boolean {
+    return this.random.fraction() < this.#provisionalPart;
+  }
+
+  async send(store: Bigtable, isProvisional: boolean): Promise<void> {
+    const rows = this.#mutations(isProvisional);
+    const sent: Sent = { rows, isProvisional, outcome: 'open' };
     this.#sent.push(sent);
     try {
       await store.mutateRows(sent.rows);
@@ -92,8 +106,9 @@ class Scene {
       // Answers come in the order sent; what was in doubt before this one does not count.
       for (const before of this.#sent.splice(0, this.#sent.indexOf(sent) + 1)) {
         assert.notEqual(before.outcome, 'open', 'answers come in order');
-        if (before.outcome === 'applied') for (const row of before.rows) apply(this.#model, row);
+        if (before.outcome === 'applied') this.#provisional.push(before);
       }
+      if (!isProvisional) this.#settle();
     } catch (error) {
       const { code } = error as PercolatorError;
       assert.ok(code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT', String(error));
@@ -102,11 +117,18 @@ class Scene {
     }
   }
 
+  /** All that was answered is durable. */
+  #settle(): void {
+    for (const { rows } of this.#provisional) for (const row of rows) apply(this.#model, row);
+    this.#provisional = [];
+  }
+
   /** The store was reopened: it has what was acknowledged, and perhaps what is in doubt. */
   async check(store: Bigtable): Promise<void> {
     const found = await read(store);
     const inDoubt = this.#sent.filter(({ outcome }) => outcome === 'in doubt');
-    const possible = possibleStates({ model: this.#model, open: [], inDoubt });
+    this.#settle(); // What its process has left is read by this one, and is durable by now.
+    const possible = possibleStates({ model: this.#model, provisional: [], open: [], inDoubt });
     assert.ok(
       possible.has(textOf(found)),
       `${textOf(found)}\nis none of\n${[...possible].join('\n')}`,
@@ -115,12 +137,12 @@ class Scene {
     this.#sent.length = 0;
   }
 
-  #mutations(): RowMutation[] {
+  #mutations(provisional: boolean): RowMutation[] {
     const { random } = this;
     return Array.from({ length: random.integer(1, 3) }, () => {
       const row = random.pick(['a', 'b', 'c', 'hot', 'hot']);
       const mutations = Array.from({ length: random.integer(1, 4) }, () => this.#mutation(row));
-      return { table: 't', row, mutations };
+      return { table: 't', row, mutations, provisional };
     });
   }
 
@@ -189,6 +211,11 @@ function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown])
   return a < b ? -1 : 1;
 }
 
+/** Nothing is written in the background any more. */
+async function untilIdle(): Promise<void> {
+  for (let i = 0; i < 50; i++) await systemClock.yield();
+}
+
 /** Runs a client from a seed; returns the moments at which the power was cut. */
 async function run(seed: number): Promise<Scene> {
   const scene = new Scene(seed);
@@ -197,13 +224,18 @@ async function run(seed: number): Promise<Scene> {
   await store.createTable('t', { families: FAMILIES });
   for (let turn = 0; turn < 60; turn++) {
     scene.isFailing = turn > 5 && turn < 45;
-    const sent = Array.from({ length: random.integer(1, 5) }, () => scene.send(store));
+    const isProvisional = scene.isProvisional();
+    const sent = Array.from({ length: random.integer(1, 5) }, () => {
+      return scene.send(store, isProvisional && scene.isProvisional());
+    });
     if (random.integer(0, 2) > 0) await Promise.all(sent);
     else void Promise.all(sent);
-    if (random.integer(0, 12) === 0) {
+    if (random.integer(0, 8) === 0) {
       await Promise.all(sent);
       scene.isFailing = false;
-      await store.close();
+      await store.listTables(); // What is in doubt is settled.
+      if (random.integer(0, 2) === 0) await untilIdle(); // It is killed: what is not synced stays so.
+      else await store.close();
       store = await open(scene.disk);
       await scene.check(store);
     }
@@ -241,17 +273,24 @@ async function judge(cut: Cut, random: Random): Promise<void> {
 }
 
 /**
- * As acknowledged, and with more and more of what was open, in order; or with what is in doubt, as
- * long as nothing after it was answered. Of several failures only the last one can count.
+ * As acknowledged, and with more and more of what was provisional and what was open, in order; or
+ * with what is in doubt, as long as nothing after it was answered. Of several failures only the last
+ * one can count.
  */
 function possibleStates({
   model,
+  provisional,
   open: sent,
   inDoubt,
-}: Pick<Cut, 'model' | 'open' | 'inDoubt'>): Set<string> {
+}: Pick<Cut, 'model' | 'provisional' | 'open' | 'inDoubt'>): Set<string> {
   const states = new Set<string>();
   for (const list of [sent, ...inDoubt.map((_, from) => inDoubt.slice(from))]) {
     const state = copyOf(model);
+    states.add(textOf(state));
+    for (const { rows } of provisional) {
+      for (const row of rows) apply(state, row);
+      states.add(textOf(state));
+    }
     states.add(textOf(state));
     for (const { rows } of list) {
       for (const row of rows) apply(state, row);
@@ -262,7 +301,7 @@ function possibleStates({
 }
 
 describe('on a disk whose power is cut, and which fails', () => {
-  const total = { cuts: 0, codes: new Map<string, number>() };
+  const total = { cuts: 0, provisional: 0, codes: new Map<string, number>() };
   for (let seed = 1; seed <= SEEDS; seed++) {
     test(`what was acknowledged is there, and nothing half; seed ${seed}`, async () => {
       const scene = await run(seed);
@@ -274,12 +313,14 @@ describe('on a disk whose power is cut, and which fails', () => {
         }
       }
       total.cuts += scene.cuts.length;
+      total.provisional += scene.cuts.filter(({ provisional }) => provisional.length > 0).length;
       for (const [code, n] of scene.codes) total.codes.set(code, (total.codes.get(code) ?? 0) + n);
     });
   }
 
   test('these were enough cuts, and failures of both kinds', () => {
     assert.ok(total.cuts > 20 * SEEDS, `${total.cuts} cuts`);
+    assert.ok(total.provisional > SEEDS, `${total.provisional} cuts with something provisional`);
     for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT']) {
       assert.ok((total.codes.get(code) ?? 0) > SEEDS / 4, code);
     }

@@ -2,7 +2,7 @@
  * The bytes of the log: groups of records.
  *
  *     group    magic, checksum, format, store, sequence, base, oldest file, length and checksum of
- *              the records │ record │ record │ ...
+ *              the records, bytes not synced │ record │ record │ ...
  *     record   checksum, key length, kind, body length, footprint │ key │ body
  *
  * A group is there as a whole or not at all: its header knows the checksum of all its records. A
@@ -18,8 +18,10 @@ import { crc32 } from 'node:zlib';
 import { PercolatorError } from '../../base/index.ts';
 import type { Place } from './leaf.ts';
 
-/** The number of this format; a store of another one is refused. */
-export const FORMAT = 1;
+/** The number of this format. A store is refused if its format is none of those that are read. */
+export const FORMAT = 2;
+/** Format 1 is the same, with each group synced before the next one was written. */
+export const FORMATS_READ: readonly number[] = [1, FORMAT];
 export const MAGIC = 0x50_42_4c_47;
 export const GROUP_BYTES = 48;
 const RECORD_BYTES = 16;
@@ -51,6 +53,8 @@ export interface GroupHeader {
   readonly base: Mark;
   /** The oldest file that is still needed when this group is there. */
   readonly oldest: number;
+  /** Bytes before this group, in its file, that had not been synced when it was written. */
+  readonly unsynced: number;
 }
 
 /** A header as it was read. */
@@ -91,7 +95,7 @@ export class GroupWriter {
   }
 
   /** The whole group; valid until the next one begins. */
-  finish({ store, sequence, base, oldest }: GroupHeader): Buffer {
+  finish({ store, sequence, base, oldest, unsynced }: GroupHeader): Buffer {
     const group = this.#bytes.subarray(0, this.#end);
     const records = group.subarray(GROUP_BYTES);
     group.writeUInt32LE(MAGIC, 0);
@@ -103,7 +107,7 @@ export class GroupWriter {
     group.writeUInt32LE(oldest, 32);
     group.writeUInt32LE(records.length, 36);
     group.writeUInt32LE(crc32(records), 40);
-    group.writeUInt32LE(0, 44);
+    group.writeUInt32LE(unsynced, 44);
     group.writeUInt32LE(crc32(group.subarray(8, GROUP_BYTES), placeNumber(this.#at)), 4);
     return group;
   }
@@ -129,6 +133,7 @@ export function readGroup(bytes: Buffer, at: Mark): StoredGroup | undefined {
     oldest: bytes.readUInt32LE(32),
     length: bytes.readUInt32LE(36),
     checksum: bytes.readUInt32LE(40),
+    unsynced: bytes.readUInt32LE(44),
   };
 }
 

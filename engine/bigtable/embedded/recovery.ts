@@ -5,13 +5,13 @@
  *     2. The index as of the hint; without one, an empty index as of the oldest file.
  *     3. From there on, each group's records, in order.
  *
- * What is not intact ends the log, if no group follows it: that is a group which was not finished,
- * so it was not acknowledged. If a group follows it, the disk has lost what it once had, and the
- * store is refused. (A last group that the disk has lost looks like one that was not finished,
- * unless a hint was written after it.)
+ * What is not intact ends the log, if no later group says that it was synced: then a power failure
+ * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost what it once had,
+ * and the store is refused. (Of the last group, and what was synced with it, no group says so: what
+ * the disk has lost of them looks like what was not finished, unless a hint was written after it.)
  *
- * The last group may be in the system's memory alone: it may be the one whose sync has failed, or
- * was not waited for. It is handed out, to be written again.
+ * The last group, and what was not synced before it, may be in the system's memory alone: its sync
+ * may have failed, or was not waited for. They are handed out, to be written again.
  */
 import { entropySeed, PercolatorError } from '../../base/index.ts';
 import type { Disk } from './disk.ts';
@@ -20,7 +20,7 @@ import { HINT_FILE, readHint } from './hint.ts';
 import type { LogFile, LogState } from './log.ts';
 import {
   damaged,
-  FORMAT,
+  FORMATS_READ,
   GROUP_BYTES,
   type LogRecord,
   type Mark,
@@ -33,11 +33,11 @@ import { SortedIndex } from './sorted-index.ts';
 export interface Recovered {
   /** Whether there was no store. */
   readonly isNew: boolean;
-  /** Without the last group. */
+  /** Without the last groups. */
   readonly index: SortedIndex;
-  /** As of before the last group. */
+  /** As of before the last groups. */
   readonly log: LogState;
-  /** The records of the last group; undefined if it is certainly on the disk. */
+  /** The records of the last groups; undefined if all groups are certainly on the disk. */
   readonly last: readonly LogRecord[] | undefined;
   /** Files that do not count. */
   readonly leftovers: readonly string[];
@@ -53,6 +53,7 @@ interface Segment {
   readonly isEnded: boolean;
 }
 
+/** A group, and where it begins. */
 interface LastGroup {
   readonly at: Mark;
   readonly group: FoundGroup;
@@ -107,11 +108,13 @@ class Recovery {
   #store = 0;
   /** Of the last group; undefined if none is known. */
   #sequence: number | undefined;
+  /** Of the last group that the hint may show. */
+  #shown = 0;
   #oldest = 0;
   #end: Mark = { file: 0, offset: 0 };
   #replayedBytes = 0;
-  /** Found, and not yet in the index. */
-  #last: LastGroup | undefined;
+  /** Found, perhaps not on the disk, and not yet in the index; oldest first. */
+  #last: LastGroup[] = [];
 
   constructor(disk: Disk, numbers: readonly number[]) {
     this.#disk = disk;
@@ -137,6 +140,10 @@ class Recovery {
     this.#useHint(segments);
     if (segments.length === 0) return this.#unfinished();
     for (const segment of segments) this.#replay(segment);
+    if ((this.#sequence ?? 0) < this.#shown) {
+      const { file, offset } = this.#end;
+      throw damaged(nameOfLog(file), offset, 'the log ends before its index does');
+    }
     if (base.file > 0 && base.file >= this.#oldest) {
       throw damaged(nameOfLog(base.file), 0, 'the file is missing');
     }
@@ -164,8 +171,8 @@ class Recovery {
   }
 
   #result(segments: readonly Segment[], leftovers: readonly string[]): Recovered {
-    const last = this.#last;
-    const end = last === undefined ? this.#end : startOf(last);
+    const [first] = this.#last;
+    const end = first === undefined ? this.#end : startOf(first);
     for (const [file, known] of this.#files) {
       const segment = segments.find((one) => one.file === file);
       if (file === end.file) known.size = end.offset;
@@ -178,11 +185,11 @@ class Recovery {
         store: this.#store,
         files: this.#files,
         end,
-        sequence: (this.#sequence ?? 0) - (last === undefined ? 0 : 1),
+        sequence: (this.#sequence ?? 0) - this.#last.length,
         oldest: this.#oldest,
         newest: this.#numbers.at(-1) as number,
       },
-      last: last === undefined ? undefined : [...recordsAt(last)],
+      last: first === undefined ? undefined : this.#last.flatMap((one) => [...recordsAt(one)]),
       leftovers,
       replayedBytes: this.#replayedBytes,
     };
@@ -217,10 +224,10 @@ class Recovery {
     const isGivenUp = limit !== undefined && file > limit.file;
     if (first === undefined) {
       // Its first group was never finished, unless more follows.
-      if (isGivenUp || (limit === undefined && !reader.hasLater())) return undefined;
+      if (isGivenUp || (limit === undefined && !reader.wasSynced())) return undefined;
       throw damaged(nameOfLog(file), 0, 'its first group is not intact');
     }
-    if (first.format !== FORMAT) throw refused(wrongFormat(first.format));
+    if (!FORMATS_READ.includes(first.format)) throw refused(wrongFormat(first.format));
     if (limit === undefined) this.#store = first.store;
     if (isGivenUp && (first.base.file !== limit.file || first.base.offset !== limit.offset)) {
       throw damaged(nameOfLog(file), 0, 'it does not fit the files next to it');
@@ -238,12 +245,13 @@ class Recovery {
     }
     if (segment === undefined) return; // That file was cleaned away; the others have all.
     this.#index = hint.index;
+    this.#shown = hint.shown;
     this.#sequence = hint.sequence;
     this.#oldest = hint.oldest;
     this.#end = mark;
   }
 
-  /** Applies the groups of a segment, each when the next one is found. */
+  /** Applies the groups of a segment, each when a later one says that it was synced. */
   #replay({ file, end, isEnded }: Segment): void {
     if (this.#end.file > file) return; // Before the hint.
     const from = this.#end.file === file ? this.#end.offset : 0;
@@ -252,13 +260,14 @@ class Recovery {
       const at = { file, offset: reader.offset };
       const group = reader.next();
       if (group === undefined || !this.#isNext(group, at)) {
-        if (at.offset < end && (isEnded || reader.hasLater())) {
+        if (at.offset < end && (isEnded || reader.wasSynced())) {
           throw damaged(nameOfLog(file), at.offset, 'a group is not intact');
         }
         return;
       }
-      this.#applyLast();
-      this.#last = { at, group };
+      this.#last.push({ at, group });
+      const isShown = group.sequence <= this.#shown; // The hint was written when it was synced.
+      this.#applyBefore({ file, offset: isShown ? reader.offset : at.offset - group.unsynced });
       this.#sequence = group.sequence;
       this.#oldest = group.oldest;
       this.#replayedBytes += GROUP_BYTES + group.length;
@@ -271,8 +280,12 @@ class Recovery {
     return store === this.#store && sequence === (this.#sequence ?? sequence - 1) + 1;
   }
 
-  #applyLast(): void {
-    if (this.#last !== undefined) applyRecords(this.#index, recordsAt(this.#last));
+  /** @param synced what lies before was on the disk */
+  #applyBefore({ file, offset }: Mark): void {
+    const isSynced = ({ at }: LastGroup): boolean => at.file < file || at.offset < offset;
+    while (this.#last[0] !== undefined && isSynced(this.#last[0])) {
+      applyRecords(this.#index, recordsAt(this.#last.shift() as LastGroup));
+    }
   }
 
   #reader(range: FileRange): GroupReader {
@@ -294,7 +307,7 @@ function startOf({ at, group }: LastGroup): Mark {
 }
 
 function wrongFormat(format: number): string {
-  return `it has format ${format}, and this version reads format ${FORMAT}; use the version that wrote it`;
+  return `it has format ${format}, and this version reads ${FORMATS_READ.join(' and ')}; use the version that wrote it`;
 }
 
 function* recordsAt({ at, group }: LastGroup): Generator<LogRecord> {

@@ -1,4 +1,4 @@
-/** The pages of rows, as the index and the log have them: what is durable. */
+/** The pages of rows, as the index and the log have them: what is visible. */
 import { joined, rowKeyOf } from './keys.ts';
 import type { Log } from './log.ts';
 import { NONE, type Position, type SortedIndex } from './sorted-index.ts';
@@ -9,7 +9,7 @@ export interface CellRange {
   readonly last: Buffer;
 }
 
-/** The pages of one row, as they are durable or as they will be. */
+/** The pages of one row, as they are visible or as they will be. */
 export interface RowPages {
   /** Nearly every row has one page. */
   readonly onlyPage: Buffer | undefined;

@@ -1,8 +1,8 @@
 /**
- * The rows: readers see what is durable, and changes are written in groups.
+ * The rows: readers see what is in the log, and changes are written in groups.
  *
  *     change ─▶ checked and applied to the pending rows ─▶ gathering group
- *                                                             │ when the group before it is durable
+ *                                                             │ when the group before it is there
  *                              index ◀─ synced ◀─ log ◀───────┘
  *     read ───▶ index ─▶ log
  *
@@ -10,19 +10,21 @@
  * the pace. A group is closed between two turns of the event loop, so changes of one turn have one
  * fate: a commit is never there without the marks that were sent just before it (P61). A change is checked when it is submitted, against everything submitted before it, so
  * mutations apply in the order submitted (manifest.ordered). It becomes visible, and is answered,
- * when its group is durable.
+ * when its group is durable. A group of provisional changes alone is answered when it is written:
+ * the sync of a later group makes both durable.
  *
  * What if a group fails? Then what gathers was checked against changes that will never be, so it
  * fails too, and every pending row is forgotten. If the failed group may be on the disk, nothing is
- * served until a new file of the log says that it does not count (P58).
+ * served until a new file of the log says that it does not count (P58). What waited for the failed
+ * sync may be lost by the disk, so the next group writes it again.
  */
 import { PercolatorError, systemClock } from '../../base/index.ts';
 import type { Mutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
-import type { Entry } from './leaf.ts';
+import type { Entry, Place } from './leaf.ts';
 import { type Log, reasonOf } from './log.ts';
-import { NO_CELLS, withPlaces } from './page.ts';
+import { NO_CELLS, withPlaces, withValues } from './page.ts';
 import { type PendingPage, PendingRow } from './pending-row.ts';
 import { GroupWriter, type Mark } from './record.ts';
 import { type RowPages, type Stored, storedRow, storedRows } from './row-pages.ts';
@@ -34,11 +36,13 @@ class Group {
   readonly rows: PendingRow[] = [];
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
-  durable: PromiseWithResolvers<void> | undefined;
+  answered: PromiseWithResolvers<void> | undefined;
   /** Why it must not be written. */
   error: unknown;
   /** Whether it is written even if it changes nothing. */
   isForced = false;
+  /** Whether all of its changes may be lost in a power failure, until the next sync. */
+  isProvisional = true;
   /** Whether it holds what the index does not know yet, so that the cleaner would be mistaken. */
   isRestored = false;
 }
@@ -51,8 +55,8 @@ interface WrittenGroup {
 }
 
 export interface RowStoreEvents {
-  /** A group of that many bytes is durable and visible. */
-  readonly onDurable: (bytes: number) => void;
+  /** A group of that many bytes is written and visible. */
+  readonly onVisible: (bytes: number) => void;
   /** What is pending will not be applied. */
   readonly onFailed: () => void;
 }
@@ -64,6 +68,8 @@ export class RowStore implements Stored {
   readonly #cleaner: Cleaner;
   readonly #writer = new GroupWriter();
   readonly #pending = new Map<string, PendingRow>();
+  /** The keys of pages that were written since the last sync. */
+  readonly #unsynced = new Map<string, Buffer>();
   #gathering = new Group();
   #committing: Promise<void> | undefined;
   #isInDoubt = false;
@@ -75,17 +81,17 @@ export class RowStore implements Stored {
     this.#cleaner = new Cleaner(this);
   }
 
-  /** The row as it is durable; undefined if it has no cells. */
+  /** The row as it is visible; undefined if it has no cells. */
   row(key: Buffer): RowPages | undefined {
     return storedRow(this, key);
   }
 
-  /** The durable rows from `start` up to `end`, exclusive. */
+  /** The visible rows from `start` up to `end`, exclusive. */
   rows(start: Buffer, end: Buffer): ReturnType<typeof storedRows> {
     return storedRows(this, start, end);
   }
 
-  /** The row as it will be when everything submitted is durable. */
+  /** The row as it will be when everything submitted is visible. */
   pendingRow(key: Buffer): PendingRow {
     const name = key.toString('latin1');
     return this.#pending.get(name) ?? new PendingRow(this, key, name);
@@ -141,10 +147,27 @@ export class RowStore implements Stored {
    */
   durable(onDurable?: () => void): Promise<void> {
     const group = this.#gathering;
+    group.isProvisional = false;
     if (onDurable !== undefined) group.onDurable.push(onDurable);
-    group.durable ??= Promise.withResolvers();
+    return this.visible();
+  }
+
+  /**
+   * Resolves when all that was changed so far is visible, and as durable as what was last changed
+   * before it: a power failure may undo it, but nothing that `durable` has waited for later.
+   * @throws what `durable` throws
+   */
+  visible(): Promise<void> {
+    const group = this.#gathering;
+    group.answered ??= Promise.withResolvers();
     this.#committing ??= this.#commitGroups();
-    return group.durable.promise;
+    return group.answered.promise;
+  }
+
+  /** Makes durable what is visible, and makes sure that what is in doubt does not count. */
+  async flush(): Promise<void> {
+    const isDurable = this.log.isSynced && this.#unsynced.size === 0;
+    if (!isDurable || this.#isInDoubt) await this.writeEmptyGroup();
   }
 
   /** Whether a group may be on the disk that was not acknowledged, so that nothing is served. */
@@ -180,7 +203,7 @@ export class RowStore implements Stored {
   }
 
   async #commitGroups(): Promise<void> {
-    while (this.#gathering.durable !== undefined) {
+    while (this.#gathering.answered !== undefined) {
       await systemClock.yield();
       await this.#commitGroup();
     }
@@ -191,21 +214,26 @@ export class RowStore implements Stored {
     const group = this.#gathering;
     try {
       if (group.error !== undefined) throw group.error;
-      const isWritten = group.pages.length > 0 || group.isForced;
+      const isWritten = group.pages.length > 0 || group.isForced || this.#mustSync(group);
       if (isWritten && !group.isRestored) this.#cleaner.clean();
       this.#gathering = new Group();
       if (isWritten) await this.#write(group);
       for (const tell of group.onDurable) tell();
-      group.durable?.resolve();
+      group.answered?.resolve();
     } catch (error) {
       this.#fail(group, error);
     }
   }
 
+  /** What it leaves as it is may have been written without a sync. */
+  #mustSync({ isProvisional }: Group): boolean {
+    return !isProvisional && !this.log.isSynced;
+  }
+
   async #write(group: Group): Promise<void> {
     const { oldest } = this.#cleaner;
     const { bytes, at, updates } = this.#encode(group, oldest);
-    await this.log.append(bytes, at);
+    await this.log.append(bytes, at, group.isProvisional);
     this.#isInDoubt = false;
     for (const [key, entry] of updates) {
       if (entry === undefined) this.index.delete(key);
@@ -214,8 +242,14 @@ export class RowStore implements Stored {
     for (const row of group.rows) {
       if (row.group === group) this.#pending.delete(row.name);
     }
+    if (this.log.isSynced) this.#removeBefore(oldest);
+    else for (const [key] of updates) this.#unsynced.set(key.toString('latin1'), key);
+    this.#events.onVisible(bytes.length);
+  }
+
+  #removeBefore(oldest: number): void {
+    this.#unsynced.clear();
     this.log.removeBefore(oldest);
-    this.#events.onDurable(bytes.length);
   }
 
   #encode({ pages }: Group, oldest: number): WrittenGroup {
@@ -223,7 +257,7 @@ export class RowStore implements Stored {
     const writer = this.#writer;
     writer.begin(at);
     const updates = pages.map((page) => [page.key, this.#encodePage(page)] as const);
-    return { bytes: writer.finish(this.log.header(oldest)), at, updates };
+    return { bytes: writer.finish(this.log.header(at, oldest)), at, updates };
   }
 
   /** Also changes the page to what is in the log, where long values have records of their own. */
@@ -249,10 +283,31 @@ export class RowStore implements Stored {
     this.#cleaner.restart();
     this.#isInDoubt ||= error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
     this.#events.onFailed();
-    group.durable?.reject(error);
+    this.change(() => this.#writeUnsyncedAgain());
+    group.answered?.reject(error);
     if (gathered === group) return;
     const message = `the commit before it failed (${reasonOf(error)}); nothing was applied`;
     const refusal = new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
-    gathered.durable?.reject(refusal);
+    gathered.answered?.reject(refusal);
   }
+
+  /** With the gathering group, because a sync that has failed may have lost what waited for it. */
+  #writeUnsyncedAgain(): void {
+    const group = this.#gathering;
+    for (const key of this.#unsynced.values()) {
+      group.isProvisional = false;
+      if (this.index.get(key) === undefined) {
+        this.#writeWith(group, { key, page: NO_CELLS });
+        continue;
+      }
+      const row = this.pendingRow(rowKeyOf(key));
+      const page = row.pageOf(key);
+      if (page === undefined) continue;
+      page.page = withValues(page.page, this.#unsyncedValue);
+      this.rewrite(page, row);
+    }
+  }
+
+  readonly #unsyncedValue = (place: Place): Buffer | undefined =>
+    this.log.isUnsynced(place) ? Buffer.from(this.log.readBody(place)) : undefined;
 }

@@ -73,6 +73,7 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
         row: primary.row,
         anyOf: [{ ...cell, from: startTimestamp, to: startTimestamp }],
         ifFound: [{ kind: 'set', ...cell, timestamp: startTimestamp, value }],
+        provisional: true, // A power failure ends its process, too.
       });
     } catch {
       // A failed beat costs nothing now; if none succeeds, the transaction will be rolled back.

@@ -19,7 +19,7 @@ export const SLOW: readonly string[] = [
   'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
-  'engine/bigtable/embedded/{differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
+  'engine/bigtable/embedded/{cut-transactions,differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
   'engine/bigtable/hbase/{simulated,security}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',

@@ -19,7 +19,7 @@ import type {
 import { type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 export type Method = Exclude<
   keyof Bigtable,

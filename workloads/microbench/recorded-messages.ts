@@ -80,13 +80,13 @@ export function sendAs(
   message: 'prewrite' | 'commit',
   as: { readonly row: string; readonly startTimestamp: number; readonly commitTimestamp: number },
 ): Conditional {
-  const { table, anyOf, ifFound, ifNotFound } = recorded[message];
+  const { anyOf, ifFound, ifNotFound } = recorded[message];
   const at = (timestamp: number): number => {
     if (timestamp === recorded.startTimestamp) return as.startTimestamp;
     return timestamp === recorded.commitTimestamp ? as.commitTimestamp : timestamp;
   };
   return {
-    table,
+    ...recorded[message],
     row: as.row,
     anyOf: anyOf.map((filter) => movedFilter(filter, at)),
     ifFound: ifFound?.map((mutation) => moved(mutation, at)),

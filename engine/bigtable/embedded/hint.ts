@@ -5,8 +5,8 @@
  *
  * It is written now and then, while the store goes on; each leaf shows the index at a moment after
  * the one in the header. That does no harm, because the log is read again from where it was synced
- * when the writing began, and the end says up to which group it must then be there. It is only a hint: what has a wrong checksum is not used, and the whole log is
- * read instead.
+ * when the writing began, and the end says up to which group it must then be there. It is only a
+ * hint: what has a wrong checksum is not used, and the whole log is read instead.
  */
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile } from './disk.ts';

@@ -6,9 +6,10 @@
  *     3. From there on, each group's records, in order.
  *
  * What is not intact ends the log, if no later group says that it was synced: then a power failure
- * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost what it once had,
- * and the store is refused. (Of the last group, and what was synced with it, no group says so: what
- * the disk has lost of them looks like what was not finished, unless a hint was written after it.)
+ * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost what
+ * it once had, and the store is refused. (Of the last group, and what was synced with it, no group
+ * says so: what the disk has lost of them looks like what was not finished, unless a hint was written
+ * after it.)
  *
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
  * may have failed, or was not waited for. They are handed out, to be written again.

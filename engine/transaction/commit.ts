@@ -292,7 +292,10 @@ async function commitPrimary(
   );
 }
 
-/** Whether a later attempt, or a late copy of this one (bigtable.ts, promise 4), may be applied. */
+/**
+ * Whether the storage refuses only for a moment: a later attempt, or a late copy of this one, may be
+ * applied (bigtable.ts, promise 4).
+ */
 function mayPass({ code }: PercolatorError): boolean {
   return code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT';
 }

@@ -153,8 +153,8 @@ export class RowStore implements Stored {
   }
 
   /**
-   * Resolves when all that was changed so far is visible, and as durable as what was last changed
-   * before it: a power failure may undo it, but nothing that `durable` has waited for later.
+   * Resolves when all that was changed so far is visible. A power failure may undo it, until a later
+   * call of `durable` has resolved.
    * @throws what `durable` throws
    */
   visible(): Promise<void> {

@@ -23,9 +23,10 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
       name: 'backlog',
       title: 'Documents waiting, over the time of a point',
       caption:
-        'If the line stays level, the system keeps up; if it climbs, the system has no latency to ' +
-        'report. Each crawl rate has its colour and mark; Percolator\u2019s lines are solid, ' +
-        'MapReduce\u2019s dashed.',
+        'Of the first repeat of each point. If the line stays level, the system kept up in it; if ' +
+        'it climbs, the system has no latency to report. MapReduce\u2019s line falls when a run ' +
+        'ends, and is level if its peaks are. Each crawl rate has its colour and mark; ' +
+        'Percolator\u2019s lines are solid, MapReduce\u2019s dashed.',
       x: { title: 'Seconds since the point began', scale: 'linear', ticks: [] },
       y: { title: 'Documents waiting', scale: 'linear', ticks: [] },
       series: all.map((one) => seriesOf(one, rates.indexOf(one.point.ratePercentPerHour))),
@@ -33,7 +34,9 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
     table: {
       name: 'backlog',
       title: 'Documents waiting',
-      caption: 'Of each point: how many waited at most, and how many when it ended.',
+      caption:
+        'The most documents that waited at a time in the first repeat of each point, and those ' +
+        'that waited at its end.',
       columns: ['System', 'Crawl rate', 'Seconds', 'At most', 'At the end'],
       rows: all.map(({ point, rows }) => [
         formatSystem(point.system),
@@ -48,9 +51,13 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
 
 function waitingIn(folder: string, point: Point): readonly Waiting[] {
   if (point.timeSeriesFile === null) return [];
-  const rows = readTimeSeries(path.join(folder, point.timeSeriesFile)).map(
-    ({ seconds, arrived, completed }) => ({ seconds, documents: arrived - completed }),
-  );
+  const series = readTimeSeries(path.join(folder, point.timeSeriesFile));
+  const rows = series.flatMap(({ seconds, arrived, completed }, i) => {
+    const waiting = { seconds, documents: arrived - completed };
+    if (point.system === 'percolator') return [waiting];
+    // MapReduce is sampled when a run has ended. Just before, the run's documents waited too.
+    return [{ seconds, documents: arrived - (series[i - 1]?.completed ?? 0) }, waiting];
+  });
   return [{ point, rows }];
 }
 

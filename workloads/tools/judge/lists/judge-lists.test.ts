@@ -93,8 +93,8 @@ describe('a history of list append', () => {
     const counts = { clean: 0, violated: 0 };
     for (let seed = 1; seed <= 100; seed++) {
       const transactions = randomLists(createRandom(seed));
-      const { violations, allowed } = judgeListAppend(transactions, { strict: true });
-      const { found, stories } = await judge(
+      const { violations } = judgeListAppend(transactions, { strict: true });
+      const { found, stories, allowed } = await judge(
         'h.edn',
         toEdn(transactions),
         'strong-snapshot-isolation',
@@ -142,6 +142,28 @@ describe('a history of list append', () => {
     }
     const { found, infoSeen } = await judge('h.edn', unknown + reader.replace('[1]]]', 'nil]]'));
     assert.deepEqual([found, infoSeen], [0, 0]);
+  });
+
+  test('has overlapping writers if one may still be running: without end, or with unknown outcome', async () => {
+    const open = '{:type :invoke, :process 0, :f :txn, :value [[:append x 1]]}\n';
+    const unknown = '{:type :info, :process 0, :f :txn, :value [[:append x 1]]}\n';
+    const later =
+      '{:type :invoke, :process 1, :f :txn, :value [[:append x 2]]}\n' +
+      '{:type :ok, :process 1, :f :txn, :value [[:append x 2]]}\n';
+    for (const text of [open + later, open + unknown + later]) {
+      assert.equal((await judge('h.edn', text)).overlappingWriters, 1, text);
+    }
+    const ended = open + unknown.replace(':info', ':ok') + later;
+    assert.equal((await judge('h.edn', ended)).overlappingWriters, 0);
+  });
+
+  test('with a lost update has it once, also where write skew is a violation', async () => {
+    const edn = readFileSync(path.join(FIXTURES, 'lost-update.edn'), 'utf8');
+    for (const model of ['snapshot-isolation', 'serializable'] as const) {
+      const { found, stories } = await judge('h.edn', edn, model);
+      const told = stories.map(({ anomaly }) => anomaly);
+      assert.deepEqual([found, told], [1, ['lost update']], model);
+    }
   });
 
   test('skips the operations of the nemesis', async () => {

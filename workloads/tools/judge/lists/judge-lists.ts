@@ -9,14 +9,8 @@
  *      serializability.
  */
 import { readFile, stat } from 'node:fs/promises';
-import {
-  type Finding,
-  Findings,
-  judgeListAppend,
-  type ListProof,
-} from '../../../verification/judges/index.ts';
+import { Findings, judgeListAppend, type ListProof } from '../../../verification/judges/index.ts';
 import { UsageError } from '#results';
-import type { Story } from '../anomalies.ts';
 import { isEdn } from '../kind.ts';
 import { naming } from '../lines.ts';
 import { OverlapCounter } from '../overlap.ts';
@@ -32,7 +26,7 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
   const transactions = await readTransactions(file, options);
   const { strict, serializable, keepMax } = options;
   const findings = new Findings<ListProof>('', keepMax);
-  const allowed = new Findings<ListProof>('', keepMax);
+  const allowed = new WriteSkews('', keepMax);
   judgeListAppend(transactions, { strict, findings, allowed });
   const stories = new ListStories(transactions, { serializable });
   const violations = serializable ? [...findings.kept, ...allowed.kept] : findings.kept;
@@ -56,16 +50,20 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
     overlappingWriters: overlapsOf(transactions),
     found: counts.reduce((sum, one) => sum + one, 0),
     stories: violations.map((found) => stories.tell(found)),
-    allowed: serializable ? [] : tellAllowed(stories, allowed.kept),
+    allowed: serializable ? [] : allowed.kept.map((found) => stories.tell(found)),
   };
 }
 
 /**
- * Only write skew: two transactions that missed each other in one key are reported as a lost
- * update.
+ * Counts and keeps write skew only. A cycle of two transactions that missed each other in one key
+ * is left out: it has been reported as a lost update.
  */
-function tellAllowed(stories: ListStories, kept: readonly Finding<ListProof>[]): readonly Story[] {
-  return kept.map((found) => stories.tell(found)).filter(({ anomaly }) => anomaly === 'write skew');
+class WriteSkews extends Findings<ListProof> {
+  override add(claim: string, message: string, proof?: ListProof): void {
+    const edges = proof?.edges ?? [];
+    const isLostUpdate = edges.length === 2 && edges[0]?.key === edges[1]?.key;
+    if (!isLostUpdate) super.add(claim, message, proof);
+  }
 }
 
 async function readTransactions(
@@ -92,12 +90,13 @@ async function readTransactions(
   throw new UsageError(`${file} must hold list-append operations, but has no transaction.`);
 }
 
-/** A transaction without an end may still be running. */
+/** A transaction of unknown outcome, or without an end, may still be running. */
 function overlapsOf(transactions: readonly JepsenTransaction[]): number {
   const counter = new OverlapCounter();
-  for (const { operations, beganAt, endedAt = Infinity } of transactions) {
+  for (const { operations, outcome, beganAt, endedAt = Infinity } of transactions) {
+    const overAt = outcome === 'info' ? Infinity : endedAt;
     const appends = operations.filter(({ kind }) => kind === 'append');
-    for (const key of new Set(appends.map((one) => one.key))) counter.add(key, beganAt, endedAt);
+    for (const key of new Set(appends.map((one) => one.key))) counter.add(key, beganAt, overAt);
   }
   return counter.count();
 }

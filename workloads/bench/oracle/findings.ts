@@ -16,17 +16,21 @@ const AIM_PER_SECOND = 4_000_000;
 /** Fewer callers cannot ask for as many. */
 const AIM_CALLERS = 60_000;
 
-/** @param few the point with few callers, shown next to the others */
-export function findingsOf(points: readonly Point[], few: Point): FindingsParts {
-  const target = targetOf([...points, few]);
+/**
+ * @param few the point with few callers, shown next to the others; if it was not measured, there are
+ * no charts
+ */
+export function findingsOf(points: readonly Point[], few: Point | undefined): FindingsParts {
+  const all = few === undefined ? points : [...points, few];
+  const target = targetOf(all);
   return {
     headline: `One oracle hands out up to ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
     check: {
       passed: true,
       detail: 'the timestamps of each caller increase, and no two callers received the same one',
     },
-    tables: [tableOf([...points, few])],
-    charts: [rateChart(points, few), latencyChart(points, few)],
+    tables: [tableOf(all)],
+    charts: few === undefined ? [] : [rateChart(points, few), latencyChart(points, few)],
     targets: [target],
   };
 }

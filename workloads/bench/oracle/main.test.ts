@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord } from '#results';
+import { interruptOnceFound } from '../../harness/testing/run-script.ts';
 
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
@@ -30,6 +31,15 @@ test('bench:oracle measures each number of clients, and few callers, and compare
   );
   assert.match(ended.stdout, /^ +1 +1,000 +[1-9][\d,]+ /m);
   assert.deepEqual(parameters['clients'], [1, 2]);
+});
+
+test('bench:oracle keeps the points that it measured before it was interrupted', async () => {
+  const words = ['--clients', '1,2,3,4', '--callers', '1000', '--seconds', '0.3', '--warm-up', '0'];
+  const ended = await interruptOnceFound(BENCH, words);
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  const { state, findings } = ended.record();
+  assert.equal(state, 'interrupted');
+  assert.deepEqual(findings?.tables[0]?.rows[0]?.slice(0, 2), [1, 1_000]);
 });
 
 test('a mistake on the command line is one sentence, and exit code 2', async () => {

@@ -23,6 +23,7 @@ import {
   secondsOption,
   warmUpOption,
 } from '#harness';
+import type { FindingsParts } from '#results';
 import { findingsOf } from './findings.ts';
 import { type Load, measurePoint, type Point } from './measure.ts';
 import type { ServerReady } from './messages.ts';
@@ -81,10 +82,8 @@ await runExperiment(
     }),
   },
   async (size, measuring) => {
-    const points = await measureAll(loadsOf(size), measuring);
-    const few = points.at(-1);
-    if (few === undefined) throw new Error('nothing was measured');
-    return findingsOf(points.slice(0, -1), few);
+    const loads = loadsOf(size);
+    return foundIn(await measureAll(loads, measuring), loads);
   },
 );
 
@@ -97,9 +96,15 @@ function loadsOf({ clients, callers, seconds, warmUp }: (typeof SIZES)['full']):
   ];
 }
 
+/** An interrupted run may lack the point with few callers, the last one. */
+function foundIn(points: readonly Point[], loads: readonly Load[]): FindingsParts {
+  const last = loads.length - 1;
+  return findingsOf(points.slice(0, last), points[last]);
+}
+
 async function measureAll(
   loads: readonly Load[],
-  { work, progress, signal }: Measuring,
+  { work, keep, progress, signal }: Measuring,
 ): Promise<readonly Point[]> {
   const server = execaNode(SERVER, [work], {
     ipc: true,
@@ -113,6 +118,7 @@ async function measureAll(
     for (const load of loads) {
       points.push(await measurePoint(address, load, signal));
       progress.update(points.length);
+      keep(foundIn(points, loads));
     }
     return points;
   } finally {

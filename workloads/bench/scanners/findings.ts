@@ -17,9 +17,11 @@ export const MEANINGS: Readonly<Record<Mode, string>> = {
   jump: 'locks, jumping elsewhere',
 };
 
-/** The median measurement of each mode, in the order of `MODES`. */
+/** The median measurement of each mode that was measured, in the order of `MODES`. */
 function mediansOf(points: readonly Point[]): readonly Point[] {
-  return MODES.map((mode) => medianOf(points.filter((point) => point.mode === mode)));
+  return MODES.map((mode) => points.filter((point) => point.mode === mode))
+    .filter((ofMode) => ofMode.length > 0)
+    .map(medianOf);
 }
 
 /** Rows per second relative to the rate without locks. */
@@ -43,8 +45,9 @@ export function findingsOf(plan: Plan, points: readonly Point[]): FindingsParts 
   const gains = locked.map(
     (point) => `${gainOf(point, medians).toFixed(2)} with ${MEANINGS[point.mode]}`,
   );
+  const compared = gains.join('; ') || 'not measured';
   return {
-    headline: `Rows per second relative to no locks: ${gains.join('; ')}.`,
+    headline: `Rows per second relative to no locks: ${compared}.`,
     check: { passed: true, detail: 'every row has exactly one committed run' },
     tables: [mediansTable(plan, medians), measurementsTable(points)],
     charts: [chartOf(points, medians)],

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { asConfig } from '../../harness/engine-settings.ts';
-import { runScript } from '../../harness/testing/run-script.ts';
+import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 
@@ -25,6 +25,21 @@ test('bench:scanners cleans every row in each mode, and reports the value of loc
   assert.equal(state, 'finished');
   assert.deepEqual([parameters['batching'], parameters['scanners']], ['on', 2]);
   for (const { rows } of findings?.tables ?? []) assert.equal(rows.length, 3);
+  assert.equal(findings?.tables.length, 2);
+});
+
+test('bench:scanners keeps the modes that it measured before it was interrupted', async () => {
+  const second = 'locks, skipping ahead, 1 of 1 ...';
+  const ended = await interruptScript(BENCH, ['--profile', 'smoke'], second);
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  const { state, findings } = ended.record();
+  assert.equal(state, 'interrupted');
+  for (const { rows } of findings?.tables ?? []) {
+    assert.deepEqual(
+      rows.map(([mode]) => mode),
+      ['no locks'],
+    );
+  }
   assert.equal(findings?.tables.length, 2);
 });
 

@@ -82,7 +82,7 @@ await runExperiment(
 async function measureInTurns(
   plan: Plan,
   repeats: number,
-  { progress, signal, work }: Measuring,
+  { keep, progress, signal, work }: Measuring,
 ): Promise<readonly Point[]> {
   const points: Point[] = [];
   for (let repeat = 1; repeat <= repeats; repeat++) {
@@ -90,6 +90,7 @@ async function measureInTurns(
       progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');
       const onRows = (done: number): void => progress.update(done);
       points.push(await measurePoint(mode, plan, { work, signal, onRows }));
+      keep(findingsOf(plan, points));
     }
   }
   return points;

@@ -24,10 +24,13 @@ export function findingsOf(costs: readonly PathCost[]): FindingsParts {
   const ours = costs.at(-1);
   if (first === undefined || ours === undefined) throw new Error('nothing was measured');
   const ratio = first.prewrite.clientUs / ours.prewrite.clientUs;
+  // An interrupted run may have one path alone.
+  const compared =
+    first === ours ? '' : `, and ${ratio.toFixed(1)} times as much on the path “${first.path}”`;
   return {
     headline:
       `A conditional mutation costs the client ${ours.prewrite.clientUs.toFixed(0)} µs of processor time on the path ` +
-      `“${ours.path}”, and ${ratio.toFixed(1)} times as much on the path “${first.path}”.`,
+      `“${ours.path}”${compared}.`,
     // A failed operation ends the process, and then there are no findings.
     check: { passed: true, detail: 'every operation was answered without an error' },
     tables: [tableOf(costs)],

@@ -3,12 +3,14 @@
  *
  *     promise            the official client's own promises, over grpc-js
  *     stub               the official client's generated stub, over grpc-js
- *     remote, grpc-js    the engine's remote store as with TLS, and so with Cloud Bigtable
- *     remote             the same without TLS: our own class under the official client, over http2
+ *     remote, grpc-js    the engine's remote store over grpc-js, which it uses with TLS, and so with
+ *                        Cloud Bigtable (here not encrypted)
+ *     remote             the same over node:http2, which it uses without TLS
  *
- * Each path runs in a process of its own with its own emulator, because the official client keeps
- * its loaded modules for all clients of a process. Client CPU is that of the whole process, with
- * garbage collection and threads, divided by operations; server CPU is the emulator's.
+ * Each path runs in a process of its own, because the official client keeps its loaded services for
+ * all clients of a process, and on its own emulator, so that it finds no locks of another path.
+ * Client CPU is that of the whole process, with garbage collection and threads, divided by
+ * operations; server CPU is the emulator's.
  *
  * The paths `promise` and `stub` end with the client's answer; the store also checks its requests,
  * and makes a row of the answer.
@@ -76,12 +78,13 @@ await runExperiment(
       ],
     }),
   },
-  async (size, { progress, signal }) => {
+  async (size, { keep, progress, signal }) => {
     progress.phase('measuring', PATHS.length, 'paths');
     const costs: PathCost[] = [];
     for (const path of PATHS) {
       costs.push({ path, ...(await costOf(path, size, signal)) });
       progress.update(costs.length);
+      keep(findingsOf(costs));
     }
     return findingsOf(costs);
   },

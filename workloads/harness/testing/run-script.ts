@@ -1,6 +1,7 @@
 /** Runs scripts in processes of their own, as a user does. For tests only. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execaNode, type Options } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord, type RunRecord } from '#results';
@@ -84,4 +85,27 @@ export async function interruptScript(
   const out = path.join(temporaryFolder(), 'run');
   const ended = await interruptProgram(program, [...words, '--out', out], when);
   return { ...ended, out, record: () => readRunRecord(out) };
+}
+
+/** Runs a script that measures, and interrupts it once its record has numbers. */
+export async function interruptOnceFound(
+  program: string | URL,
+  words: readonly string[],
+): Promise<EndedScript> {
+  const out = path.join(temporaryFolder(), 'run');
+  const child = execaNode(program, [...words, '--out', out], { reject: false });
+  const { nodeChildProcess: script } = child;
+  const isOver = (): boolean => (script.exitCode ?? script.signalCode) !== null;
+  while (!isOver() && !hasNumbers(out)) await sleep(20);
+  child.kill('SIGINT');
+  const { exitCode, stdout, stderr } = await child;
+  return { exitCode, stdout, stderr, out, record: () => readRunRecord(out) };
+}
+
+function hasNumbers(out: string): boolean {
+  try {
+    return (readRunRecord(out).findings?.tables.length ?? 0) > 0;
+  } catch {
+    return false; // The record has not been written yet.
+  }
 }

@@ -1,6 +1,6 @@
 /** A packed job in a folder that has nothing else, as on a node of a cluster. */
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { test } from 'node:test';
@@ -10,21 +10,34 @@ import { packProgram } from './packed-program.ts';
 
 const BYTES = fileURLToPath(new URL('../bytes.ts', import.meta.url));
 
-/** For each line, emits the file that the job was loaded from and the program that runs it. */
+/**
+ * Writes a job, and a module that it imports. The job emits, for each line, the files of both, and
+ * its own file again with the path of the Node that runs it.
+ */
 async function writeJob(file: string): Promise<string> {
   const bytes = relative(dirname(file), BYTES);
   await writeFile(
+    join(dirname(file), 'imported.mjs'),
+    'export const imported = import.meta.filename;\n',
+  );
+  await writeFile(
     file,
     `import { Slice } from './${bytes}';
-const told = [import.meta.filename, process.execPath].map((path) => new Slice(Buffer.from(path)));
-export const createJob = () => ({ map: (line, output) => output.emit(...told) });
+import { imported } from './imported.mjs';
+const slice = (path) => new Slice(Buffer.from(path));
+const [own, other, node] = [import.meta.filename, imported, process.execPath].map(slice);
+const map = (line, output) => {
+  output.emit(own, other);
+  output.emit(own, node);
+};
+export const createJob = () => ({ map });
 `,
   );
   return pathToFileURL(file).href;
 }
 
 test('a packed job runs on its own copies of its module, of all it imports, and of Node', async () => {
-  const folder = temporaryFolder();
+  const folder = await realpath(temporaryFolder()); // Imports are relative to where it really is.
   const job = await writeJob(join(folder, 'job.mjs'));
   const program = await packProgram(job, join(folder, 'program.tar'));
   const node = join(folder, 'node');
@@ -33,8 +46,8 @@ test('a packed job runs on its own copies of its module, of all it imports, and 
   const [command = '', ...words] = program.command('program', 'map', undefined);
   const options = { cwd: node, env: {}, extendEnv: false, input: 'a line\n' };
   const { stdout } = await execa(join(node, command), words, options);
-  const paths = stdout.split('\t');
-  assert.equal(paths.length, 2);
+  const paths = stdout.split(/[\t\n]/);
+  assert.equal(paths.length, 4);
   for (const path of paths) assert.ok(path.startsWith(join(node, 'program')), path);
 });
 

@@ -22,7 +22,7 @@ export type FromPipeline =
   | { readonly kind: 'left out' | 'given up'; readonly sentence: string }
   /** All captures are loaded; the observers go on. */
   | { readonly kind: 'loaded' }
-  /** The observers have nothing to do. */
+  /** The observers have nothing to do. `parked`: cells whose observers have given up. */
   | { readonly kind: 'at rest'; readonly parked: number }
-  /** A file cannot be read. */
+  /** A file cannot be read, or is no WARC; the load has ended. */
   | { readonly kind: 'refused'; readonly sentence: string };

@@ -33,7 +33,7 @@ import {
   SYSTEMS,
 } from './plan.ts';
 import { checkStoreName } from '../harness/stores/index.ts';
-import { TRADING_DAY_MS } from './population/calendar.ts';
+import { TRADING_DAY_MS } from './population/index.ts';
 
 /** Conditions of the options that only Percolator has, or only its embedded store. */
 const WITH_PERCOLATOR = { system: ['both', 'percolator'] };

@@ -11,7 +11,7 @@ import type {
   TradeSelection,
   TradeUpdateInput,
 } from '../../model/index.ts';
-import { TRADING_DAY_MS, tradingTime } from '../../population/calendar.ts';
+import { TRADING_DAY_MS, tradingTime } from '../../population/index.ts';
 import { pickByShare } from './chance.ts';
 import { drawNonUniform, IDS, TIMES } from './non-uniform.ts';
 import type { Participants } from './participants.ts';

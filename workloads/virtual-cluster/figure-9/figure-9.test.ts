@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
 import { kindUsage, usageOf } from '../usage.fixture.ts';
-import { figure9Findings, type Figure9Plan, type LoadPoint } from './figure-9.ts';
+import { figure9Findings, type Figure9Plan, type LoadPoint, varyFigure9 } from './figure-9.ts';
 
 const PLAN: Figure9Plan = {
   loaded: loadCalibration('paper-2010'),
@@ -81,6 +81,12 @@ test('where the cluster does not keep up, the line ends, and the busiest machine
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });
 
+test('without a line, the first load that was not kept up with is named all the same', () => {
+  const { headline } = figure9Findings(PLAN, [pointAt(10), pointAt(20, { keptUp: false })], []);
+  assert.match(headline, / The cluster does not keep up with 20 TR\/s: the busiest tablet server /);
+  assert.doesNotMatch(headline, /line/);
+});
+
 test('a mistake at a load, or with a varied number, leaves no numbers', () => {
   const points = [10, 20, 40].map(pointOf);
   const bad = figure9Findings(PLAN, [...points, pointAt(80, { wrong: ['a mistake'] })], []);
@@ -89,7 +95,18 @@ test('a mistake at a load, or with a varied number, leaves no numbers', () => {
   const variation = { place: 'log.wait.medianUs', half: 0.9, twice: 1.2, wrong: ['a mistake'] };
   const varied = figure9Findings(PLAN, points, [variation]);
   assert.deepEqual([varied.check.passed, varied.tables], [false, []]);
-  assert.equal(varied.check.detail, 'with another log.wait.medianUs: a mistake');
+  assert.equal(varied.check.detail, 'with log.wait.medianUs varied: a mistake');
+});
+
+test('a mistake with the numbers as they are, to which all ratios are relative, leaves no numbers', async () => {
+  const measure = async (calibration: unknown): Promise<LoadPoint> =>
+    pointAt(10, { wrong: calibration === PLAN.loaded.calibration ? ['a mistake'] : [] });
+  const progress = { phase: () => {}, update: () => {}, note: () => {}, end: () => {} };
+  const { signal } = new AbortController();
+  const variations = await varyFigure9(PLAN, measure, { progress, signal });
+  const { check, tables } = figure9Findings(PLAN, [10, 20, 40].map(pointOf), variations);
+  assert.deepEqual([check.passed, tables], [false, []]);
+  assert.equal(check.detail, 'with nothing varied: a mistake');
 });
 
 function pointOf(load: number): LoadPoint {

@@ -25,7 +25,7 @@ export interface Figure9Plan {
   readonly loads: readonly number[];
   /** In seconds. */
   readonly warmUp: number;
-  /** Trade-Results of each load that are measured, about; a high load has them sooner. */
+  /** About how many Trade-Results are measured at each load; a high load completes them sooner. */
   readonly tradeResults: number;
   /** Whether the assumed numbers are varied. */
   readonly isVaried: boolean;
@@ -51,7 +51,7 @@ const PAPER = { cores: 15_000, perSecond: 11_200 };
 /** A Trade-Result takes up to 0.29 core seconds, the clients' included: 0.6 of a server's four cores. */
 const LOAD_PER_SERVER = 8;
 const LOAD_PER_CLIENT = 25;
-/** Trade-Results of a variation: what a transaction costs needs no more. */
+/** Trade-Results of a variation: enough to show what a transaction costs. */
 export const VARIED_TRADE_RESULTS = 100;
 
 export async function simulateFigure9(
@@ -66,7 +66,9 @@ export async function simulateFigure9(
     progress.update(points.length);
     keep(figure9Findings(plan, points, []));
   }
-  const variations = plan.isVaried ? await vary(plan, { progress, signal }) : [];
+  const variations = plan.isVaried
+    ? await varyFigure9(plan, measureSmall(plan, signal), { progress, signal })
+    : [];
   return figure9Findings(plan, points, variations);
 }
 
@@ -92,26 +94,40 @@ async function simulateLoad(
   return { load, servers, result };
 }
 
-/** Core seconds of a transaction, at the lowest load, with each assumed number halved and doubled. */
-async function vary(
-  plan: Figure9Plan,
-  { progress, signal }: Pick<Measuring, 'progress' | 'signal'>,
-): Promise<readonly Variation[]> {
-  const places = assumedPlaces(plan.loaded).filter((place) => !place.startsWith('batch.'));
+type Measure = (calibration: Calibration) => Promise<LoadPoint>;
+
+/** For variations: the lowest load. */
+function measureSmall(plan: Figure9Plan, signal: AbortSignal): Measure {
   const [load = 1] = plan.loads;
   const small = { ...plan, tradeResults: Math.min(plan.tradeResults, VARIED_TRADE_RESULTS) };
-  const measure = (calibration: Calibration): Promise<LoadPoint> =>
-    simulateLoad(small, load, calibration, signal);
-  const base = workOf(await measure(plan.loaded.calibration));
+  return (calibration) => simulateLoad(small, load, calibration, signal);
+}
+
+/**
+ * Core seconds of a transaction with each assumed number halved and doubled; and what is wrong with
+ * the numbers as they are.
+ */
+export async function varyFigure9(
+  { loaded }: Figure9Plan,
+  measure: Measure,
+  { progress, signal }: Pick<Measuring, 'progress' | 'signal'>,
+): Promise<readonly Variation[]> {
+  const places = assumedPlaces(loaded).filter((place) => !place.startsWith('batch.'));
+  const asItIs = await measure(loaded.calibration);
+  const base = workOf(asItIs);
   const variations: Variation[] = [];
+  const { wrong: wrongAtBase } = asItIs.result;
+  if (wrongAtBase.length > 0) {
+    variations.push({ place: 'nothing', half: 1, twice: 1, wrong: wrongAtBase });
+  }
   progress.phase('varying the assumed numbers', places.length, 'numbers');
-  for (const place of places) {
+  for (const [done, place] of places.entries()) {
     signal.throwIfAborted();
-    const half = await measure(varied(plan.loaded, place, 0.5));
-    const twice = await measure(varied(plan.loaded, place, 2));
+    const half = await measure(varied(loaded, place, 0.5));
+    const twice = await measure(varied(loaded, place, 2));
     const wrong = [...half.result.wrong, ...twice.result.wrong];
     variations.push({ place, half: workOf(half) / base, twice: workOf(twice) / base, wrong });
-    progress.update(variations.length);
+    progress.update(done + 1);
   }
   return variations;
 }
@@ -121,7 +137,10 @@ function costOf({ result }: LoadPoint): number {
   return result.cores / result.tradeResultsPerSecond;
 }
 
-/** Core seconds of a transaction: there are more of them, so chance matters less. */
+/**
+ * Core seconds of a transaction: a run has more transactions than Trade-Results, so chance matters
+ * less.
+ */
 function workOf({ result }: LoadPoint): number {
   return (result.cores * result.usage.seconds) / result.transactions;
 }
@@ -134,7 +153,7 @@ export function figure9Findings(
   const wrong = [
     ...points.flatMap(({ load, result }) => result.wrong.map((one) => `at ${load} TR/s: ${one}`)),
     ...variations.flatMap(({ place, wrong: all }) =>
-      all.map((one) => `with another ${place}: ${one}`),
+      all.map((one) => `with ${place} varied: ${one}`),
     ),
   ];
   if (wrong.length > 0 || points.length === 0) {
@@ -184,7 +203,8 @@ function endOf(points: readonly LoadPoint[], fit: LineFit | null): string {
   if (bent === undefined) return fit === null ? '' : ' The cluster keeps up with all loads here.';
   const { hottest, usage } = bent.result;
   const busiest = usage.kinds.toSorted((a, b) => b.coresMax - a.coresMax)[0];
-  return ` The line ends before ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
+  const end = fit === null ? 'The cluster does not keep up with' : 'The line ends before';
+  return ` ${end} ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
 }
 
 function percent(share: number): string {

@@ -44,7 +44,10 @@ const OPENING: readonly Case[] = [
     [{ folder: 'f', inDoubtAttemptsMax: 0.5 }],
     'inDoubtAttemptsMax must be a whole number above 0, not 0.5',
   ],
-  [[{ folder: 'f', lockWaitMsMax: null }], 'lockWaitMsMax must be a number above 0, not null'],
+  [
+    [{ folder: 'f', lockWaitMsMax: null }],
+    'lockWaitMsMax must be a finite number above 0, not null',
+  ],
   [[{ folder: 'f', prefetch: true }], 'prefetch must be off or learn, not true'],
   [[{ folder: 'f', batching: true }], 'batching must be off or an object, not true'],
   [[{ folder: 'f', batching: { delay: 3 } }], /^batching has no option delay; it has delayMs, /],
@@ -115,7 +118,7 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
   collectGarbage: [
     [[null], 'the options of the collector must be an object, not null'],
     [[{ lifetime: 1 }], `the collector has no option lifetime; ${OF_COLLECTOR}`],
-    [[{ messageLifetimeMs: '1' }], "messageLifetimeMs must be a number above 0, not '1'"],
+    [[{ messageLifetimeMs: '1' }], "messageLifetimeMs must be a finite number above 0, not '1'"],
   ],
   startCollector: [
     [[5], 'the options of the collector must be an object, not 5'],

@@ -217,7 +217,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
     for (const value of [0, -5, Number.NaN, Infinity]) {
       await assert.rejects(open({ [name]: value }), {
         code: 'INVALID_ARGUMENT',
-        message: new RegExp(`^${name} must be a (whole )?number above 0, not ${value}$`),
+        message: new RegExp(`^${name} must be a (whole|finite) number above 0, not ${value}$`),
       });
     }
   }

@@ -9,7 +9,7 @@ import {
   systemClock,
   Troubles,
 } from './index.ts';
-import { check, TEXT } from './options.ts';
+import { check, TEXT, TEXTS } from './options.ts';
 
 test('the same seed gives the same stream', () => {
   const draw = (): number[] => {
@@ -92,6 +92,20 @@ test('a callback for troubles that throws or rejects harms nothing', async () =>
     troubles.begin('one', { kind: 'step', sentence: 'It fails.' });
     await systemClock.yield();
     assert.deepEqual(troubles.current, [{ kind: 'step', sentence: 'It fails.', isOver: false }]);
+  }
+});
+
+test('the message about a wrong option is one line, whatever the value is', () => {
+  const failure = new PercolatorError('STORE_CLOSED', 'first\nsecond');
+  for (const [value, shown] of [
+    [[1, 20, 3, 4, 5, 6, 7, 8], '[ 1, 20, 3, 4, 5, 6, 7, 8 ]'],
+    [failure, 'PercolatorError: first second'],
+    [[failure], '[ '],
+    ['a\nb', String.raw`'a\nb'`],
+  ] as const) {
+    const isOneLine = ({ message }: Error): boolean =>
+      message.startsWith(`splits must be a list of texts, not ${shown}`) && !message.includes('\n');
+    assert.throws(() => check('splits', value, TEXTS), isOneLine);
   }
 });
 

@@ -1,7 +1,7 @@
 /**
  * Checks the options that a caller gives. The error is one sentence: the name of the option, what
- * it must be, and what it is. The types demand the same, but they do not stop a program in
- * JavaScript, or one that reads its options from a file.
+ * it must be, and what it is. The types say part of this, but they do not stop a program
+ * in JavaScript, or one that reads its options from a file.
  */
 import { inspect } from 'node:util';
 import { PercolatorError } from './errors.ts';
@@ -32,7 +32,7 @@ export const FLAG: Kind = {
   accepts: (value) => typeof value === 'boolean',
 };
 export const POSITIVE: Kind = {
-  expected: 'a number above 0',
+  expected: 'a finite number above 0',
   accepts: (value) => Number.isFinite(value) && (value as number) > 0,
 };
 export const COUNT: Kind = {
@@ -66,7 +66,7 @@ export function check(name: string, value: unknown, { expected, accepts }: Kind)
 }
 
 /**
- * @param of name of the function that has the options, for the message
+ * @param of what has the options, as the message names it: `openPercolator`, `the collector`
  * @throws INVALID_ARGUMENT unless all options given are known and right, and the required ones are
  *   given
  */
@@ -93,8 +93,11 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** On one line: an error without its stack, a long value cut. */
 function shown(value: unknown): string {
-  const text = inspect(value, { depth: 1, breakLength: Infinity, maxStringLength: 60 });
+  const options = { depth: 1, compact: true, breakLength: Infinity, maxStringLength: 60 };
+  const inspected = value instanceof Error ? String(value) : inspect(value, options);
+  const text = inspected.replaceAll(/\s*\n\s*/g, ' '); // Some values have lines all the same.
   return text.length > 200 ? `${text.slice(0, 200)} ...` : text;
 }
 

@@ -204,7 +204,7 @@ describe('a collector', () => {
       for (const value of [0, -1, Infinity, NaN]) {
         assert.throws(() => settingsOf({ [name]: value }, manifest), {
           code: 'INVALID_ARGUMENT',
-          message: new RegExp(`^${name} must be a (whole )?number above 0, not ${value}$`),
+          message: new RegExp(`^${name} must be a (whole|finite) number above 0, not ${value}$`),
         });
       }
     }

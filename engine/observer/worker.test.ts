@@ -527,7 +527,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
       message: `${name} must be ${expected} above 0, not ${value}`,
     });
   for (const value of [0, -1, Number.NaN]) {
-    for (const name of ['idleMs', 'failureBackoffMs']) refuses(name, value, 'a number');
+    for (const name of ['idleMs', 'failureBackoffMs']) refuses(name, value, 'a finite number');
   }
   for (const value of [0, -1, 0.5, Number.NaN]) {
     for (const name of ['concurrency', 'scanRows', 'failuresMax']) {

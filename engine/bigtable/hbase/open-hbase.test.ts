@@ -21,7 +21,7 @@ test('a wrong option is refused in one sentence, before any server is asked', as
   const servers = ['127.0.0.1:1'];
   for (const [given, message] of [
     [{ sessionTimeoutMs: 2_999 }, 'sessionTimeoutMs must be a number of at least 3000, not 2999'],
-    [{ timeoutMs: 0 }, 'timeoutMs must be a number above 0, not 0'],
+    [{ timeoutMs: 0 }, 'timeoutMs must be a finite number above 0, not 0'],
     [{ session: 6_000 }, /^openHBase has no option session; it has servers, namespace, tls, /],
     [{ servers: 'host:16000' }, "servers must be a list of one or more texts, not 'host:16000'"],
     [{ servers: [] }, 'servers must be a list of one or more texts, not []'],

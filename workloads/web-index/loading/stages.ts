@@ -1,8 +1,14 @@
-/** Counts the addresses that have reached each stage of the pipeline, as their observers commit. */
+/**
+ * Counts the addresses for which the observer of each stage has committed a run. The counts are those
+ * of this process, so of one load; only the results are those of all loads.
+ */
 import type { CommittedRun } from '#engine';
 import type { LoadStage } from '../search-page/load-status.ts';
 
-/** What has happened to an address once the observer has run for it. */
+/**
+ * What has happened to an address once a run of the observer for it has committed, even one that
+ * found nothing to do.
+ */
 const STAGES: readonly (readonly [observer: string, stage: string])[] = [
   ['document-processor', 'read'],
   ['renderer', 'rendered'],
@@ -23,13 +29,14 @@ export class Stages {
     this.#reached.get(observer)?.add(cell.row);
   };
 
-  /** @param results pages that are served */
+  /** @param results number of pages that are served */
   counts(results: number): readonly LoadStage[] {
     const between = STAGES.map(([observer, name]) => ({
-      name,
+      name: `${name} in this load`,
       documents: this.#reached.get(observer)?.size ?? 0,
     }));
-    const first = { name: 'addresses captured', documents: this.#captured.size };
-    return [first, ...between, { name: 'results that can be found', documents: results }];
+    const first = { name: 'addresses captured in this load', documents: this.#captured.size };
+    const last = { name: 'results of all loads that can be found', documents: results };
+    return [first, ...between, last];
   }
 }

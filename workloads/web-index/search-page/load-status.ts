@@ -3,7 +3,7 @@
 export interface LoadStage {
   /** A few words: `fetched`, `processed`. */
   readonly name: string;
-  /** Documents that have reached this stage, so far. */
+  /** Documents that have reached this stage, so far; the name says whether in this load or in all. */
   readonly documents: number;
 }
 

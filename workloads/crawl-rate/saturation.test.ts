@@ -32,18 +32,54 @@ test('a backlog that stays is sustained', () => {
   assert.equal(verdict(() => 12).saturated, false);
 });
 
-test('a backlog that fluctuates by half a second of arrivals is sustained', () => {
-  assert.equal(verdict((s) => 250 + 250 * Math.sin(s * 3)).saturated, false);
+/** Rises `times` times by 500, half a second of arrivals, and falls in between. */
+function wave(times: number): (seconds: number) => number {
+  return (s) => 250 - 250 * Math.cos(((2 * times - 1) * Math.PI * s) / SECONDS);
+}
+
+test('a backlog that rises by half a second of arrivals is sustained', () => {
+  const { saturated, backlogGrowthPerSecond } = verdict(wave(1));
+  assert.equal(saturated, false);
+  assert.ok(backlogGrowthPerSecond > 25, String(backlogGrowthPerSecond));
+});
+
+test('a backlog that fluctuates by half a second of arrivals is sustained, though a half is slower', () => {
+  const { saturated, backlogGrowthPerSecond } = verdict(wave(2), [200, 400]);
+  assert.equal(saturated, false);
+  assert.ok(backlogGrowthPerSecond > 0, String(backlogGrowthPerSecond));
+});
+
+test('a pause that is made up for is sustained, though a line through the backlog rises', () => {
+  const { saturated, backlogGrowthPerSecond } = verdict((s) =>
+    s >= 4.2 && s < 14.2 ? PER_SECOND * (s - 4.2) : 0,
+  );
+  assert.equal(saturated, false);
+  assert.ok(backlogGrowthPerSecond * SECONDS > PER_SECOND, String(backlogGrowthPerSecond));
 });
 
 test('a backlog that grows by a tenth of the arrivals is saturated, and the growth is reported', () => {
-  const { saturated, backlogGrowthPerSecond } = verdict((s) => 100 * s);
+  const { saturated, reason, backlogGrowthPerSecond } = verdict((s) => 100 * s);
   assert.equal(saturated, true);
+  assert.equal(reason, 'only 90.0 % of the arrivals of the interval were clustered in it');
   assert.ok(Math.abs(backlogGrowthPerSecond - 100) < 1);
 });
 
+test('rule 1 alone: arrivals that are missing at the end are saturation without a slope', () => {
+  const { saturated, reason } = verdict((s) => (s > 19.45 ? 1_500 : 0));
+  assert.equal(saturated, true);
+  assert.equal(reason, 'only 92.5 % of the arrivals of the interval were clustered in it');
+});
+
+test('rule 2 alone: a backlog that grows is saturation, though it is worked off at the end', () => {
+  const { saturated, reason } = verdict((s) => (s < 19.45 ? 100 * s : 0));
+  assert.equal(saturated, true);
+  assert.match(reason, /^the backlog grows by 8\d documents a second$/);
+});
+
 test('a second half that is slower, with a backlog that grows a little, is saturated', () => {
-  assert.equal(verdict((s) => 12 + 5 * s, [200, 400]).saturated, true);
+  const { saturated, reason } = verdict((s) => 12 + 5 * s, [200, 400]);
+  assert.equal(saturated, true);
+  assert.equal(reason, 'the second half (median 400 ms) was slower than the first (200 ms)');
 });
 
 test('a second half that is slower, with a backlog that stays, was disturbed', () => {
@@ -56,5 +92,7 @@ test('a second half that is slower by milliseconds is noise, even if the backlog
 
 test('a point without documents in one half is judged by its backlog', () => {
   assert.equal(verdict(() => 0, [5, null]).saturated, false);
+  assert.equal(verdict((s) => 12 + 5 * s, [null, 400]).saturated, false);
+  assert.equal(verdict((s) => 12 + 5 * s, [400, null]).saturated, false);
   assert.equal(verdict((s) => 100 * s, [5, null]).saturated, true);
 });

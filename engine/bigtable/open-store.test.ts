@@ -85,7 +85,7 @@ test('an invalid name is refused with the valid forms', () => {
     assert.throws(() => parseStoreName(name), {
       code: 'INVALID_ARGUMENT',
       message:
-        /a store is embedded, emulator, bigtable:\/\/project\/instance.*, hbase or hbase:\/\//,
+        /a store is embedded, emulator, bigtable:\/\/project\/instance.*, hbase or hbase\[s\]:\/\//,
     });
   }
 });

@@ -56,7 +56,7 @@ export interface OpenStoreOptions {
  */
 const IN_EMULATOR = { project: 'percolator-bench', instance: 'emulator' } as const;
 
-/** @throws STORE_UNAVAILABLE, STORE_REFUSED: the message says what to change */
+/** @throws INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_REFUSED: the message says what to change */
 export function openStore(
   address: StoreAddress,
   options: OpenStoreOptions = {},
@@ -89,11 +89,11 @@ export function parseStoreName(name: string): StoreName {
   throw new PercolatorError(
     'INVALID_ARGUMENT',
     'a store is embedded, emulator, bigtable://project/instance[?appProfile=name], hbase or ' +
-      `hbase://host:port,...[?namespace=name&sessionTimeoutMs=90000], not ${JSON.stringify(name)}`,
+      `hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000], not ${JSON.stringify(name)}`,
   );
 }
 
-/** Not parsed by `URL`, which accepts any case of a host, and much else. */
+/** A regular expression parses the name, because `URL` accepts any case of a host, and much else. */
 function parseCloud(name: string): CloudAddress | undefined {
   const id = '[a-z][-a-z0-9.:]*';
   const form = new RegExp(

@@ -2,9 +2,11 @@
  * Measures the time from a write to the run of its observer, with writer and worker in two
  * processes, and the cost of the worker while there are no writes:
  *
- *   1. Start the oracle, the worker and the writer, each in a process of its own, and warm up.
+ *   1. Start the oracle, the lock service, the worker and the writer, each in a process of its own,
+ *      and warm up.
  *   2. For each rate: write on schedule, and collect the times of both sides. Times count from the
- *      moment a write was due, so they include the writer's lateness, the write and its commit.
+ *      moment a write was due, except `fromCommit`, so they include the writer's lateness, the write
+ *      and its commit.
  *   3. Leave the worker idle for a moment, then measure its CPU time.
  */
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';

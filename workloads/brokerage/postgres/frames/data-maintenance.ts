@@ -88,7 +88,8 @@ const EDITS: Readonly<Record<DataMaintenanceInput['table'], Statement['text']>> 
       ELSE regexp_replace(tx_name, ' tax ', ' Tax ')
     END
     WHERE tx_id = $1`,
-  // The next symbol after the old one in the order of symbols; if there is none, from the start.
+  // The first symbol after the old one that is not in the list; if there is none, the first from
+  // the start.
   watch_item: `
     WITH listed AS (
       SELECT wi_wl_id, array_agg(wi_s_symb ORDER BY wi_s_symb) AS symbols

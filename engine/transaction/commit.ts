@@ -39,15 +39,16 @@
 import { assert, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
-import { type BoundCell, isTableNotFound } from './bound-tables.ts';
-import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
-import { placeOf, type CellAddress, describeCell, LOCK } from './columns.ts';
+import type { BoundCell } from './bound-tables.ts';
+import { type Conflict, describeConflict } from './classify.ts';
+import type { CellAddress } from './columns.ts';
+import { commitPrimary, type Prewritten } from './commit-primary.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
 import { notificationMutations, observedCells, weakCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
 import { resolveLock } from './locks/resolve-lock.ts';
-import { rollBackOwn, rollBackPrimary } from './roll-back.ts';
-import { commitMutations, rollForwardOwn } from './roll-forward.ts';
+import { quietly, rollBackOwn } from './roll-back.ts';
+import { rollForwardOwn } from './roll-forward.ts';
 import { type HeldSnapshot, refuseStale } from './stale.ts';
 import type { RowWrites } from './writes.ts';
 
@@ -83,9 +84,8 @@ export async function commit(context: Context, request: CommitRequest): Promise<
 async function commitTwoPhases(context: Context, request: CommitRequest): Promise<Timestamp> {
   const { startTimestamp, tables } = request;
   const rows = tables.inStore(request.rows);
-  const [primaryRow] = rows;
-  const primary = primaryRow?.writes[0];
-  assert(primaryRow !== undefined && primary !== undefined, 'a transaction commits a write');
+  const primary = rows[0]?.writes[0];
+  assert(primary !== undefined, 'a transaction commits a write');
   const { table, row, column } = primary;
   const plan: Plan = {
     startTimestamp,
@@ -99,7 +99,7 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan));
   try {
     const prewritten = await prewrite(context, request, plan);
-    const committedAt = await commitPrimary(context, primaryRow, prewritten);
+    const committedAt = await commitPrimary(context, prewritten);
     finish(context, rows.slice(1), startTimestamp, committedAt);
     if (prewritten.marks.length > 0) tellWorkers(context, prewritten);
     return committedAt;
@@ -116,6 +116,10 @@ interface Plan extends Prewriting {
   readonly weak: readonly BoundCell[];
 }
 
+interface Marked extends Plan, Prewritten {
+  readonly marks: readonly RowMutation[];
+}
+
 /**
  * All that comes before the commit point. If a step fails, it is rolled back; if that fails too, its
  * locks wait for the next process.
@@ -124,7 +128,7 @@ async function prewrite(
   context: Context,
   { tables, rows: written }: CommitRequest,
   plan: Plan,
-): Promise<Prewritten> {
+): Promise<Marked> {
   const { startTimestamp, rows, strong, weak } = plan;
   let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
@@ -145,7 +149,7 @@ async function prewrite(
     if (marks.length > 0) await (mayFollow ? send(context, marks) : notify(context, marks));
     return { ...plan, commitTimestamp, marks, unanswered: mayFollow ? marks : [] };
   } catch (error) {
-    await rollBackQuietly(context, sent, startTimestamp);
+    await quietly(rollBackOwn(context, sent, startTimestamp));
     await cleanUpAfter(context, conflicts);
     throw error;
   }
@@ -182,19 +186,6 @@ async function nextTimestamp(context: Context, startTimestamp: Timestamp): Promi
   return timestamp;
 }
 
-/** If rolling back fails, the locks stay until a process meets them: slower, not wrong. */
-async function rollBackQuietly(
-  context: Context,
-  sent: readonly RowWrites[],
-  startTimestamp: Timestamp,
-): Promise<void> {
-  try {
-    await rollBackOwn(context, sent, startTimestamp);
-  } catch (error) {
-    if (!(error instanceof PercolatorError)) throw error;
-  }
-}
-
 /**
  * Sets the notify cells and waits until they are there. If the answer was lost, sends them again:
  * setting a mark is idempotent.
@@ -224,141 +215,6 @@ async function send(context: Context, marks: readonly RowMutation[]): Promise<vo
   inBackground(context, sent);
   // Still the same turn: this only learns of a request that was refused before it was sent.
   await Promise.race([sent, Promise.resolve()]);
-}
-
-/** What the commit point needs besides the primary's row. */
-interface Prewritten extends Plan {
-  readonly commitTimestamp: Timestamp;
-  readonly marks: readonly RowMutation[];
-  /** Marks that were sent and not waited for. */
-  readonly unanswered: readonly RowMutation[];
-}
-
-/**
- * The commit point. Resolves with the commit timestamp of the write record.
- * @throws ROLLED_BACK, or the first refusal, if the storage refused each attempt: it has not
- * committed, and never will
- * @throws COMMIT_UNKNOWN
- */
-async function commitPrimary(
-  context: Context,
-  { table, row, writes }: RowWrites,
-  { startTimestamp, commitTimestamp, primary, rows, unanswered }: Prewritten,
-): Promise<Timestamp> {
-  const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
-  // The row's other cells were locked together with the primary and commit with it (P16).
-  const ifFound = writes.flatMap((write) =>
-    commitMutations(write, startTimestamp, commitTimestamp),
-  );
-  let isInDoubt = false; // Whether a commit that was sent may have been applied, or may yet be.
-  let refusal: PercolatorError | undefined;
-  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
-    if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt - 1));
-    let isSent = false;
-    let isAnswered = false;
-    try {
-      if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);
-      isSent = true;
-      if (await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })) {
-        return commitTimestamp;
-      }
-      isAnswered = true;
-      const evidence = await classifyCommit(context, primary, startTimestamp);
-      if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
-      if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
-      if (evidence.kind === 'collected') break; // Another look will not bring it back.
-    } catch (error) {
-      // No answer, or none to the read: try again, which also reads. Nothing may be cleaned up now.
-      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
-      if (!isSent && error.code === 'STORE_IN_DOUBT') continue; // The marks, not a commit.
-      isInDoubt ||= !isAnswered && error.code === 'STORE_IN_DOUBT';
-      if (!isAnswered) refusal ??= error;
-      if (!isInDoubt && refusal !== undefined && !mayPass(refusal)) break;
-    }
-  }
-  if (!isInDoubt) {
-    // Our lock was gone already when the first answer came, so nothing of ours has been applied.
-    if (refusal === undefined) throw rolledBack(context, primary);
-    if (await isUndone(context, refusal, { startTimestamp, rows })) throw refusal;
-  }
-  const committedAt = await lookOnceMore(context, primary, startTimestamp);
-  if (committedAt !== undefined) return committedAt;
-  context.counters.unknown++;
-  throw new PercolatorError(
-    'COMMIT_UNKNOWN',
-    `whether the transaction of ${startTimestamp} has committed is not known; ` +
-      `ask again with outcomeOf(error.transaction)`,
-    { transaction: { primary, startTimestamp } },
-  );
-}
-
-/**
- * Whether the storage refuses only for a moment: a later attempt, or a late copy of this one, may be
- * applied (bigtable.ts, promise 4).
- */
-function mayPass({ code }: PercolatorError): boolean {
-  return code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT';
-}
-
-/**
- * Rolls back a transaction whose commit the storage refused, and never left in doubt.
- * @returns false if it may have committed, or may yet: its lock is gone, or the storage refuses this,
- * too
- */
-async function isUndone(
-  context: Context,
-  refusal: PercolatorError,
-  { startTimestamp, rows }: Pick<Plan, 'startTimestamp' | 'rows'>,
-): Promise<boolean> {
-  const [primaryRow, ...others] = rows;
-  assert(primaryRow !== undefined, 'a transaction commits a write');
-  try {
-    if (!(await rollBackPrimary(context, primaryRow, startTimestamp))) return false;
-  } catch (error) {
-    if (!(error instanceof PercolatorError)) throw error;
-    if (mayPass(refusal)) return false;
-    if (isTableNotFound(refusal) && !(await isMissing(context, primaryRow.table))) return false;
-  }
-  await rollBackQuietly(context, others, startTimestamp);
-  return true;
-}
-
-/** The storage may say so of one table by mistake, but does not leave it out of the list of all. */
-async function isMissing(context: Context, table: string): Promise<boolean> {
-  try {
-    return !(await context.store.listTables()).includes(table);
-  } catch (error) {
-    if (!(error instanceof PercolatorError)) throw error;
-    return false;
-  }
-}
-
-/**
- * After the last attempt, whose answer may be lost: what has become of it? Undefined if that is
- * still unknown: as long as the lock is there, a commit that was sent may yet be applied.
- * @throws ROLLED_BACK
- */
-async function lookOnceMore(
-  context: Context,
-  primary: CellAddress,
-  startTimestamp: Timestamp,
-): Promise<Timestamp | undefined> {
-  try {
-    const evidence = await classifyCommit(context, primary, startTimestamp);
-    if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
-    return evidence.kind === 'committed' ? evidence.record.commitTimestamp : undefined;
-  } catch (error) {
-    if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
-    return undefined;
-  }
-}
-
-function rolledBack(context: Context, primary: CellAddress): PercolatorError {
-  context.counters.conflicts++;
-  return new PercolatorError(
-    'ROLLED_BACK',
-    `another transaction took this one for dead and rolled ${describeCell(primary)} back`,
-  );
 }
 
 /** After the commit point nothing can change the outcome, so nothing here may fail the caller. */

@@ -32,27 +32,52 @@ export async function rollBackCell(
 }
 
 /**
- * Rolls back this process's own transaction, whose commit was not sent, or whose primary is rolled
- * back: every row to which a prewrite was sent, answered or not (P7).
+ * Rolls back this process's own transaction, whose commit was not sent: every row to which a
+ * prewrite was sent, answered or not (P7).
  *
  * The mutations are blind: no other process can have committed the transaction, and a marker on a
  * cell that was never locked keeps a late prewrite away. The primary's row comes first: once it is
- * marked, the transaction is rolled back for all, even if we die before the other rows are. Rows
- * whose table was dropped meanwhile are gone with it, perhaps with the primary among them: the
- * others are rolled back all the same.
+ * marked, the transaction is rolled back for all, even if we die before the other rows are.
+ * @param rows the primary's row first
  */
 export async function rollBackOwn(
+  context: Context,
+  [primaryRow, ...others]: readonly RowWrites[],
+  startTimestamp: Timestamp,
+): Promise<void> {
+  if (primaryRow === undefined) return;
+  await unlessDropped(context.store.mutateRows([rollBackRow(primaryRow, startTimestamp)]));
+  await rollBackSecondaries(context, others, startTimestamp);
+}
+
+/**
+ * Rolls back the rows of this process's own transaction whose primary is rolled back, also blindly.
+ * Rows whose table was dropped meanwhile are gone with it, perhaps with the primary among them: the
+ * others are rolled back all the same.
+ */
+export async function rollBackSecondaries(
   context: Context,
   rows: readonly RowWrites[],
   startTimestamp: Timestamp,
 ): Promise<void> {
-  const [primaryRow, ...others] = rows.map((row) => rollBackRow(row, startTimestamp));
-  if (primaryRow === undefined) return;
-  await unlessDropped(context.store.mutateRows([primaryRow]));
-  const tables = Map.groupBy(others, ({ table }) => table);
-  await Promise.all(
-    [...tables.values()].map((ofTable) => unlessDropped(rollBackRows(context, ofTable))),
-  );
+  const tables = Map.groupBy(rows, ({ table }) => table);
+  const rollBack = (ofTable: readonly RowWrites[]): Promise<void> =>
+    unlessDropped(
+      mutateEach(
+        context,
+        ofTable.map((row) => rollBackRow(row, startTimestamp)),
+      ),
+    );
+  await Promise.all([...tables.values()].map(rollBack));
+}
+
+/** If rolling back fails, the locks stay until a process meets them: slower, not wrong. */
+export async function quietly(rollingBack: Promise<void>): Promise<void> {
+  try {
+    await rollingBack;
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+  }
 }
 
 /**
@@ -74,8 +99,11 @@ export async function rollBackPrimary(
   return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound });
 }
 
-/** A row that the storage refuses for good, and was never locked, makes it refuse all. */
-async function rollBackRows(context: Context, rows: readonly RowMutation[]): Promise<void> {
+/**
+ * Mutates rows of one table. If the storage refuses one of them for good, it refuses the whole call;
+ * that row was never locked, so the rows are sent one by one.
+ */
+async function mutateEach(context: Context, rows: readonly RowMutation[]): Promise<void> {
   try {
     await context.store.mutateRows(rows);
   } catch (error) {
@@ -98,8 +126,8 @@ async function unlessDropped(work: Promise<void>): Promise<void> {
 
 /**
  * A marker put where nothing was found to roll back (P2); TiKV calls such a rollback record
- * "protected". It differs from other markers because it can be mistaken: if it was decided on
- * before the evidence of a commit was collected, and put there after (see resolve-lock.ts).
+ * "protected". It has a value of its own because it can be wrong: when the decision was made before
+ * the evidence of a commit was collected, and the marker arrived after (resolve-lock.ts).
  */
 export function forbiddingMarker(column: string, startTimestamp: Timestamp): Mutation {
   return rollbackMarker(column, startTimestamp, Buffer.from(FORBIDDEN));

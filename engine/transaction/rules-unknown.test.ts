@@ -214,6 +214,19 @@ test('P11: a commit that is refused because its table is missing by mistake is u
   assert.equal(await outcomeOf(a.context, error), 'rolled back');
 });
 
+test('P11: a commit is unknown if its table may be missing, and the storage lists no tables', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.beforeCall = (call) => {
+    if (call.kind !== 'mutation' || !(isCommitPoint(call) || isRollback(call))) return;
+    throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+  };
+  const refused = new PercolatorError('STORE_UNAVAILABLE', 'no list');
+  Object.assign(a.store, { listTables: () => Promise.reject(refused) });
+  await unknownCommit(database, a, { p: '1', x: '1' });
+  assert.deepEqual(await database.locks(), ['p:c', 'x:c']);
+});
+
 test('P7: if the primary’s table is deleted before the commit point, no lock stays in another table', async () => {
   const store = createMemoryBigtable();
   const database = await openTestDatabase({ store });

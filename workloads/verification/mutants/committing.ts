@@ -2,9 +2,6 @@
 import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
-const COMMIT_CHECKED =
-  'await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })';
-
 export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P9',
@@ -88,7 +85,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that got no answer is reported as failed.',
     changes: [
       change(
-        'transaction/commit.ts',
+        'transaction/commit-primary.ts',
         '  context.counters.unknown++;\n',
         '  throw rolledBack(context, primary);\n',
       ),
@@ -100,9 +97,14 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that got no answer is cleaned up.',
     changes: [
       change(
-        'transaction/commit.ts',
-        "      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;\n",
-        "      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;\n      await rollBackQuietly(context, [{ table, row, writes }], startTimestamp);\n      throw rolledBack(context, primary);\n",
+        'transaction/commit-primary.ts',
+        'import { quietly, ',
+        'import { quietly, rollBackOwn, ',
+      ),
+      change(
+        'transaction/commit-primary.ts',
+        '    else if (isSent) told.isInDoubt = true;\n',
+        '    await rollBackOwn(context, prewritten.rows.slice(0, 1), prewritten.startTimestamp);\n    throw rolledBack(context, prewritten.primary);\n',
       ),
     ],
   },
@@ -130,9 +132,9 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that is sent again and finds no lock concludes that it was rolled back.',
     changes: [
       change(
-        'transaction/commit.ts',
-        "      if (evidence.kind === 'committed') return evidence.record.commitTimestamp;\n",
-        "      if (evidence.kind === 'committed') throw rolledBack(context, primary);\n",
+        'transaction/commit-primary.ts',
+        "    if (seen?.kind === 'committed') return seen.record.commitTimestamp;\n",
+        "    if (seen?.kind === 'committed') throw rolledBack(context, primary);\n",
       ),
     ],
   },
@@ -167,7 +169,7 @@ export const COMMITTING: readonly Mutant[] = [
       'In the row of the primary only the primary is committed; the other cells keep their locks.',
     changes: [
       change(
-        'transaction/commit.ts',
+        'transaction/commit-primary.ts',
         '  const ifFound = writes.flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
         '  const ifFound = writes.slice(0, 1).flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
       ),
@@ -215,9 +217,9 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'The primary is committed without a check that its lock is still there.',
     changes: [
       change(
-        'transaction/commit.ts',
-        `if (${COMMIT_CHECKED}) {`,
-        'void own;\n      await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n      if (row !== undefined) {',
+        'transaction/commit-primary.ts',
+        '    return await context.store.checkAndMutateRow(commitMessage(prewritten));\n',
+        '    const { table, row, ifFound = [] } = commitMessage(prewritten);\n    await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n    return true;\n',
       ),
     ],
   },
@@ -227,8 +229,8 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that is sent again, because its group was lost, is sent without its marks.',
     changes: [
       change(
-        'transaction/commit.ts',
-        '      if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);\n',
+        'transaction/commit-primary.ts',
+        '    if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);\n',
         '',
       ),
     ],

@@ -1,0 +1,182 @@
+/**
+ * The commit point: the row mutation that turns the primary's lock into a write record.
+ *
+ *     send the commit ─▶ committed
+ *        │ lock gone ─▶ look: committed, or rolled back by another process
+ *        │ refused, or no answer ─▶ send it again
+ *        ▼ no attempt is left
+ *     refused each time ─▶ roll back, if the lock is still there ─▶ the refusal
+ *     in doubt ─▶ look once more, and clean nothing up (P11) ─▶ COMMIT_UNKNOWN
+ *
+ * As long as our lock is there, a commit that was sent may yet be applied. The storage says that it
+ * has not applied what it refuses; but a copy of the refused message may come later
+ * (bigtable.ts, promise 4).
+ */
+import { assert, PercolatorError } from '../base/index.ts';
+import type { ConditionalRowMutation, RowMutation, Timestamp } from '../bigtable/index.ts';
+import { backoffMs } from './backoff.ts';
+import { isTableNotFound } from './bound-tables.ts';
+import { classifyCommit, type CommitEvidence } from './classify.ts';
+import { type CellAddress, describeCell, LOCK, placeOf } from './columns.ts';
+import type { Context } from './context.ts';
+import { quietly, rollBackPrimary, rollBackSecondaries } from './roll-back.ts';
+import { commitMutations } from './roll-forward.ts';
+import type { RowWrites } from './writes.ts';
+
+/** A transaction that holds all its locks. */
+export interface Prewritten {
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+  readonly primary: CellAddress;
+  /** The primary's row first. */
+  readonly rows: readonly RowWrites[];
+  /** Marks that were sent and not waited for. */
+  readonly unanswered: readonly RowMutation[];
+}
+
+/** What the attempts have told so far. */
+interface Told {
+  /** Whether a commit that was sent may have been applied, or may yet be. */
+  isInDoubt: boolean;
+  /** The first. */
+  refusal: PercolatorError | undefined;
+}
+
+/**
+ * Resolves with the commit timestamp of the write record.
+ * @throws ROLLED_BACK, or the first refusal, if the storage refused each attempt: it has not
+ * committed, and never will
+ * @throws COMMIT_UNKNOWN
+ */
+export async function commitPrimary(context: Context, prewritten: Prewritten): Promise<Timestamp> {
+  const { startTimestamp, commitTimestamp, primary } = prewritten;
+  const told: Told = { isInDoubt: false, refusal: undefined };
+  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
+    if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt - 1));
+    const isCommitted = await sendCommit(context, prewritten, attempt, told);
+    if (isCommitted === true) return commitTimestamp;
+    const seen = isCommitted === false ? await look(context, prewritten) : undefined;
+    if (seen?.kind === 'committed') return seen.record.commitTimestamp;
+    if (seen?.kind === 'collected') break; // Another look will not bring it back.
+    if (isRefusedForGood(told)) break;
+  }
+  if (!told.isInDoubt) await undo(context, prewritten, told.refusal);
+  // The answer to the last attempt may be lost.
+  const seen = await look(context, prewritten);
+  if (seen?.kind === 'committed') return seen.record.commitTimestamp;
+  context.counters.unknown++;
+  throw new PercolatorError(
+    'COMMIT_UNKNOWN',
+    `whether the transaction of ${startTimestamp} has committed is not known; ` +
+      `ask again with outcomeOf(error.transaction)`,
+    { transaction: { primary, startTimestamp } },
+  );
+}
+
+/** Whether our lock was there. Undefined without an answer: then `told` has learned why. */
+async function sendCommit(
+  context: Context,
+  prewritten: Prewritten,
+  attempt: number,
+  told: Told,
+): Promise<boolean | undefined> {
+  const { unanswered } = prewritten;
+  let isSent = false;
+  try {
+    // They may have been lost together with the commit (P61).
+    if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);
+    isSent = true;
+    return await context.store.checkAndMutateRow(commitMessage(prewritten));
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    if (error.code !== 'STORE_IN_DOUBT') told.refusal ??= error;
+    else if (isSent) told.isInDoubt = true;
+    return undefined;
+  }
+}
+
+function commitMessage({
+  rows: [primaryRow],
+  primary,
+  startTimestamp,
+  commitTimestamp,
+}: Prewritten): ConditionalRowMutation {
+  assert(primaryRow !== undefined, 'a transaction commits a write');
+  const { table, row, writes } = primaryRow;
+  const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
+  // The row's other cells were locked together with the primary and commit with it (P16).
+  const ifFound = writes.flatMap((write) =>
+    commitMutations(write, startTimestamp, commitTimestamp),
+  );
+  return { table, row, anyOf: [own], ifFound };
+}
+
+/**
+ * What has become of the commit; undefined if the storage does not say.
+ * @throws ROLLED_BACK
+ */
+async function look(
+  context: Context,
+  { primary, startTimestamp }: Prewritten,
+): Promise<CommitEvidence | undefined> {
+  try {
+    const seen = await classifyCommit(context, primary, startTimestamp);
+    if (seen.kind === 'rolled back') throw rolledBack(context, primary);
+    return seen;
+  } catch (error) {
+    if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
+    return undefined;
+  }
+}
+
+function isRefusedForGood({ isInDoubt, refusal }: Told): boolean {
+  return !isInDoubt && refusal !== undefined && !mayPass(refusal);
+}
+
+/** Whether the storage refuses only for a moment: a later attempt may be applied. */
+function mayPass({ code }: PercolatorError): boolean {
+  return code === 'STORE_UNAVAILABLE';
+}
+
+/**
+ * Rolls back a transaction whose commit was never in doubt. Resolves if it may have committed all
+ * the same, or may yet: its lock is gone, or the storage refuses this, too.
+ * @throws the refusal, or ROLLED_BACK, if the transaction is rolled back
+ */
+async function undo(
+  context: Context,
+  { primary, startTimestamp, rows }: Prewritten,
+  refusal: PercolatorError | undefined,
+): Promise<void> {
+  // Our lock was gone already when the first answer came, so nothing of ours has been applied.
+  if (refusal === undefined) throw rolledBack(context, primary);
+  const [primaryRow, ...others] = rows;
+  assert(primaryRow !== undefined, 'a transaction commits a write');
+  try {
+    if (!(await rollBackPrimary(context, primaryRow, startTimestamp))) return;
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    if (mayPass(refusal)) return;
+    if (isTableNotFound(refusal) && !(await isMissing(context, primaryRow.table))) return;
+  }
+  await quietly(rollBackSecondaries(context, others, startTimestamp));
+  throw refusal;
+}
+
+/** The storage may say so of one table by mistake, but does not leave it out of the list of all. */
+async function isMissing(context: Context, table: string): Promise<boolean> {
+  try {
+    return !(await context.store.listTables()).includes(table);
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    return false;
+  }
+}
+
+function rolledBack(context: Context, primary: CellAddress): PercolatorError {
+  context.counters.conflicts++;
+  return new PercolatorError(
+    'ROLLED_BACK',
+    `another transaction took this one for dead and rolled ${describeCell(primary)} back`,
+  );
+}

@@ -43,7 +43,7 @@ export class HintWriter {
   }
 
   async close(): Promise<void> {
-    await this.#writing;
+    while (this.#writing !== undefined) await this.#writing;
     if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) {
       this.#writing = this.#write();
       await this.#writing;

@@ -28,6 +28,8 @@ export abstract class RowWork {
   /** Cells and bytes that go to the server. */
   readonly cells: number;
   readonly bytes: number;
+  /** Whether a power failure may undo it, so that it waits for no disk where the store allows that. */
+  readonly isProvisional: boolean;
   /** Cells, bytes and rows of the answer, set by `serve`. */
   answerCells = 0;
   answerBytes = 0;
@@ -38,11 +40,13 @@ export abstract class RowWork {
     table: string,
     row: string,
     size: { readonly cells: number; readonly bytes: number },
+    isProvisional = false,
   ) {
     this.table = table;
     this.row = row;
     this.cells = size.cells;
     this.bytes = size.bytes;
+    this.isProvisional = isProvisional;
   }
 
   /** The call before this one may have been lost after it was served. */
@@ -198,7 +202,8 @@ class Call implements VirtualEvent {
     const workedUs = this.#work(us, misses);
     const isMutation = isMutating(kind);
     if (isMutation && costs.hasGroups) {
-      this.#storage.logOf(this.#server).add((durableUs) => this.#send(durableUs));
+      const isProvisional = this.#works.every((work) => work.isProvisional);
+      this.#storage.logOf(this.#server).add(isProvisional, (writtenUs) => this.#send(writtenUs));
     } else this.#send(workedUs + (isMutation ? costs.logWait.next() : 0));
   }
 

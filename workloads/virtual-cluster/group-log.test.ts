@@ -12,6 +12,7 @@ const GROUP_US = 100;
 /** Of them, in other threads. */
 const ASIDE_US = 30;
 const WAIT_US = 500;
+const UNSYNCED_US = 20;
 
 function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
   const loop = new EventLoop();
@@ -23,7 +24,12 @@ function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
   const wait = { medianUs: WAIT_US, p99Us: WAIT_US };
   const calibration = {
     ...PAPER,
-    log: { wait, perGroupUs: GROUP_US - ASIDE_US, perGroupAsideUs: ASIDE_US },
+    log: {
+      wait,
+      perGroupUs: GROUP_US - ASIDE_US,
+      perGroupAsideUs: ASIDE_US,
+      perUnsyncedGroupUs: UNSYNCED_US,
+    },
   };
   return {
     loop,
@@ -35,7 +41,7 @@ function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
 test('a mutation that is alone has a group of its own', async () => {
   const { loop, log } = logOfOneCore();
   const heard: number[] = [];
-  const write = (): void => log.add((durableUs) => heard.push(durableUs));
+  const write = (): void => log.add(false, (durableUs) => heard.push(durableUs));
   loop.at(0, { happen: write });
   loop.at(10_000, { happen: write });
   await loop.run(() => false);
@@ -47,7 +53,7 @@ test('those that come while a group is written are the next group', async () => 
   const { loop, log } = logOfOneCore();
   const heard: number[] = [];
   for (const us of [0, 200, 300, 400]) {
-    loop.at(us, { happen: () => log.add((durableUs) => heard.push(durableUs)) });
+    loop.at(us, { happen: () => log.add(false, (durableUs) => heard.push(durableUs)) });
   }
   await loop.run(() => false);
   const first = GROUP_US + WAIT_US;
@@ -58,8 +64,29 @@ test('those that come while a group is written are the next group', async () => 
 test('the thread hears of a group when it has nothing else to do', async () => {
   const { loop, machine, log } = logOfOneCore();
   const heard: number[] = [];
-  loop.at(0, { happen: () => log.add((durableUs) => heard.push(durableUs)) });
+  loop.at(0, { happen: () => log.add(false, (durableUs) => heard.push(durableUs)) });
   loop.at(300, { happen: () => void machine.take(5_000, 0) });
   await loop.run(() => false);
   assert.deepEqual(heard, [5_300]);
+});
+
+test('provisional mutations wait for the disk only if others share their group', async () => {
+  const { loop, log } = logOfOneCore();
+  const heard: [string, number][] = [];
+  const write = (isProvisional: boolean, name: string): void =>
+    log.add(isProvisional, (us) => heard.push([name, us]));
+  loop.at(0, { happen: () => write(true, 'alone') });
+  loop.at(10, { happen: () => write(true, 'with a commit') });
+  loop.at(10, { happen: () => write(false, 'commit') });
+  loop.at(50, { happen: () => write(true, 'while it is synced') });
+  await loop.run(() => false);
+  const durable = UNSYNCED_US + GROUP_US + WAIT_US;
+  assert.deepEqual(heard, [
+    ['alone', UNSYNCED_US],
+    ['with a commit', durable],
+    ['commit', durable],
+    ['while it is synced', durable + UNSYNCED_US],
+  ]);
+  assert.equal(log.groupsUs, 2 * UNSYNCED_US + GROUP_US - ASIDE_US);
+  assert.equal(log.asideUs, ASIDE_US);
 });

@@ -7,11 +7,18 @@
  *                     └── more of them come until the thread hears of it, which is ◀───┘
  *                         when it has nothing else to do
  *
- * So the busier the thread, the larger the groups. As in the embedded store (row-store.ts).
+ * So the busier the thread, the larger the groups. A group of provisional mutations alone waits for
+ * no disk, and takes none of the other threads. As in the embedded store (row-store.ts).
  */
 import type { Costs } from './costs.ts';
 import type { EventLoop } from './event-loop.ts';
 import type { Machine } from './machine.ts';
+
+/** A call that waits for the log. */
+interface Waiting {
+  readonly isProvisional: boolean;
+  readonly hear: (writtenUs: number) => void;
+}
 
 export class GroupLog {
   /** Processor time of all groups, of the server's cores and of other threads. */
@@ -20,7 +27,7 @@ export class GroupLog {
   readonly #loop: EventLoop;
   readonly #costs: Costs;
   readonly #server: Machine;
-  #gathered: ((durableUs: number) => void)[] = [];
+  #gathered: Waiting[] = [];
   #isBusy = false;
 
   constructor(loop: EventLoop, costs: Costs, server: Machine) {
@@ -29,9 +36,12 @@ export class GroupLog {
     this.#server = server;
   }
 
-  /** `hear` is called when what has been applied by now is durable, with that moment. */
-  add(hear: (durableUs: number) => void): void {
-    this.#gathered.push(hear);
+  /**
+   * `hear` is called with the moment when what has been applied by now is durable; or, if all that
+   * has gathered is provisional, when it is written.
+   */
+  add(isProvisional: boolean, hear: (writtenUs: number) => void): void {
+    this.#gathered.push({ isProvisional, hear });
     if (this.#isBusy) return;
     this.#isBusy = true;
     this.#whenIdle(() => this.#write());
@@ -40,19 +50,30 @@ export class GroupLog {
   #write(): void {
     const group = this.#gathered;
     this.#gathered = [];
-    const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
-    this.groupsUs += perGroupUs;
-    this.asideUs += perGroupAsideUs;
-    const sentUs = this.#server.take(perGroupUs, 0);
-    const writtenUs = sentUs + perGroupAsideUs + this.#costs.logWait.next();
-    this.#loop.at(writtenUs, {
+    const isSynced = !group.every(({ isProvisional }) => isProvisional);
+    this.#loop.at(isSynced ? this.#sync() : this.#writeOnly(), {
       happen: () =>
         this.#whenIdle(() => {
           if (this.#gathered.length > 0) this.#write();
           else this.#isBusy = false;
-          for (const hear of group) hear(this.#loop.nowUs);
+          for (const { hear } of group) hear(this.#loop.nowUs);
         }),
     });
+  }
+
+  /** Returns when the group will be durable. */
+  #sync(): number {
+    const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
+    this.groupsUs += perGroupUs;
+    this.asideUs += perGroupAsideUs;
+    return this.#server.take(perGroupUs, 0) + perGroupAsideUs + this.#costs.logWait.next();
+  }
+
+  /** Returns when the group will be written. */
+  #writeOnly(): number {
+    const { perUnsyncedGroupUs } = this.#costs.calibration.log;
+    this.groupsUs += perUnsyncedGroupUs;
+    return this.#server.take(perUnsyncedGroupUs, 0);
   }
 
   #whenIdle(happen: () => void): void {

@@ -121,7 +121,8 @@ export class ConditionalWork extends RowWork {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
     const bytes =
       row.length + FILTER_BYTES * anyOf.length + sizeOf(ifFound).bytes + sizeOf(ifNotFound).bytes;
-    super(table, row, { cells: sizeOf(ifFound).cells + sizeOf(ifNotFound).cells, bytes });
+    const cells = sizeOf(ifFound).cells + sizeOf(ifNotFound).cells;
+    super(table, row, { cells, bytes }, conditional.provisional);
     this.#conditional = conditional;
     this.#settlers = settlers;
   }
@@ -149,9 +150,9 @@ export class MutateWork extends RowWork {
   readonly #mutations: readonly Mutation[];
   readonly #settlers: Settlers<void>;
 
-  constructor({ table, row, mutations }: RowMutation, settlers: Settlers<void>) {
+  constructor({ table, row, mutations, provisional }: RowMutation, settlers: Settlers<void>) {
     const { cells, bytes } = sizeOf(mutations);
-    super(table, row, { cells, bytes: row.length + bytes });
+    super(table, row, { cells, bytes: row.length + bytes }, provisional);
     this.#mutations = mutations;
     this.#settlers = settlers;
   }

@@ -24,7 +24,7 @@ export function withoutCosts(calibration: Calibration): Calibration {
       scan: free,
       maintenancePerByteNs: 0,
     },
-    log: { wait: never, perGroupUs: 0, perGroupAsideUs: 0 },
+    log: { wait: never, perGroupUs: 0, perGroupAsideUs: 0, perUnsyncedGroupUs: 0 },
     cache: { ...cache, missCpuUs: 0, missDiskUs: 0 },
     network: { ...network, roundTrip: never, bytesPerSecond: Infinity },
     oracle: { ...oracle, perCallUs: 0, perTimestampUs: 0 },

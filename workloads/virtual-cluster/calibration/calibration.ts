@@ -68,6 +68,8 @@ export interface Calibration {
      */
     readonly perGroupUs: number;
     readonly perGroupAsideUs: number;
+    /** Of such a server's thread, for a group of provisional mutations alone, which is not synced. */
+    readonly perUnsyncedGroupUs: number;
   };
   /** A row that is not in the cache costs a read of the disk, and `missCpuUs` of the server. */
   readonly cache: {
@@ -160,7 +162,7 @@ export const LIMITS: Like<Calibration, Limits> = {
     scan: rowCost,
     maintenancePerByteNs: ns,
   },
-  log: { wait: duration, perGroupUs: us, perGroupAsideUs: us },
+  log: { wait: duration, perGroupUs: us, perGroupAsideUs: us, perUnsyncedGroupUs: us },
   cache: { bytesPerServer: bytes, missCpuUs: us, missDiskUs: us },
   disk: {
     perMachine: { unit: 'disks', min: 1, max: 1000, isWhole: true },

@@ -86,6 +86,7 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
     ['storage.batchedRowUs', assumed(0, 'nothing is batched')],
     ['log.perGroupUs', assumed(0, 'part of the measured writes')],
     ['log.perGroupAsideUs', assumed(0, 'part of the measured writes')],
+    ['log.perUnsyncedGroupUs', assumed(0, 'it has no groups here')],
     ['log.wait.medianUs', { value: wait, source: took('a raw write less a raw read') }],
     ['log.wait.p99Us', assumed(P99_TIMES * wait, 'ten times the median')],
     ['network.roundTrip.medianUs', { value: roundTrip, source: took('a raw read less its work') }],

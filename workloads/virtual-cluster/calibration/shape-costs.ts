@@ -21,9 +21,11 @@ export interface ShapeCosts {
   readonly scannedUs: number;
   /** Of a row that is read in a batch, in addition to what it takes alone. */
   readonly batchedUs: number;
-  /** Of a group of the log: the main thread's time, and that of the threads that write it. */
+  /** Of a group of the log: the main thread's time, and that of the threads that sync it. */
   readonly groupUs: number;
   readonly groupAsideUs: number;
+  /** Of a group that is not synced: the main thread's time. */
+  readonly unsyncedGroupUs: number;
   /** Own code of the workloads: for a document loaded, one clustered, and a transaction. */
   readonly loadedUs: number;
   readonly clusteredUs: number;
@@ -37,14 +39,16 @@ const WRITES: ReadonlySet<string> = new Set([
   NAMES.commitMessage,
 ]);
 
+const SYNCED = [NAMES.rawWrite, NAMES.commitMessage];
+
 /** Processor time of an operation of figure 8; of a write, with many in flight. */
 export function cpuUs(costs: RunRecord, what: string): number {
   return measured(costs, MAIN, what, WRITES.has(what) ? IN_FLIGHT.many : IN_FLIGHT.usual);
 }
 
-/** Groups of the log for each write, with many in flight. */
-export function groupsOfWrite(costs: RunRecord): number {
-  return measured(costs, 'groups of the log', NAMES.rawWrite, IN_FLIGHT.many);
+/** Groups of the log for each message of this kind, with many in flight. */
+export function groupsOf(costs: RunRecord, what: string): number {
+  return measured(costs, 'groups of the log', what, IN_FLIGHT.many);
 }
 
 const MAIN = 'µs of the main thread';
@@ -65,15 +69,15 @@ export function shapeCosts(costs: RunRecord): ShapeCosts {
   const { few, many } = IN_FLIGHT;
   const written = (of(SHAPES.longWrite, many) - of(NAMES.rawWrite, many)) / more;
   // With few in flight there are more groups.
-  const groupUs = (column: 'µs' | typeof MAIN): number => {
-    const perGroup = [NAMES.rawWrite, NAMES.prewriteMessage, NAMES.commitMessage].map((what) => {
+  const groupUs = (column: 'µs' | typeof MAIN, writes: readonly string[]): number => {
+    const perGroup = writes.map((what) => {
       const difference = (name: Column): number =>
         measured(costs, name, what, few) - measured(costs, name, what, many);
       return difference(column) / difference('groups of the log');
     });
     return positive(perGroup.reduce((sum, us) => sum + us, 0) / perGroup.length);
   };
-  const mainUs = groupUs(MAIN);
+  const mainUs = groupUs(MAIN, SYNCED);
   return {
     source: `run ${costs.runId}`,
     callUs,
@@ -82,7 +86,8 @@ export function shapeCosts(costs: RunRecord): ShapeCosts {
     scannedUs: positive((of(SHAPES.scan) - callUs) / ROWS_READ),
     batchedUs: positive(of(SHAPES.batchedRead) - of(NAMES.laterRead) + callUs),
     groupUs: mainUs,
-    groupAsideUs: positive(groupUs('µs') - mainUs),
+    groupAsideUs: positive(groupUs('µs', SYNCED) - mainUs),
+    unsyncedGroupUs: groupUs(MAIN, [NAMES.prewriteMessage]),
     loadedUs: of(OWN.loaded, ''),
     clusteredUs: of(OWN.clustered, ''),
     transactionUs: of(OWN.transaction, ''),

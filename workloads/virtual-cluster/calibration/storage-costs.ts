@@ -9,7 +9,7 @@ import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
 import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
-import { cpuUs, groupsOfWrite, type ShapeCosts, shapeCosts } from './shape-costs.ts';
+import { cpuUs, groupsOf, type ShapeCosts, shapeCosts } from './shape-costs.ts';
 
 /** Bytes that the model counts of an operation on a cell of 100 bytes, about: heads, key, filter, cell. */
 const COUNTED_BYTES = 300;
@@ -32,7 +32,9 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
   const bytesUs = COUNTED_BYTES * byteUs;
   // What else the model charges for an operation, besides its row and its cells.
   const besidesUs = callUs + bytesUs;
-  const besidesWriteUs = besidesUs + VALUE_BYTES * writtenUs + times.groupShareUs;
+  const besidesWriteUs = besidesUs + VALUE_BYTES * writtenUs;
+  const groupsUs =
+    times.groupShareUs(NAMES.prewriteMessage) + times.groupShareUs(NAMES.commitMessage);
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
     [`storage.${name}.fixed.serverUs`, server],
     [`storage.${name}.fixed.clientUs`, client],
@@ -53,13 +55,16 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     ),
     ...kind(
       'mutate',
-      times.value(times.cpu(NAMES.rawWrite) - besidesWriteUs - cell, 'a raw write'),
+      times.value(
+        times.cpu(NAMES.rawWrite) - times.groupShareUs(NAMES.rawWrite) - besidesWriteUs - cell,
+        'a raw write',
+      ),
       assumed(0, 'part of the transaction'),
     ),
     ...kind(
       'conditionalMutate',
       times.value(
-        messages / 2 - besidesWriteUs - CONDITIONAL_CELLS * cell,
+        (messages - groupsUs) / 2 - besidesWriteUs - CONDITIONAL_CELLS * cell,
         'prewrite and commit, the mean of both',
       ),
       times.value(engineWrite / 2, 'half of the engine around prewrite and commit'),
@@ -87,8 +92,6 @@ const NONE = { callUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
 
 class Times {
   readonly shapes: ShapeCosts | null;
-  /** Processor time of the main thread for a group of the log, for each write among many. */
-  readonly groupShareUs: number;
   readonly #micro: RunRecord;
   readonly #costs: RunRecord | null;
 
@@ -96,8 +99,14 @@ class Times {
     this.#micro = micro;
     this.#costs = costs;
     this.shapes = costs === null ? null : shapeCosts(costs);
-    const { groupUs = 0 } = this.shapes ?? {};
-    this.groupShareUs = costs === null ? 0 : groupUs * groupsOfWrite(costs);
+  }
+
+  /** Processor time of the main thread for groups of the log, for each message among many. */
+  groupShareUs(message: string): number {
+    if (this.#costs === null || this.shapes === null) return 0;
+    const { groupUs, unsyncedGroupUs } = this.shapes;
+    const isSynced = message !== NAMES.prewriteMessage;
+    return (isSynced ? groupUs : unsyncedGroupUs) * groupsOf(this.#costs, message);
   }
 
   /** Processor time of an operation of figure 8. */
@@ -121,7 +130,7 @@ class Times {
 function log(micro: RunRecord, times: Times): readonly Change[] {
   const median = (what: string): number =>
     must(micro, numberIn(micro, 'in-process', 'median us', what), what);
-  const { groupUs = 0, groupAsideUs = 0 } = times.shapes ?? {};
+  const { groupUs = 0, groupAsideUs = 0, unsyncedGroupUs = 0 } = times.shapes ?? {};
   const alone = median(NAMES.rawWrite) - median(`${NAMES.rawWrite}, storage in memory`);
   const value = Math.max(1, alone - groupUs - groupAsideUs);
   const source = `run ${micro.runId}, a raw write on disk less one in memory`;
@@ -130,5 +139,6 @@ function log(micro: RunRecord, times: Times): readonly Change[] {
     ['log.wait.p99Us', assumed(10 * value, 'ten times the median')],
     ['log.perGroupUs', times.shape(groupUs, 'part of each mutation')],
     ['log.perGroupAsideUs', times.shape(groupAsideUs, 'part of each mutation')],
+    ['log.perUnsyncedGroupUs', times.shape(unsyncedGroupUs, 'part of each mutation')],
   ];
 }

@@ -10,7 +10,7 @@
  *   2. each of the three keys has a key space of its own;
  *   3. a key is drawn uniformly from its key space.
  *
- * Document i depends only on the seed and on i: a loader and a checker in different processes make
+ * Document i depends only on the options and on i: a loader and a checker in different processes make
  * the same document, in any order, without making those before it.
  *
  * Documents with the same first key have the same contents, because the first key represents a

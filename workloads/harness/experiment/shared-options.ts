@@ -107,7 +107,7 @@ const STORE = {
   description:
     'the storage; embedded is a folder with durable commits, emulator the official one, hbase an HBase started here',
   expected:
-    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
+    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
 };
 
 /** The region servers of an HBase that is started here. */

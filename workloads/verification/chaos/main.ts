@@ -84,7 +84,7 @@ await runExperiment(
       },
       store: text({
         description:
-          'embedded (owned by one of the processes), emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...',
+          'embedded (owned by one of the processes), emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...',
         defaultText: 'embedded; both with --profile standard or full',
         placeholder: 'store',
       }),

@@ -40,7 +40,7 @@ const TABLES: readonly AuditedTable[] = [
   { table: 'u', observedColumns: [] },
 ];
 
-/** As `fsck` audits: every observer is one that has acknowledged. */
+/** As `fsck` audits: it knows only the observers that have acknowledged. */
 const UNNAMED: readonly AuditedTable[] = TABLES.map(({ table, observedColumns }) => ({
   table,
   observedColumns,
@@ -101,7 +101,7 @@ describe('clients in trouble, audited all the time,', () => {
   });
 });
 
-test('the collector leaves no finding, and removes the markers that were listed', async () => {
+test('the collector leaves no finding, and removes the marker of a rolled-back transaction', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
@@ -115,14 +115,15 @@ test('the collector leaves no finding, and removes the markers that were listed'
   await b.write({ w: 'later' });
   await database.clock.advance(30_000);
   const marker = `${loser.startTimestamp}`;
-  assert.ok((await database.stored('z'))['rollback']?.startsWith(marker), 'it will be listed');
+  const before = await database.stored('z');
+  assert.ok(before['rollback']?.startsWith(marker), 'there is a marker to collect');
   await database.clock.runUntil(collectGarbage(services, {}));
   assert.ok(database.oracle.horizon > loser.startTimestamp);
   assert.deepEqual(await database.stored('z'), {});
   assert.deepEqual((await findingsOf(database.client('auditor'))).map(summaryOf), []);
 });
 
-test('a collector that died, or works, between two steps through a long row leaves no error', async () => {
+test('a long row that a collector has erased in part, because it died or is still at work, is no error', async () => {
   const database = await openTestDatabase();
   const { store: stored, oracle } = database;
   const { table, row, column } = cell('x');
@@ -190,7 +191,7 @@ test('writers and workers, audited all the time, leave no error, and no finding 
   }
 });
 
-test('a lock of an unknown owner is waited for: it is dead if its heartbeat does not change', async () => {
+test("an audit waits for a lock whose owner may be alive: the owner is dead if the lock's heartbeat does not change", async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   a.store.crashAfter(2);
@@ -204,7 +205,7 @@ test('a lock of an unknown owner is waited for: it is dead if its heartbeat does
   );
 });
 
-test('a lock with a heartbeat is not taken for dead, however long it is waited for', async () => {
+test('a lock whose heartbeat changes is not taken for dead after its time to live', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   const transaction = await a.begin();
@@ -214,8 +215,10 @@ test('a lock with a heartbeat is not taken for dead, however long it is waited f
   const committing = transaction.commit();
   await database.clock.runUntil(database.clock.sleep(10));
   assert.deepEqual(await database.locks(), ['x:c']);
+  const beganMs = database.clock.monotonicMs();
   const auditing = findingsOf(database.client('auditor'), { waitForLocks: true });
   const findings = await database.clock.runUntil(auditing);
+  assert.ok(database.clock.monotonicMs() - beganMs >= 1_000, 'it has waited');
   assert.deepEqual(await database.locks(), ['x:c'], 'it is still committing');
   assert.deepEqual(findings.map(summaryOf), []);
   await database.clock.runUntil(committing);
@@ -255,7 +258,7 @@ test('a lock that is rolled forward while its primary is read is not reported', 
   assert.deepEqual(await findingsOf(auditor), []);
 });
 
-test('a mark ahead of the oracle is not erased with the mark of a commit that the second look misses', async () => {
+test('a mark that was ahead of the oracle at the first look is not erased: that would also erase the mark of a commit which the second look misses', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   database.oracle.skipTo(99);
   await plant(database, 'notify t.notify/z:seen', 103);

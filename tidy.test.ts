@@ -17,6 +17,9 @@ const FOLDERS = ['.ci', 'docs', 'engine', 'mapreduce-baseline', 'results', 'work
 const LINES_MAX = 600;
 const REFERENCE = 'results/reference/';
 
+/** Between two words: a space, or a line's end with what begins the next line of a comment. */
+const GAP = String.raw`(?: |\n[\s\\*/#>-]*)`;
+
 /**
  * Words that hide the actor, and idioms that a newcomer stumbles over. The brackets keep the list
  * from matching itself.
@@ -27,9 +30,9 @@ const VAGUE = new RegExp(
     /[h]e|[h]im|[h]imself|[h]is|[b]ehind|[b]eside|[b]y itself|[u]nderway|[m]ust never be/,
     /[b]y other means|[t]aken away|[a]ll round|comes? [r]ound|begins? [a]new|[m]atter of taste/,
   ]
-    .map(({ source }) => `\\b(?:${source})\\b`)
+    .map(({ source }) => `\\b(?:${source.replaceAll(' ', GAP)})\\b`)
     .join('|'),
-  'i',
+  'gi',
 );
 
 /** Exact quotations that hold such a word, by file. */
@@ -61,7 +64,7 @@ describe('files', () => {
   });
 
   test('are short enough to be read in one sitting', () => {
-    const long = [...texts].filter(([, text]) => text.split('\n').length > LINES_MAX);
+    const long = [...texts].filter(([, text]) => lineAt(text.trimEnd()) > LINES_MAX);
     assert.deepEqual(names(long), ['docs/options.md', 'package-lock.json']); // Both are generated.
   });
 
@@ -80,11 +83,12 @@ describe('files', () => {
 
   test('use plain words', () => {
     const spoken = [...texts].filter(([file]) => /\.(?:ts|md|sh|css|sql|c|tla)$/.test(file));
-    const found = spoken.flatMap(([file, text]) =>
-      plainOf(file, text)
-        .split('\n')
-        .flatMap((line, i) => (VAGUE.test(line) ? [`${file}:${i + 1}: ${line.trim()}`] : [])),
-    );
+    const found = spoken.flatMap(([file, text]) => {
+      const plain = plainOf(file, text);
+      return [...plain.matchAll(VAGUE)].map(
+        ({ 0: words, index }) => `${file}:${lineAt(plain.slice(0, index))}: ${words}`,
+      );
+    });
     assert.deepEqual(found, []);
   });
 
@@ -181,11 +185,13 @@ describe('a script that a user runs', () => {
 /** The files that git tracks; without git, all files outside of node_modules and results/runs. */
 function projectFiles(): readonly string[] {
   const found = trackedFiles() ?? readdirSync(ROOT, { recursive: true, encoding: 'utf8' });
-  return found.filter(
-    (file) =>
-      !/^(?:node_modules|\.git|results\/runs)(?:\/|$)/.test(file) &&
-      existsSync(path.join(ROOT, file)),
-  );
+  return found
+    .toSorted()
+    .filter(
+      (file) =>
+        !/^(?:node_modules|\.git|results\/runs)(?:\/|$)/.test(file) &&
+        existsSync(path.join(ROOT, file)),
+    );
 }
 
 function trackedFiles(): readonly string[] | null {
@@ -231,6 +237,11 @@ function headingsOf(text: string): readonly string[] {
 /** A document without its blocks of code, in which `#` begins a comment. */
 function proseOf(text: string): string {
   return text.replaceAll(/^ *```[^]*?^ *```$/gm, '');
+}
+
+/** The number of a text's last line. */
+function lineAt(text: string): number {
+  return text.split('\n').length;
 }
 
 /** A text without its quotations. */

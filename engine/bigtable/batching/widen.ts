@@ -15,8 +15,9 @@
  * of its caller. This is rare: the row was written between the start timestamps of two reads of one
  * batch.
  *
- * Only reads of one shape can be merged: the same families, qualifiers, oldest timestamps and
- * numbers of versions, in the same order.
+ * Only reads of one shape can be merged: the same families, qualifiers, suffixes, oldest timestamps
+ * and numbers of versions, in the same order. Where filters may share a cell, or set no limit of
+ * versions or no newest timestamp, the newest timestamps must be the same, too.
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 

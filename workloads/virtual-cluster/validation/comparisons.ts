@@ -12,7 +12,7 @@ type PredictedCrawl = Pick<CrawlResult, 'latency' | 'completedPerSecond'> & {
   readonly cores: number;
 };
 
-/** Of a crawl rate that is not saturated; nothing if either side has no latency. */
+/** The numbers of a crawl rate that is not saturated; nothing if either side has no latency. */
 export function comparedPoint(
   crawl: MeasuredCrawl,
   point: Point,
@@ -55,7 +55,7 @@ export function pointsOf(
 
 /**
  * The rate nearest to half of what was completed at saturation, among those with a latency; undefined
- * if no rate was saturated, because then half of what is not known.
+ * if no rate was saturated: then the throughput at saturation is not known.
  */
 export function halfLoad({ points }: MeasuredCrawl): Point | undefined {
   const saturated = points.find(({ verdict }) => verdict === 'saturated');
@@ -77,7 +77,7 @@ export function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad 
     .toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
-/** Of a Trade-Result at half load; nothing if the measured loads say no percentile. */
+/** The median latency of a Trade-Result at half load; nothing if the measured load has no median. */
 export function comparedTrade(
   workload: string,
   { medianMs }: PacedLoad,
@@ -90,14 +90,14 @@ export function comparedTrade(
 }
 
 /**
- * Cores that the engine and the store kept busy, also aside from their one thread.
- * @param servers cores of each tablet server
+ * Cores that the engine and the store kept busy: those of the tablet servers, and the work in the
+ * background.
  */
 export function busyCores(
   { kinds, maintenanceUs, seconds }: Pick<Usage, 'kinds' | 'maintenanceUs' | 'seconds'>,
-  servers: number,
+  coresPerServer: number,
 ): number {
   const usage = kinds.find(({ kind }) => kind === 'tablet server');
   const share = (usage?.cores ?? 0) * (usage?.machines ?? 0);
-  return share * servers + maintenanceUs / 1e6 / seconds;
+  return share * coresPerServer + maintenanceUs / 1e6 / seconds;
 }

@@ -140,6 +140,20 @@ test('--sweep repository says what a document costs in a small repository and in
   assert.match(stdout, /^ +not judged +cost of a document by the size of the repository: /m);
 });
 
+test('the plan counts the documents of the warm-up, too, which are on the disk', async () => {
+  const noCrawl = path.join(folder, 'no-crawl.warc.gz');
+  writeFileSync(noCrawl, 'this ends a run after its plan');
+  const plannedMb = async (warmUp: string): Promise<number> => {
+    const options = ['--profile', 'smoke', '--rates', '1', '--warm-up', warmUp];
+    const out = path.join(folder, 'only-planned');
+    const { stderr } = await run(...options, '--input', noCrawl, '--out', out);
+    return Number(/^Plan: .* up to (\d+) MB /.exec(stderr)?.[1]);
+  };
+  // 100 s bring 20,000 documents of 1 KB, and the disk holds each several times.
+  const addedMb = (await plannedMb('100')) - (await plannedMb('0'));
+  assert.ok(addedMb > 100, `${addedMb} MB`);
+});
+
 describe('bad input', () => {
   const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
     [['--ratse', '1'], /--ratse/],

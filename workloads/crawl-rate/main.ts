@@ -21,7 +21,7 @@ import {
 } from '#harness';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, engineValuesOf } from '../harness/engine-settings.ts';
-import { documentsPerSecond } from '../harness/load/schedule.ts';
+import { createSchedule, scheduledDocuments } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { describeStore } from '../harness/stores/index.ts';
 import { measureFigure7 } from './experiment.ts';
@@ -54,7 +54,7 @@ await runExperiment(
       sweep: choice({
         choices: ['rates', 'repository'],
         description:
-          'what changes from point to point; repository asks what a document costs at full speed in repositories of 10,000 documents to --repository, on Percolator alone',
+          'what changes from point to point; repository asks what a document costs at full speed in repositories of several sizes up to --repository, on Percolator alone',
         default: 'rates',
       }),
       store: ofFigure(storeOption()),
@@ -84,10 +84,10 @@ await runExperiment(
         }),
       ),
       repeats: repeatsOption('each point'),
-      seed: seedOption('the documents, the arrivals and the order of points'),
+      seed: seedOption('the documents and the order of points'),
       concurrency: integer({
         description:
-          'observer runs in flight; too few idle the storage, too many conflict with one another',
+          'observer runs in flight; too few leave the storage idle, too many conflict with one another',
         default: 256,
         min: 1,
         max: 10_000,
@@ -191,8 +191,9 @@ function figurePlan(options: Options): Plan {
 }
 
 function diskBytes(options: Options): number {
-  const { repository, rates, seconds, documentBytes } = options;
-  const arriving = documentsPerSecond(repository, Math.max(...rates));
-  const documents = DISK_FACTOR * (repository + arriving * seconds);
-  return (documents + arriving * arrivalSeconds(options)) * documentBytes;
+  const { repository, rates, seconds, warmUp: warmupSeconds, documentBytes } = options;
+  const ratePercentPerHour = Math.max(...rates);
+  const schedule = createSchedule({ repository, ratePercentPerHour, seconds, warmupSeconds });
+  const documents = DISK_FACTOR * (repository + scheduledDocuments(schedule));
+  return (documents + schedule.perSecond * arrivalSeconds(options)) * documentBytes;
 }

@@ -10,7 +10,10 @@ import type { Run } from './run.ts';
 const EVENT_ID = 1_000_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** Until another process serves the storage; some requests then meet their deadline. */
+/**
+ * The longest time until another process serves the storage; longer than the shorter deadline, so
+ * some requests time out.
+ */
 const OWNER_DOWN_MS_MAX = 40;
 /** No event begins after this: with many events a run might never end. */
 const TROUBLE_MS_MAX = 60_000;
@@ -25,6 +28,10 @@ export function scheduleEvents(run: Run, clients: () => readonly Client[]): void
 
 /** The events that also happen to oracles. */
 const MACHINE_FAULTS: ReadonlySet<EventFault> = new Set(['clockJump', 'stop', 'suspend']);
+/** The events that happen to clients only. */
+const CLIENT_FAULTS: ReadonlySet<EventFault> = new Set(['crash', 'close', 'expireLease']);
+/** The events of the model store, which a simulated HBase does not have. */
+const MODEL_FAULTS: ReadonlySet<EventFault> = new Set(['tabletUnavailable', 'ownerDeath']);
 
 interface Series {
   readonly fault: EventFault;
@@ -54,17 +61,22 @@ function scheduleNext(
   });
 }
 
+/** The drawn processes, one of which the event happens to, if it happens to a process at all. */
+interface Drawn {
+  readonly client: Client;
+  readonly machine: Machine;
+}
+
 function happen(
   run: Run,
   fault: EventFault,
-  { client, machine, drawn }: { client: Client; machine: Machine; drawn: number },
+  { client, machine, drawn }: Drawn & { readonly drawn: number },
 ): void {
   const { world, liveness, oracles } = run;
   const { process } = client;
   if (!canHappen(run, fault)) return;
   world.count(fault);
-  const target = MACHINE_FAULTS.has(fault) ? machine.process : process;
-  world.tell?.('(the run)', `${fault} ${target.name}`);
+  world.tell?.('(the run)', [fault, ...namesOf(fault, { client, machine })].join(' '));
   switch (fault) {
     case 'crash':
       process.kill();
@@ -111,16 +123,24 @@ function happen(
   }
 }
 
+/** The name of the process that the event happens to; none for an event of a service. */
+function namesOf(fault: EventFault, { client, machine }: Drawn): readonly string[] {
+  if (MACHINE_FAULTS.has(fault)) return [machine.process.name];
+  return CLIENT_FAULTS.has(fault) ? [client.process.name] : [];
+}
+
 /** Whether the run has what the fault hits. */
-function canHappen({ oracles, collector }: Run, fault: EventFault): boolean {
+function canHappen({ world, oracles, collector }: Run, fault: EventFault): boolean {
+  if (MODEL_FAULTS.has(fault)) return world.knobs.hbase === undefined;
   if (fault === 'oracleFailOver' || fault === 'oracleRestart') return oracles !== undefined;
   return fault !== 'collectorCrash' || collector !== undefined;
 }
 
 /**
- * Never less than a minute. If a jump undid a suspend of the same length, no clock could tell that
- * the machine was suspended (simulated-clock.ts).
+ * Never less than a minute, also for a draw of 0. If a jump undid a suspend of the same length, no
+ * clock could tell that the machine was suspended (simulated-clock.ts).
  */
-function jumpMs(drawn: number): number {
-  return Math.sign(drawn) * (MINUTE_MS + Math.abs(drawn) * (HOUR_MS - MINUTE_MS));
+export function jumpMs(drawn: number): number {
+  const jumpedMs = MINUTE_MS + Math.abs(drawn) * (HOUR_MS - MINUTE_MS);
+  return drawn < 0 ? -jumpedMs : jumpedMs;
 }

@@ -1,0 +1,33 @@
+/** Which events a run counts and tells, and how far a clock jumps. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { jumpMs } from './events.ts';
+import { planOnHBase, simulate, tellStory } from './index.ts';
+import { type Plan, planOf } from './plan.ts';
+
+test('on HBase, events of the model store are not counted', async () => {
+  const plan = calmed(planOnHBase(6, { events: {}, calls: {} }));
+  const events = { ownerDeath: 50, tabletUnavailable: 50, expireLease: 50 };
+  const { faults } = await simulate({ ...plan, knobs: { ...plan.knobs, events } });
+  assert.deepEqual(Object.keys(faults), ['expireLease']);
+});
+
+test('an event is told with the name of a process only if it happens to that process', async () => {
+  const plan = calmed(planOf(13));
+  const events = { lockServiceRestart: 50, expireLease: 50 };
+  const story = await tellStory({ ...plan, knobs: { ...plan.knobs, events } });
+  const told = story.flatMap((line) => /\(the run\): (.*)/.exec(line)?.[1] ?? []);
+  assert.ok(told.includes('lockServiceRestart'));
+  assert.ok(told.some((what) => /^expireLease \S/.test(what)));
+  assert.ok(told.every((what) => !what.startsWith('lockServiceRestart ')));
+});
+
+test('a clock jumps by a minute at least, whatever was drawn', () => {
+  for (const drawn of [-1, -1e-9, 0, 1e-9, 1]) assert.ok(Math.abs(jumpMs(drawn)) >= 60_000);
+});
+
+/** One client's plan, without other faults. */
+function calmed({ knobs, processes, ...plan }: Plan): Plan {
+  const quiet = { ...knobs, messages: {}, groups: {}, drops: false, collector: false };
+  return { ...plan, knobs: quiet, processes: processes.slice(0, 1) };
+}

@@ -1,5 +1,8 @@
-/** The lines that every script prints at its end, made from its record alone. */
+/** The lines that every experiment prints at its end, made from its record alone. */
 import { type ResultTable, type RunRecord, type Target, targetVerdict } from '#results';
+
+/** Of the lines of a table, below its title. */
+const INDENT = '  ';
 
 /** What of a table is printed. */
 export type PrintedTable = Pick<ResultTable, 'title' | 'columns' | 'rows'>;
@@ -42,13 +45,14 @@ function failedPoints({ points }: RunRecord): readonly string[] {
     );
 }
 
-/** The table, or the table turned by 90 degrees if that fits where the other does not. */
+/** The table, or its rows as columns if it is too wide and that is narrower. */
 export function tableLines({ title, columns, rows }: PrintedTable): readonly string[] {
   const table = [columns, ...rows.map((row) => row.map(cellText))];
   const lines = aligned(table);
   const turned = aligned(columns.map((_, i) => table.map((row) => row[i] ?? '')));
-  const isTurned = widthOf(lines) > widthMax() && widthOf(turned) < widthOf(lines);
-  return [`${title}:`, ...(isTurned ? turned : lines).map((line) => `  ${line}`), ''];
+  const isTooWide = INDENT.length + widthOf(lines) > widthMax();
+  const isTurned = isTooWide && widthOf(turned) < widthOf(lines);
+  return [`${title}:`, ...(isTurned ? turned : lines).map((line) => INDENT + line), ''];
 }
 
 /** Words to the left, numbers to the right. */

@@ -74,6 +74,13 @@ async function emulate(
   return { brokerage, emulated, endedMs: clock.monotonicMs() };
 }
 
+/** The customers' transactions, which the load asks for. */
+function issuedBy({ calls }: FakeBrokerage): FakeBrokerage['calls'] {
+  return calls.filter(({ type }) =>
+    ['tradeResult', 'marketFeed', 'dataMaintenance'].every((other) => other !== type),
+  );
+}
+
 const PACED: Load = { kind: 'paced', perSecond: 44.5, phase: 0 };
 
 const scene = await emulate(PACED);
@@ -82,9 +89,7 @@ describe('a paced run', () => {
   const { records } = scene.emulated;
 
   test('begins a transaction at each scheduled moment', () => {
-    const issued = scene.brokerage.calls.filter(({ type }) =>
-      ['tradeResult', 'marketFeed', 'dataMaintenance'].every((other) => other !== type),
-    );
+    const issued = issuedBy(scene.brokerage);
     assert.equal(issued.length, Math.ceil(44.5 * 80));
     for (const [n, { atMs }] of issued.entries()) {
       assert.ok(Math.abs(atMs - (n * 1_000) / 44.5) < 1e-6);
@@ -160,7 +165,13 @@ test('a transaction that is due while others are in flight is not held back', as
   assert.equal(emulated.backlogTo, 89, '2 s of arrivals are in flight');
 });
 
-test('a load far beyond the brokerage is given up before thousands of transactions have to be drained', async () => {
+test('a run settles only when all its transactions have ended', async () => {
+  const { brokerage } = await emulate(PACED, { responseMs: 2_000 });
+  assert.equal(brokerage.settledCalls, 1);
+  assert.equal(brokerage.endedAtSettled, brokerage.calls.length);
+});
+
+test('a load far beyond the brokerage is given up with 5,000 transactions in flight', async () => {
   const { emulated, brokerage } = await emulate(
     { ...PACED, perSecond: 1e6 },
     { responseMs: 2_000 },
@@ -182,7 +193,8 @@ test('an unpaced run keeps each user busy: three users at 10 ms complete 300 per
 });
 
 test('transactions that end before or after the interval are not counted', async () => {
-  const { emulated } = await emulate(PACED, {}, { fromMs: 79_000, toMs: 80_000 });
+  const run = { fromMs: 79_000, toMs: 80_000 };
+  const { emulated } = await emulate(PACED, { responseMs: 2_000 }, run);
   const ended = Object.values(emulated.records).reduce((sum, record) => sum + record.ended, 0);
   assert.ok(ended > 40 && ended < 60, `${ended}`);
 });
@@ -200,9 +212,10 @@ test('a transaction that fails is counted and named, and the run goes on to its 
   const failing = (type: TransactionType): void => {
     if (type === 'tradeOrder' && failures++ === 5) throw new Error('the store is gone');
   };
-  const { emulated, endedMs } = await emulate(PACED, { failing });
+  const { brokerage, emulated, endedMs } = await emulate(PACED, { failing });
   assert.equal(emulated.records.tradeOrder.failed, 1, 'also in the warm-up');
   assert.equal(emulated.firstFailure, 'Trade-Order: the store is gone');
+  assert.equal(issuedBy(brokerage).length, Math.ceil(44.5 * 80));
   assert.ok(endedMs >= 80_000);
 });
 
@@ -212,6 +225,7 @@ test('a run that is interrupted ends at once, with the reason', async () => {
   const failing = (): void => controller.abort(new Error('interrupted'));
   const { clock, brokerage, running } = start(PACED, { failing }, { signal });
   await assert.rejects(clock.runUntil(running), /interrupted/);
+  assert.ok(clock.monotonicMs() < 100, `${clock.monotonicMs()} ms`);
   // The first transaction, and the one that the client was waiting for.
   assert.ok(brokerage.calls.length <= 2, `${brokerage.calls.length} transactions`);
 });

@@ -35,6 +35,9 @@ export class FakeBrokerage implements Brokerage {
   readonly calls: Call[] = [];
   readonly tables: Brokerage['tables'] = { rows: () => noRows() };
   settledCalls = 0;
+  /** How many calls had ended when `settled` was called last. */
+  endedAtSettled = 0;
+  #ended = 0;
   readonly #options: FakeBrokerageOptions;
   readonly #requests = new Map<number, TriggeredOrder>();
 
@@ -49,12 +52,14 @@ export class FakeBrokerage implements Brokerage {
     const { clock, responseMs, attemptsOf, failing } = this.#options;
     this.calls.push({ type, input, atMs: clock.monotonicMs() });
     await clock.sleep(responseMs);
+    this.#ended++;
     failing?.(type);
     return { result: this.#resultOf(type, input) as Results[T], attempts: attemptsOf?.(type) ?? 1 };
   }
 
   async settled(): Promise<void> {
     this.settledCalls++;
+    this.endedAtSettled = this.#ended;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

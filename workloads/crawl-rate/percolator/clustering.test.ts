@@ -68,10 +68,12 @@ test('a repository loaded in bulk is the one that the observers would have made'
   assert.equal((await crawl(percolator, documents, { first: 0, end: 0, workers: 1 })).length, 0);
 
   const commits = await crawl(percolator, documents, { first: 300, end: 500, workers: 2 });
+  assert.equal(commits.length, 200, 'each new document was clustered once');
   const byId = new Map(keyed(documents, 300, 500).map((document) => [document.id, document]));
   const order = [...repository, ...commits.flatMap(({ cell }) => byId.get(cell.row) ?? [])];
   const found = checkPartition(await readPartition(percolator), order, 'commit order');
   assert.deepEqual(found, { passed: true, detail: found.detail });
+  assert.equal(await countDirty(percolator), 0);
 });
 
 test('the check notices a single document in the wrong cluster', async () => {

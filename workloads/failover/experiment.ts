@@ -77,7 +77,7 @@ export interface FailoverResult {
   readonly check: CheckResult;
 }
 
-/** Seconds since the measurement began; undefined for what has not happened. */
+/** Seconds since the measurement began; undefined for what has not happened, or is not known. */
 export interface Marks {
   readonly killed: number;
   readonly detected: number | undefined;
@@ -228,7 +228,8 @@ async function fail(
   const startedMs = monotonicMs();
   await Promise.all(killed.map((name) => goOn(running, parts, name)));
   const isEngines = parts === running.engine;
-  progress.note(`${plan.pause ? 'continued' : 'started'} ${killed.join(' and ')} again`);
+  const names = killed.join(' and ');
+  progress.note(plan.pause ? `let ${names} go on` : `started ${names} again`);
   const readyMs = isEngines ? monotonicMs() : undefined;
   return { killed, killedMs, startedMs, readyMs, countersAtKill };
 }
@@ -252,7 +253,7 @@ async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> 
   signal.throwIfAborted();
 }
 
-/** What has not ended by the end of this is reported as open. */
+/** A transaction that has not ended when this returns is reported as open. */
 async function drain({ workload, progress, signal }: Running): Promise<void> {
   progress.phase('waiting for the last transactions', 0);
   await Promise.race([workload.drain(), systemClock.sleep(DRAIN_MS_MAX, signal)]);

@@ -25,11 +25,12 @@ export type ToClient =
 /** A client's part of a slice. */
 export type ClientSlice = Omit<SliceOptions, 'signal'>;
 
-/** Times of the machine's monotonic clock. */
 export interface SliceResult {
   readonly kind: 'finished';
+  /** By the machine's monotonic clock, as `endedUs`. */
   readonly beganUs: number;
   readonly endedUs: number;
+  /** Processor time of the client. */
   readonly cpuUs: number;
 }
 

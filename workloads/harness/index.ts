@@ -1,4 +1,5 @@
 /** The front door of the harness: what every script does in the same way. */
+export { measureChecked } from './experiment/checked-part.ts';
 export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
 export type { Plan } from './experiment/plan.ts';
 export { verdictOf } from './experiment/proof.ts';

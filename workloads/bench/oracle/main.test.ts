@@ -37,8 +37,9 @@ test('bench:oracle keeps the points that it measured before it was interrupted',
   const words = ['--clients', '1,2,3,4', '--callers', '1000', '--seconds', '0.3', '--warm-up', '0'];
   const ended = await interruptOnceFound(BENCH, words);
   assert.equal(ended.exitCode, 130, ended.stderr);
-  const { state, findings } = ended.record();
+  const { state, findings, targets } = ended.record();
   assert.equal(state, 'interrupted');
+  assert.equal(targets[0]?.reason, 'not all points were measured');
   assert.deepEqual(findings?.tables[0]?.rows[0]?.slice(0, 2), [1, 1_000]);
 });
 

@@ -18,6 +18,7 @@ import {
   counted,
   integer,
   integerList,
+  measureChecked,
   type Measuring,
   runExperiment,
   secondsOption,
@@ -116,7 +117,8 @@ async function measureAll(
     progress.phase('measuring', loads.length, 'points');
     const points: Point[] = [];
     for (const load of loads) {
-      points.push(await measurePoint(address, load, signal));
+      const measure = () => measurePoint(address, load, signal);
+      points.push(await measureChecked({ keep, signal }, measure));
       progress.update(points.length);
       keep(foundIn(points, loads));
     }

@@ -15,7 +15,14 @@
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.
  */
-import { counted, integer, type Measuring, repeatsOption, runExperiment } from '#harness';
+import {
+  counted,
+  integer,
+  measureChecked,
+  type Measuring,
+  repeatsOption,
+  runExperiment,
+} from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf, MEANINGS, mostPerSecond } from './findings.ts';
@@ -89,7 +96,8 @@ async function measureInTurns(
     for (const mode of MODES) {
       progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');
       const onRows = (done: number): void => progress.update(done);
-      points.push(await measurePoint(mode, plan, { work, signal, onRows }));
+      const measure = () => measurePoint(mode, plan, { work, signal, onRows });
+      points.push(await measureChecked({ keep, signal }, measure));
       keep(findingsOf(plan, points));
     }
   }

@@ -31,7 +31,7 @@ export function findingsOf(costs: readonly PathCost[]): FindingsParts {
     headline:
       `A conditional mutation costs the client ${ours.prewrite.clientUs.toFixed(0)} µs of processor time on the path ` +
       `“${ours.path}”${compared}.`,
-    // A failed operation ends the process, and then there are no findings.
+    // A failed operation ends the process, and then there are no numbers.
     check: { passed: true, detail: 'every operation was answered without an error' },
     tables: [tableOf(costs)],
     charts: [chartOf(costs)],

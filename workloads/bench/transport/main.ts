@@ -17,7 +17,7 @@
  */
 import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
-import { integer, runExperiment, type Sizes } from '#harness';
+import { integer, measureChecked, runExperiment, type Sizes } from '#harness';
 import { counted, UsageError } from '#results';
 import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf, type PathCost } from './findings.ts';
@@ -82,7 +82,8 @@ await runExperiment(
     progress.phase('measuring', PATHS.length, 'paths');
     const costs: PathCost[] = [];
     for (const path of PATHS) {
-      costs.push({ path, ...(await costOf(path, size, signal)) });
+      const measure = () => costOf(path, size, signal);
+      costs.push({ path, ...(await measureChecked({ keep, signal }, measure)) });
       progress.update(costs.length);
       keep(findingsOf(costs));
     }

@@ -6,7 +6,7 @@ import { tableLines } from './result-lines.ts';
 test('a table is turned if only its indent makes it too wide for the terminal', (t) => {
   Reflect.set(process.stdout, 'columns', 40);
   t.after(() => Reflect.deleteProperty(process.stdout, 'columns'));
-  const columns = ['a'.repeat(18), 'b'.repeat(19)]; // 39 wide, and 23 when turned.
+  const columns = ['a'.repeat(18), 'b'.repeat(19)]; // 39 wide, and 22 when turned.
   const lines = tableLines({ title: 'Times', columns, rows: [[1, 2]] });
   assert.deepEqual(lines.slice(1, 3), [`  ${columns[0]}   1`, `  ${columns[1]}  2`]);
 });

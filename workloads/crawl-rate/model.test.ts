@@ -8,11 +8,11 @@ import type { PercolatorPoint } from './percolator/point.ts';
 
 const REPOSITORY = 1_000;
 
-/** Runs over 1,000 to 1,900 documents, each of which takes 1 s and `perDocument` s a document. */
-function batch(perDocument: number, passed: boolean): MapReducePoint {
+/** Runs over 1,000 to 1,900 documents, each of which takes `fixed` s and `perDocument` s a document. */
+function batch(perDocument: number, passed: boolean, fixed = 1): MapReducePoint {
   const cycles = Array.from({ length: 10 }, (_, i) => {
     const documents = REPOSITORY + 100 * i;
-    return { documents, seconds: 1 + perDocument * documents, cpuSeconds: null };
+    return { documents, seconds: fixed + perDocument * documents, cpuSeconds: null };
   });
   return {
     histogram: createLatencyHistogram(),
@@ -53,4 +53,22 @@ test('a point that failed its check counts neither for a capacity nor for the mo
   assert.deepEqual(fitBatchModel({ repository: REPOSITORY }, mixed), model);
   assert.equal(capacityOf(right).percolatorDocumentsPerSecond, 50);
   assert.deepEqual(capacityOf(mixed), capacityOf(right));
+});
+
+test('no cost of the model is negative, and larger runs that took no longer have none', () => {
+  const modelOf = (perDocument: number, fixed: number): ReturnType<typeof fitBatchModel> => {
+    const mapreduce = new Map([[1, [batch(perDocument, true, fixed)]]]);
+    return fitBatchModel({ repository: REPOSITORY }, { percolator: new Map(), mapreduce });
+  };
+  const { fixedSeconds, perRepositorySeconds } = modelOf(0.002, -0.3) ?? assert.fail('a model');
+  assert.equal(fixedSeconds, 0);
+  // The nearest line through the origin, by a search.
+  const error = (slope: number): number =>
+    Array.from({ length: 10 }, (_, i) => 1 + i / 10)
+      .map((size) => (2 * size - 0.3 - slope * size) ** 2)
+      .reduce((total, one) => total + one, 0);
+  for (const other of [-0.01, 0.01]) {
+    assert.ok(error(perRepositorySeconds) < error(perRepositorySeconds + other));
+  }
+  assert.equal(modelOf(-0.001, 5), null);
 });

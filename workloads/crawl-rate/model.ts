@@ -2,7 +2,7 @@
  * Results derived from the points: the batch's model T = F + V·size, and the capacity of each
  * system.
  */
-import { linearRegression, median } from 'simple-statistics';
+import { linearRegression, median, sum } from 'simple-statistics';
 import type { Capacity, MapreduceModel } from '#results';
 import type { MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
@@ -18,8 +18,8 @@ export interface MeasuredPoints {
 const SPREAD_MIN = 0.02;
 
 /**
- * Least squares over the runs of all points that passed their check. Null for fewer than five runs,
- * for runs of about the same size, and for a line with a negative cost.
+ * Least squares over the runs of all points that passed their check, with costs of at least 0. Null
+ * for fewer than five runs, for runs of about the same size, and if larger runs took no longer.
  */
 export function fitBatchModel(
   plan: Pick<Plan, 'repository'>,
@@ -30,7 +30,11 @@ export function fitBatchModel(
   const sizes = points.map(([size = 0]) => size);
   if (points.length < 5 || Math.max(...sizes) - Math.min(...sizes) < SPREAD_MIN) return null;
   const { m, b } = linearRegression(points);
-  return m > 0 && b >= 0 ? { fixedSeconds: b, perRepositorySeconds: m } : null;
+  if (m <= 0) return null;
+  if (b >= 0) return { fixedSeconds: b, perRepositorySeconds: m };
+  // The sizes differ by so little that chance can put the start of the line below 0.
+  const products = sum(points.map(([size = 0, seconds = 0]) => size * seconds));
+  return { fixedSeconds: 0, perRepositorySeconds: products / sum(sizes.map((size) => size ** 2)) };
 }
 
 /**

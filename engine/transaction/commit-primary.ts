@@ -3,8 +3,8 @@
  *
  *     send the commit ─▶ committed
  *        │ lock gone ─▶ look: committed, or rolled back by another process
- *        │ refused, or no answer ─▶ send it again
- *        ▼ no attempt is left
+ *        │ refused for a moment, or no answer ─▶ send it again
+ *        ▼ refused for good, or no attempt is left
  *     refused each time ─▶ roll back, if the lock is still there ─▶ the refusal
  *     in doubt ─▶ look once more, and clean nothing up (P11) ─▶ COMMIT_UNKNOWN
  *
@@ -73,7 +73,10 @@ export async function commitPrimary(context: Context, prewritten: Prewritten): P
   );
 }
 
-/** Whether our lock was there. Undefined without an answer: then `told` has learned why. */
+/**
+ * Whether our lock was there. Undefined if the commit was refused or got no answer, which `told` then
+ * says, or was not sent because its marks got no answer.
+ */
 async function sendCommit(
   context: Context,
   prewritten: Prewritten,
@@ -140,8 +143,9 @@ function mayPass({ code }: PercolatorError): boolean {
 
 /**
  * Rolls back a transaction whose commit was never in doubt. Resolves if it may have committed all
- * the same, or may yet: its lock is gone, or the storage refuses this, too.
- * @throws the refusal, or ROLLED_BACK, if the transaction is rolled back
+ * the same, or may yet: its lock is gone; or the storage refuses this, too, and has refused the
+ * commit only for a moment, or for a table that may still be there.
+ * @throws the refusal, or ROLLED_BACK, if it has not committed, and never will
  */
 async function undo(
   context: Context,

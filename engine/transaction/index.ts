@@ -7,7 +7,8 @@
  *                          committed-cell.ts
  *   snapshot-read.ts       Get, and scan.ts for ranges; stale.ts says when a snapshot may not be
  *                          read any more
- *   commit.ts              the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
+ *   commit.ts              the two phases: prewrite.ts, commit-primary.ts (the commit point),
+ *                          roll-forward.ts, roll-back.ts
  *   locks/resolve-lock.ts  what happens when a process died in between; locks/heartbeat.ts and
  *                          locks/lock-watch.ts tell whether it has died
  *   classify.ts            what happens when an answer was lost

@@ -214,7 +214,7 @@ test('P11: a commit that is refused because its table is missing by mistake is u
   assert.equal(await outcomeOf(a.context, error), 'rolled back');
 });
 
-test('P11: a commit is unknown if its table may be missing, and the storage lists no tables', async () => {
+test('P11: a commit is unknown if its table may be missing, and the storage refuses to list the tables', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.beforeCall = (call) => {

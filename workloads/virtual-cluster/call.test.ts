@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Cluster, type Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import type { CallCounts } from './storage.ts';
-import { PAPER } from './testing.ts';
+import { PAPER, withoutCosts } from './testing.ts';
 
 /** Deaths are noticed before the oracle reads its lease again, so all reads are those of the test. */
 const CALIBRATION = { ...PAPER, failures: { ...PAPER.failures, detectionMs: 5 } };
@@ -53,4 +53,40 @@ test('a call is later by the time that its server stands still, also if it was p
   const undisturbedUs = await latencyUs();
   assert.equal(await latencyUs(0.01), undisturbedUs + 10_000);
   assert.equal(await latencyUs(0.01, 0.015), undisturbedUs + 15_000);
+});
+
+test('only a call whose mutations are all provisional is answered before the log is synced', async () => {
+  const free = withoutCosts(PAPER);
+  const wait = { medianUs: 1_000, p99Us: 1_000 };
+  const log = { wait, perGroupUs: 1, perGroupAsideUs: 0, perUnsyncedGroupUs: 1 };
+  const cluster = new Cluster({ calibration: { ...free, log }, seed: 1, tabletServers: 1 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const mutation = (row: string, provisional: boolean) =>
+    ({ table: 't', row, mutations: [{ kind: 'set', ...CELL }], provisional }) as const;
+  const conditional = (row: string, provisional: boolean) =>
+    ({
+      table: 't',
+      row,
+      anyOf: [],
+      ifNotFound: mutation(row, false).mutations,
+      provisional,
+    }) as const;
+  await cluster.run(async () => {
+    await store.createTable('t', { families: ['f'] });
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    const latencyUs = async (call: () => Promise<unknown>): Promise<number> => {
+      const sentUs = cluster.loop.nowUs;
+      await call();
+      return cluster.loop.nowUs - sentUs;
+    };
+    for (const provisional of [true, false]) {
+      const expected = provisional ? 1 : 1_001;
+      const blind = () => store.mutateRows([mutation('a', true), mutation('b', provisional)]);
+      assert.equal(await latencyUs(blind), expected);
+      const checked = () => store.checkAndMutateRow(conditional('c', provisional));
+      assert.equal(await latencyUs(checked), expected);
+    }
+    await store.close();
+  });
 });

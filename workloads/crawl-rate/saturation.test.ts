@@ -64,7 +64,7 @@ test('a backlog that grows by a tenth of the arrivals is saturated, and the grow
   assert.ok(Math.abs(backlogGrowthPerSecond - 100) < 1);
 });
 
-test('rule 1 alone: arrivals that are missing at the end are saturation without a slope', () => {
+test('rule 1 alone: arrivals that are missing at the end are saturation, though the slope projects few', () => {
   const { saturated, reason } = verdict((s) => (s > 19.45 ? 1_500 : 0));
   assert.equal(saturated, true);
   assert.equal(reason, 'only 92.5 % of the arrivals of the interval were clustered in it');

@@ -1,5 +1,5 @@
 /**
- * A connection that keeps the order of mutations, as the embedded store does (group-commit.ts): the
+ * A connection that keeps the order of mutations, as the embedded store does (row-store.ts): the
  * mutations that a process sends in one turn form a group, which arrives as one, and never before
  * an earlier group.
  *

@@ -1,7 +1,7 @@
 /** How far a crawl is on its way to the searcher, for the panel of the search page. */
 
 export interface LoadStage {
-  /** A few words: `fetched`, `processed`. */
+  /** A few words: `rendered in this load`. */
   readonly name: string;
   /** Documents that have reached this stage, so far; the name says whether in this load or in all. */
   readonly documents: number;

@@ -110,7 +110,7 @@ describe('the exit code', () => {
     const [a, b] = ['none-a', 'none-b'].map((name) => runOf(name, { rate: 1000, metrics }));
     const { exitCode, stdout, stderr } = await compare(a ?? '', b ?? '');
     assert.equal(exitCode, 2);
-    assert.match(stdout, /no verdict +one repeat$/m);
+    assert.match(stdout, /^ +verdict +no verdict\n +from +one repeat$/m);
     assert.match(stderr, /^No metric has a verdict, because none has an interval: .*\.$/);
   });
 

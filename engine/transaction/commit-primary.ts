@@ -38,7 +38,7 @@ export interface Prewritten {
 interface Told {
   /** Whether a commit that was sent may have been applied, or may yet be. */
   isInDoubt: boolean;
-  /** The first. */
+  /** The first refusal of a commit, or of its marks. */
   refusal: PercolatorError | undefined;
 }
 

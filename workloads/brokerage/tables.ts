@@ -288,7 +288,7 @@ function shareVerdict(result: RunResult, type: TransactionType): string {
 
 export function readsTable({ reads }: Results): ResultTable {
   const [off] = reads;
-  const perTransaction = (result: RunResult, of: number): number =>
+  const perTransaction = (result: RunResult, of: number): number | null =>
     rounded(of / transactions(result));
   const calls = ({ store }: RunResult): number =>
     (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);

@@ -1,5 +1,7 @@
-/** Four significant digits, for tables; null for a number that is not finite, or is unknown. */
-export function rounded<T extends number | null>(value: T, digits = 4): T {
-  const isKnown = value !== null && Number.isFinite(value);
-  return (isKnown ? Number(value.toPrecision(digits)) : null) as T;
+/**
+ * The number with `digits` significant digits, for tables; null for null, and for a number that is
+ * not finite.
+ */
+export function rounded(value: number | null, digits = 4): number | null {
+  return value !== null && Number.isFinite(value) ? Number(value.toPrecision(digits)) : null;
 }

@@ -74,7 +74,7 @@ function checkOf(
   return verdictOf({ unit: 'runs', planned: runs, done: runs, fault: 'broke a rule', found });
 }
 
-function rateOf(transactions: number, ms: number): readonly number[] {
+function rateOf(transactions: number, ms: number): readonly (number | null)[] {
   return [Math.round((transactions / ms) * 1_000), rounded((ms * 1_000) / transactions)];
 }
 

@@ -291,7 +291,7 @@ function machinesTable(result: Figure7Result): ResultTable {
   };
 }
 
-function usageRow(usage: KindUsage): readonly (string | number)[] {
+function usageRow(usage: KindUsage): readonly (string | number | null)[] {
   const { kind, machines, cores, coresMax, disks, coreWaitMeanUs } = usage;
   const shares = [cores, coresMax, disks].map((share) => rounded(share, 3));
   return [kind, machines, ...shares, rounded(coreWaitMeanUs, 3)];

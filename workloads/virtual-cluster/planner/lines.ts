@@ -88,7 +88,7 @@ function partsTable({ workload }: Question, { parts, checkedParts, check }: Plan
         part.machines,
         formatShare(part.busy),
         isComparable && checked !== undefined ? formatShare(checked.busy) : '-',
-        Number.isFinite(part.fullAt) ? rounded(part.fullAt, 3) : '-',
+        rounded(part.fullAt, 3) ?? '-',
       ];
     }),
   };

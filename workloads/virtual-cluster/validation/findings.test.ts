@@ -30,6 +30,12 @@ test('numbers within their limits are counted, and all numbers are shown as they
   );
 });
 
+test('a prediction that is not a finite number is no number in its sentence', () => {
+  const compared = [{ ...one, measured: 100, predicted: Infinity }];
+  const { targets } = validationFindings({ runs: [], compared, counted, wrong: [] });
+  assert.match(targets[0]?.measured ?? '', /^\? documents\/s predicted, 100 measured: /);
+});
+
 test('a simulation that fails its check leaves no numbers, but its reason', () => {
   const compared = [{ ...one, measured: 100, predicted: 114 }];
   const found = validationFindings({ runs: [], compared, counted, wrong: ['a lost row'] });

@@ -69,7 +69,7 @@ function targetOf(one: Compared): Target {
   return {
     name: `${workload}: ${what}`,
     target: `predicted within ${errorMax} %`,
-    measured: `${rounded(predicted)} ${unit} predicted, ${rounded(measured)} measured: ${errorPercent(one).toFixed(0)} %`,
+    measured: `${rounded(predicted) ?? '?'} ${unit} predicted, ${rounded(measured) ?? '?'} measured: ${errorPercent(one).toFixed(0)} %`,
     met: isWithin(one),
   };
 }

@@ -27,7 +27,7 @@ import {
   type WorkerCounters,
 } from '#engine';
 import type { Progress } from '#harness';
-import { recordingClient, type Recorder } from '../invariants/index.ts';
+import { type Ending, recordingClient, type Recorder, type Workload } from '../invariants/index.ts';
 import { freeAddress, type SharedDatabase } from '../../harness/processes/index.ts';
 import { provideStore } from '../../harness/stores/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
@@ -52,7 +52,10 @@ export interface Round {
   readonly seconds: number;
   /** All pairs of overlapping writers (pairs.ts). */
   readonly pairs: number;
-  /** Write records and acknowledgments that collectors have erased; some are counted twice. */
+  /**
+   * Write records and acknowledgments that collectors were about to erase. Some may not have been
+   * erased, and some are counted twice.
+   */
   readonly collected: number;
   /** Sums over all lives, up to the last counts of each. */
   readonly engine: Readonly<Counters>;
@@ -136,7 +139,10 @@ async function cutPowerOf({ seed }: Plan, { store, disk }: Folders): Promise<Pow
   return cutPower(disk, store, createRandom(seed).fork('power cut'));
 }
 
-/** After a power cut, a store that cannot be read has lost everything; otherwise it is our error. */
+/**
+ * If a power cut left a store that cannot be read, it counts as one that has lost everything. Any
+ * other error is rethrown.
+ */
 function lostBy(cut: PowerCut | undefined, error: unknown): Truth {
   if (cut === undefined || !(error instanceof PercolatorError)) throw error;
   return {
@@ -155,21 +161,43 @@ async function withStore<T>(
   return await body(percolator);
 }
 
-/** Resolves with a timestamp at which all initial data exists. */
-async function setUp(
+/**
+ * Resolves with a timestamp at which all initial data exists. It rejects if it may not exist: the
+ * watcher would take missing data for a violation.
+ */
+export async function setUp(
   percolator: Percolator,
-  { workloads }: Plan,
+  { workloads }: Pick<Plan, 'workloads'>,
   recorder: Recorder,
 ): Promise<number> {
   for (const workload of workloads) {
     for (const [table, { observedColumns }] of Object.entries(workload.tables)) {
       await percolator.createTable(table, { observedColumns });
     }
-    const client = recordingClient(percolator, workload.name, recorder);
-    await client.attempt((work) => workload.setup(work));
+    await writeInitialData(percolator, workload, recorder);
   }
   await using snapshot = await percolator.snapshot();
   return snapshot.startTimestamp;
+}
+
+async function writeInitialData(
+  percolator: Percolator,
+  workload: Workload,
+  recorder: Recorder,
+): Promise<void> {
+  const { sink } = recorder;
+  const endings: Ending[] = [];
+  const ended = (ending: Ending): void => {
+    endings.push(ending);
+    sink.ended(ending);
+  };
+  const watched = { ...recorder, sink: { ...sink, ended } };
+  const client = recordingClient(percolator, workload.name, watched);
+  await client.attempt((work) => workload.setup(work));
+  // `attempt` also resolves after a failure, and if the outcome is unknown.
+  const outcome = endings[0]?.outcome ?? 'failed';
+  if (outcome === 'committed') return;
+  throw new Error(`the set-up of ${workload.name} has not committed: its outcome is ${outcome}`);
 }
 
 async function runProcesses(

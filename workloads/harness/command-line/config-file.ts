@@ -3,10 +3,10 @@
  *
  *     { "batching": "on", "batch-delay": 2, "rates": [1, 10] }
  *
- * The names are those of the command line, without their dashes; the command line takes precedence.
- * The values become texts and are parsed like any others, so a file cannot say more than a command
- * line. `./run.sh tune` writes such files; a script without use for one of its settings may list it
- * in `ignoredInFiles`, and accepts the file.
+ * The names are those of the command line, without the two dashes in front; the command line takes
+ * precedence. The values become texts and are parsed like any others, so a value that is wrong on
+ * the command line is wrong in a file. `./run.sh tune` writes such files; a script without use for
+ * one of its settings may list it in `ignoredInFiles`, and accepts the file.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from '#results';
@@ -14,6 +14,8 @@ import { type Option, shortJson } from './options.ts';
 import { checkReadableFile } from './path-checks.ts';
 
 const BYTES_MAX = 1e6;
+/** Options of every script that only a command line can give: a file is read too late for them. */
+const NEVER_IN_FILES: ReadonlySet<string> = new Set(['config', 'help', 'verbose', 'version']);
 
 /**
  * The texts of the options in `file`, by name.
@@ -27,8 +29,11 @@ export function readConfigFile(
   const texts = new Map<string, string>();
   for (const [name, value] of Object.entries(parseFile(file))) {
     if (!known.has(name)) {
+      const but = NEVER_IN_FILES.has(name)
+        ? `--${name} cannot be given in a file`
+        : `there is no --${name}`;
       throw new UsageError(
-        `--config ${JSON.stringify(file)} must give options of this script, but there is no --${name}.`,
+        `--config ${JSON.stringify(file)} must give options of this script, but ${but}.`,
       );
     }
     const option = known.get(name);
@@ -63,20 +68,31 @@ function parseFile(file: string): object {
   return parsed;
 }
 
-/** JSON.parse would take the last of two values. Objects in objects are no values of options. */
+/** JSON.parse would take the last of two values. Names in objects inside the object do not count. */
 function namedTwice(text: string): string | undefined {
-  const names = [...text.matchAll(/("(?:[^"\\]|\\.)*")\s*(:?)/g)]
-    .filter(([, , colon]) => colon === ':')
-    .map(([, name = '']) => JSON.parse(name) as string);
+  const names: string[] = [];
+  let depth = 0;
+  for (const [token, name = ''] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:?|[{}]/g)) {
+    if (token === '{') depth++;
+    else if (token === '}') depth--;
+    else if (token.endsWith(':') && depth === 1) names.push(JSON.parse(name) as string);
+  }
   return names.find((name, i) => names.indexOf(name) < i);
 }
 
 /** The text a user would type for it; undefined if there is none. */
-function textOf(value: unknown, { placeholder, repeats }: Option<unknown>): string | undefined {
+function textOf(value: unknown, option: Option<unknown>): string | undefined {
+  const { placeholder, repeats } = option;
   if (placeholder === null) return typeof value === 'boolean' ? String(value) : undefined;
+  if (Array.isArray(value) && !takesList(option)) return undefined;
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isPlain = values.every((one) => ['string', 'number'].includes(typeof one));
   const texts = values.map(String);
   if (!isPlain || texts.some((text) => text.includes('\0'))) return undefined;
   return texts.join(repeats === true ? '\0' : ',');
+}
+
+/** The placeholder of values that are separated by commas says so, also that of a text. */
+function takesList({ placeholder, repeats }: Option<unknown>): boolean {
+  return repeats === true || placeholder?.endsWith(',...') === true;
 }

@@ -1,7 +1,7 @@
 /**
  * The settings of the engine that can be tuned: as options of scripts, and as arguments of
- * `openPercolator` and `startWorker`. `./run.sh tune` recommends values for these options, in a
- * file for `--config`.
+ * `openPercolator`; `scanners` is the number of workers that a process starts. `./run.sh tune`
+ * recommends values for these options, in a file for `--config`.
  */
 import type { BatchingOptions } from '#engine';
 import { choice, integer, number, onlyWith, type Option } from './command-line/options.ts';
@@ -34,7 +34,8 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
     batchDelay: onlyWith(
       { batching: ['on'] },
       number({
-        description: 'how long an operation waits for others; too long, and transactions are slow',
+        description:
+          'how long an operation waits for others at most, while calls are in flight; too long, and transactions are slow',
         default: 1,
         min: 0,
         max: 1_000,
@@ -78,7 +79,7 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
   }),
 };
 
-/** The settings alone, of all options of a script. */
+/** Picks the engine's settings from a script's options. */
 export function engineValuesOf(options: EngineValues): EngineValues {
   const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
   return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };

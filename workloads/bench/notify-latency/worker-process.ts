@@ -9,6 +9,9 @@ import { settingsOf } from '../../harness/engine-settings.ts';
 import type { CpuReport, RunsReport, ProcessOptions, ToWorker } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
+/** Of all scanners together; the default of one worker. */
+const RUNS_IN_FLIGHT = 64;
+
 await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
   const { percolator, rangeLocks, close } = await openDatabase(place, settingsOf(engine));
   const runs = new Map<number, number>();
@@ -21,8 +24,9 @@ await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
       if (!runs.has(n)) runs.set(n, monotonicUs()); // A run that loses a conflict is repeated.
     },
   };
+  const concurrency = Math.ceil(RUNS_IN_FLIGHT / engine.scanners);
   // A single scanner meets no others.
-  const options = engine.scanners > 1 ? { rangeLocks } : {};
+  const options = engine.scanners > 1 ? { concurrency, rangeLocks } : { concurrency };
   const workers = Array.from({ length: engine.scanners }, () =>
     percolator.startWorker([observer], options),
   );

@@ -1,4 +1,7 @@
-/** What a transaction releases when it does not reach its end, and what it never takes. */
+/**
+ * What a transaction releases when it does not reach its end, and single claims about its parts:
+ * reserved columns, counters, the report to workers, dead locks, marks, touched columns.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -94,8 +97,15 @@ test('a commit that leaves one notification tells the workers of its process at 
   a.context.notified.add(({ strong, commitTimestamp }) =>
     reported.push(strong.length, commitTimestamp),
   );
-  const committed = await a.write({ x: '1' });
-  assert.deepEqual(reported, [1, committed]);
+  const asserted = Promise.withResolvers<void>();
+  // The second phase, after two prewrites, the mark and the commit of the primary.
+  a.beforeMutation(5, () => asserted.promise);
+  const observed = await a.begin();
+  put(observed, { x: '1', 'y:other': '1' });
+  const committed = await observed.commit();
+  assert.deepEqual(reported, [1, committed], 'the second phase has not ended');
+  asserted.resolve();
+  await a.settled();
   const transaction = await a.begin();
   put(transaction, { 'x:other': '1' });
   await transaction.commit();
@@ -143,7 +153,10 @@ test('a mark is a mutation that sets a notify cell, strong or weak, and not one 
     ['notify', 'weak', 'data'].map((family) => isMark(mutation(family, 'set'))),
     [true, true, false],
   );
-  assert.equal(isMark(mutation('notify', 'erase')), false);
+  assert.deepEqual(
+    ['notify', 'weak'].map((family) => isMark(mutation(family, 'erase'))),
+    [false, false],
+  );
 });
 
 test('a touched column, one that was written since, and one without a value are one read', async () => {

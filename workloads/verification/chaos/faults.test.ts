@@ -39,13 +39,15 @@ test('an hour has faults at every pace', () => {
     faults.filter(({ afterMs }) => afterMs >= min && afterMs <= max);
   for (const [min, max] of [
     [50, 499],
-    [500, 800],
+    [801, 999],
     [3_001, 6_000],
     [8_000, 20_000],
   ] as const) {
     assert.ok(between(min, max).length > 10, `${min} to ${max} ms`);
   }
   assert.deepEqual(between(6_001, 7_999), []);
+  // Only the pausing pace reaches these.
+  assert.ok(between(801, 999).every(({ kind }) => kind === 'pause'));
 });
 
 test('a round of seconds has faults, too', () => {
@@ -64,6 +66,7 @@ test('any two values of two columns of the table occur together in a round', () 
   const columns = TABLE[0]?.length ?? 0;
   const valuesOf = (i: number): Set<unknown> => new Set(TABLE.map((row) => row[i]));
   for (let i = 0; i < columns; i++) {
+    assert.equal(valuesOf(i).size, 2, `column ${i}`);
     for (let j = i + 1; j < columns; j++) {
       const together = new Set(TABLE.map((row) => `${row[i]} ${row[j]}`));
       assert.equal(together.size, valuesOf(i).size * valuesOf(j).size, `columns ${i} and ${j}`);

@@ -1,5 +1,5 @@
 /**
- * Loaded before every file of tests:
+ * `./run.sh test` loads this before every file of tests:
  *
  *   1. A test that passes without a single assertion fails. An assertion in a callback that never
  *      runs, or in a loop over an empty list, proves nothing.
@@ -14,7 +14,8 @@ import { isMainThread } from 'node:worker_threads';
 
 let assertions = 0;
 
-// Node passes `--import` on to the programs and the threads that tests start.
+// Threads inherit `--import`, and so do processes started by `fork` or `execaNode`, unless they are
+// given `execArgv` or `nodeOptions`.
 if (isMainThread && /\.test\.ts$|quick-tests\.ts$/.test(process.argv[1] ?? '')) {
   leavePromisesAlone();
   // Imported only now: the test runner takes hold of `createHook` when it is loaded.

@@ -1,6 +1,6 @@
 /**
- * The program in the README prints the output shown there, run as a user would: linked, and without
- * a build.
+ * The program in the README prints the output shown there. It runs against this repository itself,
+ * linked as `percolator-engine`; workloads/tools/pack tests the package.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

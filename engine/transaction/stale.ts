@@ -5,7 +5,7 @@
  * near its snapshot. All others read the horizon after each read, before the result is returned:
  *
  *     read ─▶ covered? ─ yes ─▶ done
- *                      └ no ──▶ horizon at or below S? ─ yes ─▶ done: it was there when we read
+ *                      └ no ──▶ horizon at or below S? ─ yes ─▶ done: no version was missing
  *                                                      └ no ──▶ STALE_SNAPSHOT
  *
  * After, not before: the collector persists the horizon before it deletes anything, so a read that

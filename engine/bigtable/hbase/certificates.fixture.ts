@@ -1,6 +1,7 @@
 /**
- * An authority of the tests' own, and a certificate of it for `localhost`. Nothing else trusts it, so
- * its key is no secret. Both are valid for a hundred years.
+ * The certificate of an authority for tests only, and the certificate that it issued for `localhost`,
+ * with the latter's private key. Only the tests trust this authority, so the key is no secret. Both
+ * certificates are valid for a hundred years.
  */
 export const AUTHORITY: string = `-----BEGIN CERTIFICATE-----
 MIIBqzCCAVGgAwIBAgIUbV7zKsiliB3sM8fltYa+swnyuDIwCgYIKoZIzj0EAwIw

@@ -1,7 +1,7 @@
 /** Claims about engines that are programs: which inputs reach the program. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { test, type TestContext } from 'node:test';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
@@ -14,6 +14,8 @@ import { wholeFiles } from './whole-files.ts';
 
 const PATH = 'hdfs://names/words';
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
+const CHAIN = { url: JOB, parameters: [{ combine: false }] };
+const SIZE = { workers: 1, memoryBytes: 2 ** 20 };
 
 test('a file of another file system is an input as a whole; a part of it is refused', async () => {
   const given: (readonly Split[])[] = [];
@@ -39,28 +41,80 @@ test('a record that begins before the end of an input is read whole by every eng
   const path = join(folder, 'words');
   await writeFile(path, 'to be\nor not to be\nthat is\n');
   const input = { path, end: 9 }; // In the second record.
-  const chain = {
-    url: JOB,
-    parameters: [{ combine: false }],
-  };
   const wordsBy = async (engine: ChainEngine): Promise<readonly string[]> => {
     await using _ = engine;
     const outputFolder = join(folder, engine.name);
-    await engine.run({ chain, inputs: [input], outputFolder });
+    await engine.run({ chain: CHAIN, inputs: [input], outputFolder });
     const parts = (await readdir(outputFolder)).map((part) =>
       readFile(join(outputFolder, part), 'utf8'),
     );
     return (await Promise.all(parts)).join('').trimEnd().split('\n').toSorted();
   };
-  const size = { workers: 1, memoryBytes: 2 ** 20 };
   const counted = ['be\t2', 'not\t1', 'or\t1', 'to\t2'];
-  assert.deepEqual(await wordsBy(await localEngine(size)), counted);
+  assert.deepEqual(await wordsBy(await localEngine(SIZE)), counted);
   const [copy = ''] = await wholeFiles([{ ...input, start: 0 }], folder, 'any');
   assert.equal(await readFile(copy, 'utf8'), 'to be\nor not to be\n');
   const whyNot = await whyNoGnuSort();
   if (whyNot !== undefined) return t.skip(whyNot);
-  assert.deepEqual(await wordsBy(sortEngine(size)), counted);
+  assert.deepEqual(await wordsBy(sortEngine(SIZE)), counted);
 });
+
+test('an input is as long as its file when the engine reads it, unless it names its end', async () => {
+  const given: (readonly Split[])[] = [];
+  const engine = outsideEngine('any', async (_run, inputs) => void given.push(inputs));
+  const folder = temporaryFolder();
+  const path = join(folder, 'words');
+  await writeFile(path, 'to be\n');
+  const run = (input: object): Promise<void> =>
+    engine.run({ chain: CHAIN, inputs: [{ path, ...input }], outputFolder: 'hdfs://names/counts' });
+  await run({});
+  await run({ end: 6 });
+  await assert.rejects(run({ end: 7 }), { code: 'INVALID_ARGUMENT' });
+  const [whole = [], ended = []] = given;
+  assert.deepEqual(whole, [{ path, start: 0, end: Infinity }]);
+  assert.deepEqual(ended, [{ path, start: 0, end: 6 }]);
+  assert.deepEqual(await wholeFiles(whole, folder, 'any'), [path]);
+  const [copy = ''] = await wholeFiles(ended, folder, 'any');
+  await appendFile(path, 'or not\n');
+  assert.equal(await readFile(copy, 'utf8'), 'to be\n');
+});
+
+test('sort does not count what is appended after the end of an input, where its file ended', async (t) => {
+  const whyNot = await whyNoGnuSort();
+  if (whyNot !== undefined) return t.skip(whyNot);
+  const folder = temporaryFolder();
+  const [path, outputFolder] = [join(folder, 'words'), join(folder, 'counts')];
+  await writeFile(path, 'to be\n');
+  await replaceProgram(t, 'sh', `echo 'or not' >>'${path}'; exec /bin/sh "$@"`);
+  await sortEngine(SIZE).run({ chain: CHAIN, inputs: [{ path, end: 6 }], outputFolder });
+  assert.equal(await readFile(path, 'utf8'), 'to be\nor not\n');
+  assert.equal(await readFile(join(outputFolder, 'part-00000'), 'utf8'), 'be\t1\nto\t1\n');
+});
+
+test('sort refuses inputs and outputs of another file system', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'words');
+  await writeFile(path, 'to be\n');
+  const run = (input: string, outputFolder: string): Promise<void> =>
+    sortEngine(SIZE).run({ chain: CHAIN, inputs: [{ path: input }], outputFolder });
+  const refused = { code: 'INVALID_ARGUMENT', message: /^hdfs:.* another file system/ };
+  await assert.rejects(run(PATH, join(folder, 'counts')), refused);
+  await assert.rejects(run(path, 'hdfs://names/counts'), refused);
+});
+
+test('a sort that is on PATH is not called missing, whatever it answers', async (t) => {
+  await replaceProgram(t, 'sort', 'echo "sort: unrecognized option: version" >&2; exit 1');
+  assert.match(String(await whyNoGnuSort()), /^sort on PATH is not GNU sort/);
+});
+
+/** Puts a script of the shell before all programs on PATH until the test ends. */
+async function replaceProgram(t: TestContext, name: string, script: string): Promise<void> {
+  const folder = temporaryFolder();
+  await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const before = process.env['PATH'] ?? '';
+  t.after(() => void (process.env['PATH'] = before));
+  process.env['PATH'] = `${folder}:${before}`;
+}
 
 /** Runs the pipeline of sort on the input. @param path programs are looked for there first */
 async function runPipeline(input: string, bytes: string, path = ''): Promise<string> {

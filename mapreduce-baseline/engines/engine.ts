@@ -33,7 +33,10 @@ export interface ChainRun {
 export interface EngineSize {
   /** Processes that map or reduce at the same time; also the number of reducers. */
   readonly workers: number;
-  /** For sorting, of all workers together. Too little: more is sorted on the disk. */
+  /**
+   * For sorting, of all workers together. Too little: more is sorted on the disk. With GNU sort, each
+   * later job of a chain may take as much again at the same time.
+   */
   readonly memoryBytes: number;
 }
 
@@ -84,9 +87,10 @@ export function isUri(path: string): boolean {
   return path.includes('://');
 }
 
+/** An input that names no end has Infinity, and is read to the end that its file then has. */
 async function resolveUnlessUri(input: Input): Promise<Split> {
   const { path, start = 0, end } = input;
-  if (!isUri(path)) return resolveInput(input);
+  if (!isUri(path)) return { ...(await resolveInput(input)), end: end ?? Infinity };
   if (start === 0 && end === undefined) return { path, start, end: Infinity };
   throw new MapReduceError(
     'INVALID_ARGUMENT',

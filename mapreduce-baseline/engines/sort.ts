@@ -1,13 +1,14 @@
 /** Chains by GNU sort; sort-chain.sh describes the arrangement and its reasons. */
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { MapReduceError } from '../errors.ts';
 import type { Split } from '../input-splits.ts';
 import {
   type ChainEngine,
   type ChainRun,
   encodedParameters,
   type EngineSize,
+  isUri,
   outsideEngine,
   streamingCommand,
   wholeFile,
@@ -22,13 +23,13 @@ const NAME = 'sort';
 /** Why the pipeline cannot run here, as a sentence; undefined if it can. */
 export async function whyNoGnuSort(): Promise<string | undefined> {
   const { execa } = await import('execa');
-  const { stdout, failed } = await execa('sort', ['--version'], { reject: false });
-  if (failed) return 'sort is not found on PATH, and the comparison needs GNU sort.';
-  if (stdout.includes('GNU coreutils')) return undefined;
+  const { stdout, code, failed } = await execa('sort', ['--version'], { reject: false });
+  if (code === 'ENOENT') return 'sort is not found on PATH, and the comparison needs GNU sort.';
+  if (!failed && stdout.includes('GNU coreutils')) return undefined;
   return 'sort on PATH is not GNU sort (coreutils), which the comparison needs.';
 }
 
-/** Each input is mapped and sorted by processes of its own: one per core is best. */
+/** Each input is mapped and sorted by processes of its own, so one input per core is best. */
 export function sortEngine({ memoryBytes }: Pick<EngineSize, 'memoryBytes'>): ChainEngine {
   return outsideEngine(NAME, (...run) => runPipeline(memoryBytes, ...run));
 }
@@ -39,6 +40,7 @@ async function runPipeline(
   inputs: readonly Split[],
   { work, output }: Workplace,
 ): Promise<void> {
+  for (const path of [...inputs.map((input) => input.path), output]) refuseUri(path);
   const [node = '', program = ''] = streamingCommand('map', chain.url, undefined);
   const files = await Promise.all(inputs.map(pathAndLength));
   const env = {
@@ -55,10 +57,16 @@ async function runPipeline(
   await runProgram(NAME, ['sh', PIPELINE, ...files.flat()], { env, signal });
 }
 
+function refuseUri(path: string): void {
+  if (!isUri(path)) return;
+  const reason = `${NAME} reads and writes only files of this machine`;
+  throw new MapReduceError('INVALID_ARGUMENT', `${path} is in another file system, and ${reason}`);
+}
+
+/** Names the length also of an input that ends where its file does: the file may grow. */
 async function pathAndLength(input: Split): Promise<[path: string, length: string]> {
   const path = wholeFile(input, NAME);
-  const end = await endOfRecords(input);
-  return [path, (await stat(path)).size === end ? 'all' : String(end)];
+  return [path, input.end === Infinity ? 'all' : String(await endOfRecords(input))];
 }
 
 function kibibytes(bytes: number): string {

@@ -1,6 +1,6 @@
 /** Inputs and outputs of engines that read and write whole files. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename, stat } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,10 @@ import { isUri, wholeFile } from './engine.ts';
 
 const NEWLINE = 0x0a;
 
-/** The paths of whole files; an input that ends before its file does is copied into the folder. */
+/**
+ * The paths of whole files. An input that names its end is copied into the folder, also if its file
+ * ends there: the file may grow.
+ */
 export async function wholeFiles(
   inputs: readonly Split[],
   folder: string,
@@ -18,9 +21,8 @@ export async function wholeFiles(
   return Promise.all(
     inputs.map(async (input, i) => {
       const path = wholeFile(input, engine);
-      if (isUri(path)) return path;
+      if (input.end === Infinity) return path;
       const end = await endOfRecords(input);
-      if ((await stat(path)).size === end) return path;
       const copy = join(folder, `input-${i}`);
       // `end` of a stream is its last byte, so an empty range needs a file without any.
       const bytes = end === 0 ? [] : createReadStream(path, { end: end - 1 });

@@ -38,12 +38,15 @@ export interface Staged {
 const CONFIGURATION = 'org.apache.hadoop.conf.Configuration';
 const FILE_SYSTEM_SHELL = 'org.apache.hadoop.fs.FsShell';
 const JOB_CLIENT = 'org.apache.hadoop.mapred.JobClient';
-/** The folder may be in one that all users write to, and what is in it is not for them. */
+/**
+ * For the folder of a run: it may be in a folder that all users write to, such as /tmp, and other
+ * users must not read it.
+ */
 const OURS = settingWords({ 'fs.permissions.umask-mode': '077' });
 /** The folder in which a task finds the program. */
 const PROGRAM = 'program';
 
-/** Words that come before all others that Hadoop is given. */
+/** Settings as words of a command. Hadoop takes them only before the other words of a command. */
 export function settingWords(settings: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-D', `${name}=${value}`]);
 }
@@ -77,7 +80,10 @@ export async function stage(
     inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
     if (!isUri(file)) await symlink(resolve(file), join(upload, `input-${i}`));
   }
-  await runShell(access, [...OURS, '-mkdir', '-p', folder]);
+  // First and without OURS, which would make the missing folders above ours private, too.
+  const parent = folder.slice(0, folder.lastIndexOf('/') + 1);
+  await runShell(access, ['-mkdir', '-p', parent], run.signal);
+  await runShell(access, [...OURS, '-mkdir', folder], run.signal);
   await runShell(access, [...OURS, '-put', upload, `${folder}/upload`], run.signal);
   return {
     command: (side, parameters) => program.command(PROGRAM, side, parameters),
@@ -103,7 +109,7 @@ export function removeFolder(access: HadoopAccess, folder: string): Promise<void
 
 /**
  * Kills the jobs of a program that was stopped, because they would run on without it.
- * @param said by that program
+ * @param said what that program had printed, with the ids of its jobs
  */
 export async function killJobs({ program, settings }: HadoopAccess, said: string): Promise<void> {
   const ids = new Set(said.match(/\bjob_\d+_\d+\b/g));

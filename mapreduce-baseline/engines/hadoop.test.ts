@@ -98,6 +98,23 @@ test('a run can be stopped while it fetches its output', async () => {
   assert.match(await stopDuring(/ -get /, { shell }), / -rm -r -f -skipTrash .*\n$/);
 });
 
+test('a run can be stopped while its folder is made', async () => {
+  for (const call of ['-mkdir -p', '-mkdir hdfs:']) {
+    const shell = `case "$*" in *" ${call}"*) ${FOREVER} ;; esac`;
+    const called = await stopDuring(new RegExp(` ${call}`), { shell });
+    assert.match(called, / -rm -r -f -skipTrash .*\n$/);
+  }
+});
+
+test('other users may read the missing folders that are made above the folder of a run', async () => {
+  const [engine, calls] = await writtenDown({});
+  await run(engine, { outputFolder: 'hdfs://names/new/counts' });
+  const made = (await readFile(calls, 'utf8')).match(/-D .* -mkdir .*/g) ?? [];
+  assert.equal(made.length, 2);
+  assert.equal(made[0], '-D a=b -mkdir -p hdfs://names/new/');
+  assert.match(String(made[1]), /umask-mode=077 -mkdir hdfs:\/\/names\/new\/counts\.unfinished-/);
+});
+
 test('an input is put from its place, also if its path is relative', async () => {
   const folder = temporaryFolder();
   const [words, copy] = [join(folder, 'words'), join(folder, 'copy')];

@@ -1,10 +1,12 @@
 /** What the measurement of costs refuses: reads that find nothing, and profiles without own code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Bigtable, decorate } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { Data, FAMILY, RAW } from '../../microbench/data.ts';
+import type { Case } from '../../microbench/case.ts';
+import { Data, FAMILY, RAW, rawWrite } from '../../microbench/data.ts';
 import { costsFindings } from './measured-costs.ts';
-import { loadShapes, readsOfShapes } from './shapes.ts';
+import { loadShapes, readsOfShapes, SHAPES } from './shapes.ts';
 
 const COST = { what: 'raw read', inFlight: 64, us: 5, mainUs: 4, groups: 0 };
 
@@ -16,6 +18,21 @@ test('reads of every shape fail if what they read is not there', async () => {
   const reads = readsOfShapes(store, data);
   assert.equal(reads.length, 4);
   for (const { name, operate } of reads) await assert.rejects(operate(1), /returned/, name);
+});
+
+test('a scan that finds fewer rows than it is said to read fails', async () => {
+  const data = new Data({ rows: 50, valueBytes: 10, seed: 1 });
+  const store = createMemoryBigtable();
+  await store.createTable(RAW, { families: [FAMILY] });
+  const rows = [...data.readKeys, ...data.writeKeys];
+  await store.mutateRows(rows.map((row) => rawWrite(row, Buffer.alloc(10), 1)));
+  const short = decorate(store, {
+    readRange: async (...given) => (await store.readRange(...given)).slice(1),
+  });
+  const scanOf = (scanned: Bigtable): Case | undefined =>
+    readsOfShapes(scanned, data).find(({ name }) => name === SHAPES.scan);
+  for (let i = 0; i < data.rows; i++) await scanOf(store)?.operate(i);
+  await assert.rejects(async () => scanOf(short)?.operate(1), /returned 15 rows instead of 16/);
 });
 
 test('the headline has the own code of each workload, and its check fails without any', () => {

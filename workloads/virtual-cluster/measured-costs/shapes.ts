@@ -76,13 +76,14 @@ export function readsOfShapes(store: Bigtable, data: Data): readonly Case[] {
       operate: async (operation) => {
         const range = { start: key(operation), limit: ROWS_READ };
         const found = await store.readRange(RAW, range, NEWEST);
-        if (found.length === 0) throw new Error('a scan returned nothing');
+        if (found.length === ROWS_READ) return;
+        throw new Error(`a scan returned ${found.length} rows instead of ${ROWS_READ}`);
       },
     },
   ];
 }
 
-/** In a snapshot of a database that gathers its reads. */
+/** Reads in one open snapshot of a database that batches its reads. */
 export function batchedReads(percolator: Percolator, data: Data): Case {
   let snapshot: Awaited<ReturnType<Percolator['snapshot']>> | undefined;
   return {

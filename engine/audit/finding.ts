@@ -55,7 +55,7 @@ export interface Finding {
   /** The timestamps concerned, start timestamps first. */
   readonly timestamps: readonly Timestamp[];
   readonly sentence: string;
-  /** For findings about a lock that was decoded. */
+  /** For findings about a lock whose primary was asked (judge-lock.ts). */
   readonly lock?: { readonly owner: string; readonly ageMs: number } | undefined;
   readonly parked?: ParkedEntry | undefined;
   /** What `repair` would do; absent if nothing safe can be done. */

@@ -26,7 +26,10 @@ export interface ConditionalBatchPoint {
 
 /** Sizes that are measured here; a transaction of one cell shares an RPC only with others. */
 const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
-/** Added to the numbers of one's operations, because both write the same rows. */
+/**
+ * Added to the operation numbers of the case `on`: both cases write the same rows, and the final
+ * check tells their writes apart by number.
+ */
 const APART = 5e7;
 
 /** Resolves to no points for a store that cannot send several conditional mutations in one RPC. */
@@ -44,7 +47,7 @@ export async function measureConditionalBatch(
     await using on = await openPercolator({ store: bench.store, oracle, ...engine });
     for (const cells of plan.cells.filter((one) => CELLS.has(one))) {
       watched.onPhase(
-        `${bench.name}: conditional mutations of ${cells} cells, batching ${batching}`,
+        `${bench.name}: conditional mutations in transactions of ${cells} cells, batching ${batching}`,
       );
       const caseOf = (percolator: typeof on): Case =>
         writesOfCells(percolator, bench.data, bench.written, cells).percolator;

@@ -64,7 +64,10 @@ export class ReadWork extends RowWork {
 
 export interface Scanned {
   readonly rows: readonly Row[];
-  /** Where the next tablet begins, if the range goes on there. */
+  /**
+   * Where the next tablet begins, even if the range ends before it; undefined after the table's last
+   * tablet.
+   */
   readonly next: string | undefined;
 }
 
@@ -83,6 +86,7 @@ export class ScanWork extends RowWork {
     settlers: Settlers<Scanned>,
   ) {
     const { table, range, filters } = given;
+    // Start and end, taken to be equally long.
     const bytes = 2 * (range.start?.length ?? 0) + FILTER_BYTES * filters.length;
     super(table, range.start ?? '', { cells: 0, bytes });
     this.#range = range;

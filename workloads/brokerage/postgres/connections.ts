@@ -14,8 +14,8 @@
  * also detects this on its own, but reports many false conflicts besides, since it tracks reads by
  * pages of indexes.
  *
- * The loser of a conflict runs again at once: by then the winner has committed, because the loser
- * waited for it.
+ * The loser of a conflict runs again at once. At REPEATABLE READ the winner has committed by then:
+ * otherwise the loser would still wait. After a deadlock it may wait for the same lock again.
  */
 import pg from 'pg';
 import { type Execution, TRANSACTIONS, type TransactionType } from '../model/index.ts';
@@ -34,7 +34,10 @@ export const safeIntegers: pg.CustomTypesConfig = {
 };
 
 export interface ConnectionsOptions {
-  /** At each isolation level. With fewer than there are clients, clients wait for each other. */
+  /**
+   * Maximum number of connections at each isolation level. If clients outnumber the connections,
+   * clients wait for each other.
+   */
   readonly connectionsMax: number;
   /** Whether a connection may have several statements in flight. */
   readonly pipeline: boolean;

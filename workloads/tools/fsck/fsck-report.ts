@@ -35,7 +35,10 @@ export interface FindingList {
   readonly examples: readonly Finding[];
 }
 
-/** From this age on a lock is listed as long-held, whatever other finding it has. */
+/**
+ * From this age on a lock is also listed as long-held, whatever its primary says. The primary of a
+ * misplaced lock (`lock-overtaken`, `lock-after-end`) is not asked, and the lock is not listed.
+ */
 const LONG_HELD_MS = 60_000;
 
 export class FsckReport {

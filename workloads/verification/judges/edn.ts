@@ -1,6 +1,7 @@
 /**
- * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation per line (two
- * here), so that a third opinion costs nothing but a Java machine.
+ * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation per line (shown
+ * here on two lines each). So Elle can be a third judge of a history, next to our two; it needs only
+ * Java.
  *
  *     {:index 0, :type :invoke, :process 0, :time 1000000, :f :txn,
  *      :value [[:r "t/1:list" nil] [:append "t/1:list" 7]]}
@@ -10,8 +11,8 @@
  * An invocation has nil in place of each list that it will read; failed and unknown transactions
  * keep it. In Jepsen a process does one thing at a time, and a process that lost an answer does
  * nothing more. So the processes here are not those of the history but numbers, each free again
- * when its transaction has ended. This implies an order within a process that is one of real time,
- * which Percolator keeps.
+ * when its transaction has ended. Elle takes the transactions of one process as ordered; here that
+ * order is always also one of real time, and Percolator keeps real-time order.
  *
  * Times are in nanoseconds, for a history whose clock counts milliseconds.
  */
@@ -38,8 +39,8 @@ interface Event {
 
 /**
  * In the order of time. At one moment beginnings come first: transactions are concurrent unless one
- * is certainly earlier. Commits at an unknown time come last: they may have been after everything
- * else.
+ * is certainly earlier. Transactions with an unknown outcome end last: they may have committed after
+ * everything else.
  */
 function eventsOf(transactions: readonly ListTransaction[]): readonly Event[] {
   let last = 0;

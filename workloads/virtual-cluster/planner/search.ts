@@ -1,13 +1,17 @@
 /**
- * The machines for a load, found by trials of a part of them, one after the other: what does a unit
- * of load take of each part, and what would the whole load need?
+ * Finds the machines for a load by a series of trials, each of a share of the cluster: how busy does
+ * a unit of load keep processors, disks and network, and how many machines does the whole load then
+ * need?
  */
 import { type Demand, demandsOf, sizeFor } from './parts.ts';
 import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
 import type { Outcome, Size, Trial, Workload } from './trial.ts';
 
 export interface Check {
-  /** Of the planned cluster: 1 for all of it. */
+  /**
+   * Share of the load, and of the machines planned before this trial; 1 for all. `Found.size` may
+   * have some machines more.
+   */
   readonly share: number;
   /** The machines of the trial. */
   readonly size: Size;
@@ -25,10 +29,16 @@ export interface Found {
   readonly check: Check;
 }
 
-/** There is no such cluster: the last trial was too slow although its machines had little to do. */
+/**
+ * No such cluster was found: the last trial did not keep up, or was too slow although its machines
+ * had little to do.
+ */
 export class TooSlow {
   readonly outcome: Outcome;
-  /** Share of the time in which the busiest part of tablet servers and workers worked in it. */
+  /**
+   * How busy the busiest part of the tablet servers and workers was in that trial, as a share of the
+   * time.
+   */
   readonly busyMax: number;
 
   constructor(outcome: Outcome, { workerKind }: Workload) {
@@ -48,7 +58,7 @@ const SMALL: Size = { tabletServers: 4, workers: 2 };
 const ROUNDS_MAX = 12;
 /** A plan that changes by a smaller share is the same. */
 const SAME = 0.1;
-/** If a trial is too slow, parts of the next plan are so many times as busy at most. */
+/** After a trial that was too slow, the limit on how busy a part may be is multiplied by this. */
 const LESS_BUSY = 0.75;
 /** Where parts are less busy, little of the time is spent waiting for them. */
 const BUSY_MIN = 0.1;
@@ -158,7 +168,11 @@ function largerOf(a: Size, b: Size): Size {
   };
 }
 
-/** Of a small cluster with so little to do that it keeps up, by what the calibration says of calls. */
+/**
+ * The outcome of a small cluster under a load that, by the calibration's costs of calls, leaves it
+ * almost idle. If it does not keep up, the load is divided by ten, at most twice; the last outcome
+ * may still not keep up.
+ */
 async function firstTrial(request: PlanRequest): Promise<Outcome> {
   const { workload, loaded, load, seed } = request;
   let perSecond = Math.min(load, littleLoad(request));
@@ -166,6 +180,7 @@ async function firstTrial(request: PlanRequest): Promise<Outcome> {
     const outcome = await tryOut(request, 'a few machines with little to do', {
       calibration: loaded.calibration,
       tabletServers: SMALL.tabletServers,
+      // As many as servers: they, too, should have little to do.
       workers: workload.hasWorkers ? SMALL.tabletServers : 0,
       perSecond,
       share: perSecond / load,
@@ -178,12 +193,13 @@ async function firstTrial(request: PlanRequest): Promise<Outcome> {
   }
 }
 
-/** In units a second. */
+/** The load, in units a second, that keeps a few servers about `BUSY_MIN` busy. */
 function littleLoad({ workload, loaded }: PlanRequest): number {
   const { calibration } = loaded;
   const { call, conditionalMutate } = calibration.storage;
   const unitUs =
     workload.mutationsPerUnit *
+    // 1 µs, because costs may be 0.
     (1 + call.fixed.serverUs + conditionalMutate.fixed.serverUs + call.fixed.clientUs);
   const cores = SMALL.tabletServers * calibration.cluster.tabletServerCores;
   return (BUSY_MIN * cores * 1e6) / unitUs;

@@ -13,22 +13,23 @@
  * The rank of a page is r at the last level. Levels and rounding make it a function of the graph
  * that an incremental computation reaches exactly, whatever the order of the changes:
  *
- * - A level depends on the level before only. Computing in place until nothing changes would also
- *   end, but with a result that depends on the order, and with a tie between two copies of a site
- *   decided by chance.
+ * - A level depends on the level before only. Computing in place until nothing changes need not end
+ *   (a difference can go around a circle), and its result would depend on the order, so that chance
+ *   would decide a tie between two copies of a site.
  * - A change that rounding swallows is not passed on. So the change of one link reaches a few pages
  *   around it, and stops.
- * - So is a change of a page's links: if it had thirty and has one more, it most often gives each
- *   target the same share as before, and the others hear nothing of it.
+ * - Rounding also swallows most changes of the number of a page's links: a page that had thirty and
+ *   gets one more most often gives each target the same share as before, and the thirty are not
+ *   computed again.
  * - Shares have few bits, so their sums are exact, whatever the order.
  *
  * The tolerance: each level brings a rank 15 % nearer to the limit of infinitely many levels, so at
- * the last one at most d^LEVELS = 27 % of the distance is left, in sum over all pages; and rounding
+ * the last one at most d^RANK_LEVELS = 27 % of the distance is left, in sum over all pages; and rounding
  * adds half a unit of the last bit per level, 3 % of ranks and 6 % of shares, at most 9 % / (1 - d) =
  * 60 %. Those are the worst cases, of graphs from which nothing leaks out, with errors that never
- * cancel. On real crawls it is about 1 %, and at most 6 %; index-of.test.ts measures it on the
- * sample. The first level is about the mean rank of real graphs, where half of the links lead to
- * pages that were not crawled.
+ * cancel. On real crawls a page's rank is about 1 %, and at most 6 %, from the limit;
+ * index-of.test.ts checks that it is within 4 % on the sample. r₀ is about the mean rank of real
+ * graphs, where half of the links lead to pages that were not crawled.
  *
  * Finer ranks cost more than they are worth. With two bits more a new link made the pages around it
  * compute their ranks six times as often, because a home page that links to hundreds of pages passes

@@ -12,7 +12,7 @@ import {
   type TimestampOracle,
 } from '#engine';
 import { checkStoreName, provideStore } from '../harness/stores/index.ts';
-import { Data, dropTables, loadTables } from './data.ts';
+import { Data, dropTables, loadMessages, loadTables } from './data.ts';
 import { MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
 import type { Plan } from './plan.ts';
 import type { Servers } from '../harness/processes/processor-time.ts';
@@ -68,6 +68,7 @@ export async function openBenchStore(
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);
   await loadTables(percolator, data);
+  await loadMessages(percolator, data);
   const value = data.value({ row: 0, operation: 0 });
   const messages = await recordMessages({ store, oracle }, MESSAGE_CELL, value);
   let operations = 0;

@@ -72,7 +72,9 @@ export async function measureInRounds(
   groups: readonly (readonly Case[])[],
   rounds: Rounds,
 ): Promise<Slices> {
-  const runners = groups.map((group) => group.map((one) => new Runner(one, rounds)));
+  const runners = groups.map((group) =>
+    group.map((one, i) => new Runner(one, rounds, firstOf(i, group.length, rounds))),
+  );
   const sizes: number[] = [];
   for (const group of runners) sizes.push(await warmUp(group, rounds));
   const slices = new Map<string, Slice[]>();
@@ -84,6 +86,14 @@ export async function measureInRounds(
     }
   }
   return slices;
+}
+
+/**
+ * The cases of a group begin in different places, as far apart as the rows allow: otherwise a case
+ * would find in the processor's cache the rows that another case has just used.
+ */
+function firstOf(i: number, cases: number, { firstOperation, operationsMax }: Rounds): number {
+  return firstOperation + Math.floor((i * operationsMax) / cases);
 }
 
 /** Resolves to the number of operations per slice of this group. */
@@ -103,11 +113,11 @@ class Runner {
   /** The number of the next operation; it only grows. */
   #next: number;
 
-  constructor(one: Case, rounds: Rounds) {
+  constructor(one: Case, rounds: Rounds, first: number) {
     this.#case = one;
     this.#rounds = rounds;
-    this.#next = rounds.firstOperation;
-    this.#followedBy = one.followedBy && new Runner(one.followedBy, rounds);
+    this.#next = first;
+    this.#followedBy = one.followedBy && new Runner(one.followedBy, rounds, first);
   }
 
   /** Runs for a while, in growing slices; resolves to operations per second. */

@@ -2,7 +2,7 @@
 import { openPercolator, openStore, type Percolator } from '#engine';
 import { closedLoop } from '../../harness/load/closed-loop.ts';
 import type { Case } from '../../microbench/case.ts';
-import { Data, loadTables } from '../../microbench/data.ts';
+import { Data, loadMessages, loadTables } from '../../microbench/data.ts';
 
 const VALUE_BYTES = 100;
 
@@ -16,6 +16,7 @@ export async function openLoaded(
   const percolator = cleanup.use(await openPercolator({ store }));
   const data = new Data({ rows, valueBytes: VALUE_BYTES, seed: 1 });
   await loadTables(percolator, data);
+  await loadMessages(percolator, data);
   return { percolator, data };
 }
 

@@ -283,7 +283,7 @@ class Call implements VirtualEvent {
       costs.bytesUs('clientUs', this.#answerBytes) +
       costs.cellsUs('clientUs', this.#kind, this.#answerCells);
     if (us > 0 && machine.isAlive && machine.life === life) {
-      machine.cores.take(loop.nowUs, us);
+      machine.work(us);
       counts.clientUs += us;
     }
     machine.deliver(life, () => {

@@ -137,10 +137,14 @@ export class Cluster {
 
   /** @param size default: the cores of a worker */
   addMachine(kind: MachineKind, size: Partial<MachineSize> = {}): Machine {
-    const { cluster, disk } = this.calibration;
+    const { cluster, disk, idle } = this.calibration;
     const number = this.#machines.filter((machine) => machine.kind === kind).length + 1;
     const { cores = cluster.workerCores, disks = disk.perMachine } = size;
-    const machine = new Machine(this.loop, { name: `${kind} ${number}`, kind }, { cores, disks });
+    const name = `${kind} ${number}`;
+    // What a call costs a service was not measured next to others, and is assumed to be all.
+    const isService = kind === 'oracle' || kind === 'lock service';
+    const cooling = isService ? undefined : idle;
+    const machine = new Machine(this.loop, { name, kind }, { cores, disks }, cooling);
     this.#machines.push(machine);
     return machine;
   }
@@ -192,7 +196,7 @@ export class Cluster {
   work(machine: Machine, us: number): Promise<void> {
     const { life } = machine;
     this.otherWorkUs += us;
-    const finishUs = machine.cores.take(this.loop.nowUs, us);
+    const finishUs = machine.work(us);
     return new Promise((resolve) => {
       this.loop.at(finishUs, { happen: () => machine.deliver(life, resolve) });
     });

@@ -11,6 +11,7 @@
 import type { Clock } from '#engine/base';
 import type { EventLoop } from './event-loop.ts';
 import { Station } from './station.ts';
+import { ALWAYS_WARM, type Idle, Warmth } from './warmth.ts';
 
 export type MachineKind =
   | 'tablet server'
@@ -34,6 +35,7 @@ export class Machine {
   /** Sends. */
   readonly card: Station = new Station(1);
   readonly clock: Clock;
+  readonly warmth: Warmth;
   /** Counts its starts. */
   life = 1;
   isAlive = true;
@@ -48,6 +50,7 @@ export class Machine {
     loop: EventLoop,
     { name, kind }: { readonly name: string; readonly kind: MachineKind },
     { cores, disks }: MachineSize,
+    idle: Idle = ALWAYS_WARM,
   ) {
     this.#loop = loop;
     this.name = name;
@@ -55,6 +58,7 @@ export class Machine {
     this.cores = new Station(cores);
     this.disks = new Station(disks);
     this.clock = new MachineClock(loop, this);
+    this.warmth = new Warmth(idle);
   }
 
   get hasPaused(): boolean {
@@ -67,7 +71,15 @@ export class Machine {
    */
   take(coreUs: number, cardUs: number): number {
     const { nowUs } = this.#loop;
-    return this.cores.take(nowUs, coreUs) + this.card.take(nowUs, cardUs) - nowUs;
+    return this.work(coreUs) + this.card.take(nowUs, cardUs) - nowUs;
+  }
+
+  /** Work for a core alone comes now, of so much time on a busy machine; returns its end. */
+  work(us: number): number {
+    const { nowUs } = this.#loop;
+    if (this.warmth.isConstant) return this.cores.take(nowUs, us);
+    const idleUs = Math.max(0, nowUs - this.cores.idleUs);
+    return this.cores.take(nowUs, this.warmth.workUs(us, idleUs));
   }
 
   /** Hears something that is for the given life. */

@@ -172,7 +172,7 @@ class ServiceCall<T> {
     if (!service.isAlive) return this.#repeat();
     const { life } = service;
     const arrivedUs = loop.nowUs;
-    const finishUs = service.cores.take(arrivedUs, serviceUs);
+    const finishUs = service.work(serviceUs);
     counts.serverUs += serviceUs;
     // The answer is decided now, and leaves when the service has finished.
     const { resolve, reject } = this.#settlers;

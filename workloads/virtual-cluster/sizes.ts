@@ -5,6 +5,7 @@ import type { Figure8Plan } from './figure-8/measure.ts';
 import { type Figure9Plan, VARIED_TRADE_RESULTS } from './figure-9/figure-9.ts';
 import type { Figure10Plan } from './figure-10/figure-10.ts';
 import type { OraclePlan } from './oracle/oracle.ts';
+import { PAUSES_MS } from './measured-costs/idle.ts';
 import type { MeasuredCostsPlan } from './measured-costs/measured-costs.ts';
 import { MODES, type ScannersPlan } from './scanners/scanners.ts';
 import type { ValidationPlan } from './validation/validate.ts';
@@ -45,6 +46,7 @@ export const SIZES: Sizes<Size> = {
       rows: 2_000,
       rounds: 1,
       operations: 300,
+      afterPauses: 2,
       documents: 500,
       seconds: 0.5,
       brokerage: 'smoke',
@@ -62,7 +64,14 @@ export const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 8, 64, 256, 512], seconds: 0.3 },
     scanning: { scanners: 200, rows: 12_000 },
     validation: { documents: 10_000, tradeResults: 300, repositoryMax: 250_000, isTiny: false },
-    costs: { ...COSTS, rounds: 7, operations: 2_000, documents: 10_000, seconds: 6 },
+    costs: {
+      ...COSTS,
+      rounds: 7,
+      operations: 2_000,
+      afterPauses: 10,
+      documents: 10_000,
+      seconds: 6,
+    },
     isVaried: false,
   },
   standard: {
@@ -76,7 +85,14 @@ export const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 1 },
     scanning: { scanners: 1_000, rows: 60_000 },
     validation: { documents: 40_000, tradeResults: 1_000, repositoryMax: 1e7, isTiny: false },
-    costs: { ...COSTS, rounds: 25, operations: 4_000, documents: 50_000, seconds: 20 },
+    costs: {
+      ...COSTS,
+      rounds: 25,
+      operations: 4_000,
+      afterPauses: 20,
+      documents: 50_000,
+      seconds: 20,
+    },
     isVaried: true,
   },
   full: {
@@ -90,7 +106,14 @@ export const SIZES: Sizes<Size> = {
     oracle: { callers: [1, 4, 16, 64, 256, 1_024], seconds: 5 },
     scanning: { scanners: 1_000, rows: 200_000 },
     validation: { documents: 100_000, tradeResults: 3_000, repositoryMax: 1e7, isTiny: false },
-    costs: { ...COSTS, rounds: 51, operations: 6_000, documents: 100_000, seconds: 60 },
+    costs: {
+      ...COSTS,
+      rounds: 51,
+      operations: 6_000,
+      afterPauses: 20,
+      documents: 100_000,
+      seconds: 60,
+    },
     isVaried: true,
   },
 };
@@ -161,8 +184,11 @@ function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'
 }
 
 /** Some thirty cases, in real time. */
-function costsSeconds({ rows, rounds, operations, documents, seconds }: MeasuredCostsPlan): number {
-  return 5 + rows / 20_000 + (rounds * 30 * operations) / 20_000 + documents / 2_000 + 2 * seconds;
+function costsSeconds(plan: MeasuredCostsPlan): number {
+  const { rows, rounds, operations, afterPauses, documents, seconds } = plan;
+  const pausesMs = 2 * PAUSES_MS.reduce((sum, ms) => sum + ms, 0);
+  const ofRound = (30 * operations) / 20_000 + (afterPauses * pausesMs) / 1000;
+  return 5 + rows / 20_000 + rounds * ofRound + documents / 2_000 + 2 * seconds;
 }
 
 /** Of some six crawl rates, the highest of them up to four times, and of two loads. */

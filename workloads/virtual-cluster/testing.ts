@@ -4,6 +4,7 @@ import type { Calibration } from './calibration/calibration.ts';
 import { loadCalibration } from './calibration/load.ts';
 import type { Cluster, Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
+import { ALWAYS_WARM } from './warmth.ts';
 
 /** No call costs anything, and no death has to be noticed; sizes, batch and workloads stay. */
 export function withoutCosts(calibration: Calibration): Calibration {
@@ -13,6 +14,7 @@ export function withoutCosts(calibration: Calibration): Calibration {
   const never = { medianUs: 0, p99Us: 0 };
   return {
     ...calibration,
+    idle: ALWAYS_WARM,
     storage: {
       ...storage,
       call: { fixed: none, perByte: { serverNs: 0, clientNs: 0 } },

@@ -195,6 +195,7 @@ function assertLaws(cluster: Watched): void {
     total(({ misses }) => misses) * calibration.cache.missCpuUs +
     sum([oracle, locks].map(({ counts }) => counts.serverUs + counts.clientUs)) +
     storage.groupsUs +
+    sum(machines.map(({ warmth }) => warmth.extraUs)) +
     cluster.otherWorkUs;
   const busyUs = sum(machines.map(({ cores }) => cores.busyUs));
   if (!hasLost && !hasStood) assertEqual(busyUs, askedUs, 'machines do the work of the calls');

@@ -38,6 +38,15 @@ export interface Calibration {
     readonly workerMachines: number;
     readonly workerCores: number;
   };
+  /** A machine that was idle has lost its caches to others, and is slow at first (warmth.ts). */
+  readonly idle: {
+    /** Processor time in addition until all of its caches are full again. */
+    readonly refillUs: number;
+    /** Time idle until 63 % of them are lost. */
+    readonly coolingMs: number;
+    /** Processor time of a busy machine for the work that fills 63 % of what was lost. */
+    readonly warmingUs: number;
+  };
   readonly storage: {
     readonly call: {
       readonly fixed: SidedUs;
@@ -151,6 +160,11 @@ export const LIMITS: Like<Calibration, Limits> = {
     tabletServerCores: cores,
     workerMachines: { ...machines, min: 0 },
     workerCores: cores,
+  },
+  idle: {
+    refillUs: us,
+    coolingMs: { ...ms, min: 0.001 },
+    warmingUs: { ...us, min: 0.001 },
   },
   storage: {
     call: { fixed: sided, perByte: { serverNs: ns, clientNs: ns } },

@@ -22,6 +22,7 @@ import { clusteringVolumes } from '../batch/clustering.ts';
 import type { Calibration, Entry, Like } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
 import { hbaseCosts } from './hbase-costs.ts';
+import { idleCosts } from './idle-costs.ts';
 import { isEntry, loadCalibration, parseCalibration, type Tree } from './load.ts';
 import { storageCosts } from './storage-costs.ts';
 
@@ -55,7 +56,7 @@ export function calibrateThisMachine(
 ): Calibrated {
   const records: Records = {
     micro: newest('micro', 'in-process', folders, waitsForDisk),
-    costs: newest('cluster', 'costs', folders),
+    costs: newest('cluster', 'idle', folders),
     oracle: newest('oracle', 'timestamps', folders),
     mapreduce: newest('mapreduce', 'engines', folders),
   };
@@ -69,6 +70,7 @@ export function calibrateThisMachine(
   const changes = [
     ...topology(micro),
     ...storageCosts(micro, costs),
+    ...idleCosts(costs),
     ...(oracle === null ? [] : oracleCosts(oracle)),
     ...(mapreduce === null ? [] : batchCosts(mapreduce)),
   ];

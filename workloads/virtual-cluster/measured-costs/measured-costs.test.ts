@@ -8,7 +8,10 @@ import { Data, FAMILY, RAW, rawWrite } from '../../microbench/data.ts';
 import { costsFindings } from './measured-costs.ts';
 import { loadShapes, readsOfShapes, SHAPES } from './shapes.ts';
 
-const COST = { what: 'raw read', inFlight: 64, us: 5, mainUs: 4, groups: 0 };
+const MEASURED = {
+  operations: [{ what: 'raw read', inFlight: 64, us: 5, mainUs: 4, groups: 0 }],
+  idle: [{ what: 'raw read', idleMs: 2, mainUs: 40 }],
+};
 
 test('reads of every shape fail if what they read is not there', async () => {
   const data = new Data({ rows: 50, valueBytes: 10, seed: 1 });
@@ -40,13 +43,13 @@ test('the headline has the own code of each workload, and its check fails withou
     { what: 'a', us: 1.25 },
     { what: 'b', us: 2 },
   ];
-  const found = costsFindings([COST], own);
+  const found = costsFindings(MEASURED, own);
   assert.equal(
     found.headline,
     'The code of the workloads themselves takes 1.3 µs (a), 2.0 µs (b).',
   );
   assert.equal(found.check.passed, true);
-  const none = costsFindings([COST], []);
+  const none = costsFindings(MEASURED, []);
   assert.equal(none.check.passed, false);
   assert.match(none.check.detail, /no profile shows code of the workloads/);
   assert.equal(none.headline, 'There are no numbers.');

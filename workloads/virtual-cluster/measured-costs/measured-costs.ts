@@ -5,7 +5,13 @@
 import type { Measuring } from '#harness';
 import { type FindingsParts, type ResultTable, noNumbers } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import { measureOperations, type OperationCost, type OperationsPlan } from './operations.ts';
+import type { IdleCost } from './idle.ts';
+import {
+  measureOperations,
+  type MeasuredOperations,
+  type OperationCost,
+  type OperationsPlan,
+} from './operations.ts';
 import {
   type OwnCost,
   ownCostsOfBrokerage,
@@ -20,7 +26,7 @@ export async function measureCosts(
   { progress, signal, work }: Measuring,
 ): Promise<FindingsParts> {
   progress.phase('operations', plan.rounds, 'rounds');
-  const operations = await measureOperations(work, plan, {
+  const measured = await measureOperations(work, plan, {
     signal,
     onRound: (round) => progress.update(round),
   });
@@ -29,11 +35,11 @@ export async function measureCosts(
   signal.throwIfAborted();
   progress.phase('the brokerage of figure 9', 0);
   const brokerage = await ownCostsOfBrokerage(work, plan);
-  return costsFindings(operations, [...crawl, ...brokerage]);
+  return costsFindings(measured, [...crawl, ...brokerage]);
 }
 
 export function costsFindings(
-  operations: readonly OperationCost[],
+  { operations, idle }: MeasuredOperations,
   own: readonly OwnCost[],
 ): FindingsParts {
   const total = own.reduce((sum, { us }) => sum + us, 0);
@@ -44,7 +50,7 @@ export function costsFindings(
       passed: true,
       detail: 'every read found what had been loaded, and no transaction failed',
     },
-    tables: [costsTable(operations, own)],
+    tables: [costsTable(operations, own), idleTable(idle)],
     charts: [],
     targets: [],
   };
@@ -67,5 +73,16 @@ function costsTable(operations: readonly OperationCost[], own: readonly OwnCost[
       ]),
       ...own.map(({ what, us }) => [what, '', rounded(us, 4), rounded(us, 4), null]),
     ],
+  };
+}
+
+function idleTable(idle: readonly IdleCost[]): ResultTable {
+  return {
+    name: 'idle',
+    title: 'After a pause',
+    caption:
+      'Medians of the rounds, one operation at a time on the embedded store. After a pause others have used the caches of the processor. Without one (0), the next operation begins at the end of the last.',
+    columns: ['of', 'idle ms', 'µs of the main thread'],
+    rows: idle.map(({ what, idleMs, mainUs }) => [what, String(idleMs), rounded(mainUs, 4)]),
   };
 }

@@ -10,6 +10,7 @@ import { shuffled } from '../../harness/shuffled.ts';
 import type { Case } from '../../microbench/case.ts';
 import { figure8Cases, MESSAGE_CELL } from '../../microbench/figure-8-cases.ts';
 import { recordMessages } from '../../microbench/recorded-messages.ts';
+import { type IdleCost, measureIdle, mediansOf } from './idle.ts';
 import { batchedReads, loadShapes, readsOfShapes, writesOfShapes } from './shapes.ts';
 import { openLoaded, processorUs } from './processor-time.ts';
 
@@ -19,6 +20,13 @@ export interface OperationsPlan {
   readonly rounds: number;
   /** Of a case in a round. */
   readonly operations: number;
+  /** The same after each pause (idle.ts). */
+  readonly afterPauses: number;
+}
+
+export interface MeasuredOperations {
+  readonly operations: readonly OperationCost[];
+  readonly idle: readonly IdleCost[];
 }
 
 export interface OperationCost {
@@ -43,10 +51,11 @@ export async function measureOperations(
   folder: string,
   plan: OperationsPlan,
   given: { readonly signal: AbortSignal; readonly onRound: (round: number) => void },
-): Promise<readonly OperationCost[]> {
+): Promise<MeasuredOperations> {
   await using cleanup = new AsyncDisposableStack();
   const opened = await openCases(path.join(folder, 'operations'), plan.rows, cleanup);
   const slices: OperationCost[] = [];
+  const idle: IdleCost[] = [];
   const random = createRandom(1);
   let first = OPERATIONS_MAX;
   // Round 0 compiles the code.
@@ -62,9 +71,17 @@ export async function measureOperations(
       }
       first += OPERATIONS_MAX;
     }
+    const alone = opened.cases.filter(({ inFlight }) => inFlight !== IN_FLIGHT.few);
+    const run = { first, operations: plan.afterPauses };
+    const costs = await measureIdle(
+      alone.map(({ one }) => one),
+      run,
+    );
+    first += OPERATIONS_MAX;
+    if (round > 0) idle.push(...costs);
     given.onRound(round);
   }
-  return costsOf(slices);
+  return { operations: costsOf(slices), idle: mediansOf(idle) };
 }
 
 interface Opened {

@@ -1,0 +1,62 @@
+/**
+ * What operations take one by one, and after a pause: others use the processor's caches meanwhile, so
+ * the process is slower at first (warmth.ts). A pause ends with a timer, as documents and customers
+ * come; its time counts.
+ */
+import { median } from 'simple-statistics';
+import { systemClock } from '#engine';
+import type { Case } from '../../microbench/case.ts';
+import { NAMES } from '../../microbench/figure-8-cases.ts';
+import { processorUs } from './processor-time.ts';
+
+export interface IdleCost {
+  readonly what: string;
+  /** 0: the next operation begins at the end of the last. */
+  readonly idleMs: number;
+  /** Processor time of the main thread, the median of the rounds. */
+  readonly mainUs: number;
+}
+
+/** A short operation, and one with twenty times the work. */
+export const ALONE: readonly string[] = [NAMES.rawRead, NAMES.write];
+/** Pauses before an operation, in milliseconds. */
+export const PAUSES_MS: readonly number[] = [2, 10, 50];
+/** Operations without a pause take less time, so there are more of them. */
+const WITHOUT_PAUSE = 20;
+
+/** One round. @param operations for each pause */
+export async function measureIdle(
+  cases: readonly Case[],
+  { first, operations }: { readonly first: number; readonly operations: number },
+): Promise<readonly IdleCost[]> {
+  const costs: IdleCost[] = [];
+  let next = first;
+  for (const one of cases.filter(({ name }) => ALONE.includes(name))) {
+    for (const idleMs of [0, ...PAUSES_MS]) {
+      const count = idleMs === 0 ? WITHOUT_PAUSE * operations : operations;
+      const run = { first: next, operations: count, concurrency: 1 };
+      const { mainUs } = await processorUs(idleMs === 0 ? one : afterPause(one, idleMs), run);
+      costs.push({ what: one.name, idleMs, mainUs });
+      next += count;
+    }
+  }
+  return costs;
+}
+
+function afterPause(one: Case, idleMs: number): Case {
+  const operate = async (operation: number): Promise<void> => {
+    await systemClock.sleep(idleMs);
+    await one.operate(operation);
+  };
+  return { ...one, operate };
+}
+
+/** The medians: what others do meanwhile is what is measured, so no quartile. */
+export function mediansOf(costs: readonly IdleCost[]): readonly IdleCost[] {
+  const groups = Map.groupBy(costs, ({ what, idleMs }) => `${what} ${idleMs}`);
+  return [...groups.values()].flatMap((some) => {
+    const [first] = some;
+    if (first === undefined) return [];
+    return [{ ...first, mainUs: median(some.map(({ mainUs }) => mainUs)) }];
+  });
+}

@@ -80,7 +80,7 @@ export async function stage(
     inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
     if (!isUri(file)) await symlink(resolve(file), join(upload, `input-${i}`));
   }
-  // First and without OURS, which would make the missing folders above ours private, too.
+  // The parent is made first, without OURS: OURS would make missing folders above ours private.
   const parent = folder.slice(0, folder.lastIndexOf('/') + 1);
   await runShell(access, ['-mkdir', '-p', parent], run.signal);
   await runShell(access, [...OURS, '-mkdir', folder], run.signal);

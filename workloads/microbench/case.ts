@@ -56,8 +56,8 @@ export interface Rounds {
   readonly operationsMax: number;
   readonly concurrency: number;
   /**
-   * Number of the first operation of each case: larger than those of earlier measurements on the
-   * same data.
+   * Number of the first operation of each group's first case: larger than those of earlier
+   * measurements on the same data. The other cases begin up to `operationsMax` later.
    */
   readonly firstOperation: number;
   readonly random: Random;
@@ -90,7 +90,8 @@ export async function measureInRounds(
 
 /**
  * The cases of a group begin in different places, as far apart as the rows allow: otherwise a case
- * would find in the processor's cache the rows that another case has just used.
+ * would find in the processor's cache the rows that another case has just used. (Operations of
+ * several rows are less far apart, or not at all.)
  */
 function firstOf(i: number, cases: number, { firstOperation, operationsMax }: Rounds): number {
   return firstOperation + Math.floor((i * operationsMax) / cases);
@@ -110,12 +111,14 @@ class Runner {
   readonly #case: Case;
   readonly #rounds: Rounds;
   readonly #followedBy: Runner | undefined;
+  readonly #first: number;
   /** The number of the next operation; it only grows. */
   #next: number;
 
   constructor(one: Case, rounds: Rounds, first: number) {
     this.#case = one;
     this.#rounds = rounds;
+    this.#first = first;
     this.#next = first;
     this.#followedBy = one.followedBy && new Runner(one.followedBy, rounds, first);
   }
@@ -128,9 +131,20 @@ class Runner {
       const slice = await this.#slice(operations);
       await this.#followedBy?.warmUpAlong(operations);
       spent += slice.seconds;
-      if (spent >= seconds) return operations / slice.seconds;
+      if (spent >= seconds) {
+        this.roundUp();
+        return operations / slice.seconds;
+      }
       operations = Math.min(operationsMax, operations * 2);
     }
+  }
+
+  /** As far from the other cases as before: the warm-ups had different numbers of operations. */
+  roundUp(): void {
+    const { operationsMax } = this.#rounds;
+    const rounds = Math.ceil((this.#next - this.#first) / operationsMax);
+    this.#next = this.#first + rounds * operationsMax;
+    this.#followedBy?.roundUp();
   }
 
   async warmUpAlong(operations: number): Promise<void> {

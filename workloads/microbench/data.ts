@@ -62,7 +62,7 @@ export class Data {
   }
 }
 
-/** Makes the tables, and loads every row that is read or written, once. */
+/** Makes the tables, and loads every row that is read or written, once; not those of messages. */
 export async function loadTables(percolator: Percolator, data: Data): Promise<void> {
   const { store } = percolator;
   await dropTables(percolator); // A run that was killed may have left them.
@@ -76,7 +76,7 @@ export async function loadTables(percolator: Percolator, data: Data): Promise<vo
   await loadCells(percolator, CELLS, keys);
 }
 
-/** So that the messages, too, change rows that have a version, in a table of that size. */
+/** Loads the table of the messages, so that they, too, change rows that have a version. */
 export async function loadMessages(percolator: Percolator, data: Data): Promise<void> {
   const rows = data.writeKeys.map((key, row) => ({
     key,

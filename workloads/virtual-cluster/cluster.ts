@@ -141,7 +141,7 @@ export class Cluster {
     const number = this.#machines.filter((machine) => machine.kind === kind).length + 1;
     const { cores = cluster.workerCores, disks = disk.perMachine } = size;
     const name = `${kind} ${number}`;
-    // What a call costs a service was not measured next to others, and is assumed to be all.
+    // Only engine and store were measured after pauses; the services stay warm.
     const isService = kind === 'oracle' || kind === 'lock service';
     const cooling = isService ? undefined : idle;
     const machine = new Machine(this.loop, { name, kind }, { cores, disks }, cooling);

@@ -42,6 +42,8 @@ export class Machine {
   /** When it died last. */
   diedUs: number = -Infinity;
   readonly #loop: EventLoop;
+  /** When its cores finish what has come, pauses left out: in a pause, too, it cools. */
+  #worksUntilUs = 0;
   #pausedUntilUs = 0;
   #waiting: (() => void)[] = [];
   readonly #pauses: { readonly fromUs: number; readonly us: number }[] = [];
@@ -78,8 +80,10 @@ export class Machine {
   work(us: number): number {
     const { nowUs } = this.#loop;
     if (this.warmth.isConstant) return this.cores.take(nowUs, us);
-    const idleUs = Math.max(0, nowUs - this.cores.idleUs);
-    return this.cores.take(nowUs, this.warmth.workUs(us, idleUs));
+    const idleUs = Math.max(0, nowUs - this.#worksUntilUs);
+    const finishUs = this.cores.take(nowUs, this.warmth.workUs(us, idleUs));
+    this.#worksUntilUs = Math.max(this.#worksUntilUs, finishUs);
+    return finishUs;
   }
 
   /** Hears something that is for the given life. */
@@ -118,6 +122,7 @@ export class Machine {
     this.#waiting = [];
     this.#pauses.length = 0;
     this.#pausedUntilUs = 0;
+    this.#worksUntilUs = Math.min(this.#worksUntilUs, this.diedUs);
     for (const station of [this.cores, this.disks, this.card]) station.clear(this.diedUs);
   }
 

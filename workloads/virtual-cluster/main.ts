@@ -194,7 +194,7 @@ function limitationsOf(calibration: string, figure: string): readonly string[] {
   return [
     ...(figure === '9' || figure === '10' ? [BALANCING] : []),
     `Nothing here was measured on a cluster: each operation costs what the calibration ${calibration} says, and many of its numbers are assumed.`,
-    'Service times are constant, queues are first come first served, and the network has no queue but that of the sending card.',
+    'Service times are constant but for those of a machine that was idle, queues are first come first served, and the network has no queue but that of the sending card.',
     'A row is applied when its call arrives at the server, and becomes visible then, not when the server has finished it.',
     'What a run has written stays in memory until its server dies, and the filter of a tablet knows which rows do not exist.',
   ];

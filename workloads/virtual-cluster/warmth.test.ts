@@ -70,6 +70,31 @@ test('a machine is idle from the end of its last work on, if it has several core
   near(machine.work(100) - 11_000, 100 + extraUs(IDLE, { idleMs: 10, us: 100 }));
 });
 
+test('a machine that stands still, or is dead, is idle', () => {
+  const tookUs = (disturb: (machine: Machine, loop: EventLoop) => void): number => {
+    const loop = new EventLoop();
+    const size = { cores: 1, disks: 1 };
+    const machine = new Machine(loop, { name: 'server', kind: 'tablet server' }, size, IDLE);
+    machine.work(1_000);
+    loop.nowUs = 1_000;
+    disturb(machine, loop);
+    return machine.work(100) - loop.nowUs;
+  };
+  const expected = 100 + extraUs(IDLE, { idleMs: 10, us: 100 });
+  const paused = tookUs((machine, loop) => {
+    machine.pause(10_000);
+    loop.nowUs = 11_000;
+  });
+  near(paused, expected);
+  const restarted = tookUs((machine, loop) => {
+    machine.work(1e6); // Is lost.
+    machine.kill();
+    loop.nowUs = 11_000;
+    machine.start();
+  });
+  near(restarted, expected);
+});
+
 test('oracle and lock service are always warm, the machines of engine and store are not', async () => {
   const calibration = { ...withoutCosts(PAPER), idle: IDLE };
   const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });

@@ -1,8 +1,10 @@
 /**
- * How cold a machine is. While it is idle, others take its caches, so its next work is slower:
+ * How cold a machine is. While it is idle, other processes take its caches, so its next work is
+ * slower. `lost` is the share of the caches that is gone:
  *
- *     idle for t      lost = 1 - (1 - lost) e^(-t / cooling)
- *     work of w       takes refill × lost × (1 - e^(-w / warming)) in addition, and lost falls by as much
+ *     idle for t    lost = 1 - (1 - lost) e^(-t / cooling)
+ *     work of w     refilled = lost (1 - e^(-w / warming)); takes refill × refilled in addition;
+ *                   lost = lost - refilled
  *
  * On a shared machine a lone document takes four times the processor time of one among many. The
  * costs of operations are those of a busy machine.

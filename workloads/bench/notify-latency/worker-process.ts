@@ -9,7 +9,7 @@ import { settingsOf } from '../../harness/engine-settings.ts';
 import type { CpuReport, RunsReport, ProcessOptions, ToWorker } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
-/** Of all scanners together; the default of one worker. */
+/** Runs in flight of all scanners together; 64 is a worker's default. */
 const RUNS_IN_FLIGHT = 64;
 
 await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {

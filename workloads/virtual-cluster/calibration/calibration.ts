@@ -38,7 +38,7 @@ export interface Calibration {
     readonly workerMachines: number;
     readonly workerCores: number;
   };
-  /** A machine that was idle has lost its caches to others, and is slow at first (warmth.ts). */
+  /** A machine that was idle has lost its caches to other processes: it is slow at first (warmth.ts). */
   readonly idle: {
     /** Processor time in addition until all of its caches are full again. */
     readonly refillUs: number;

@@ -87,6 +87,7 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
     ['log.perGroupUs', assumed(0, 'part of the measured writes')],
     ['log.perGroupAsideUs', assumed(0, 'part of the measured writes')],
     ['log.perUnsyncedGroupUs', assumed(0, 'it has no groups here')],
+    ['idle.refillUs', assumed(0, 'its processes were not measured after pauses')],
     ['log.wait.medianUs', { value: wait, source: took('a raw write less a raw read') }],
     ['log.wait.p99Us', assumed(P99_TIMES * wait, 'ten times the median')],
     ['network.roundTrip.medianUs', { value: roundTrip, source: took('a raw read less its work') }],

@@ -3,20 +3,22 @@
  * --figure costs` has measured of a short and of a long operation after pauses.
  */
 import { numberIn, type RunRecord } from '#results';
-import { ALONE, PAUSES_MS } from '../measured-costs/idle.ts';
+import { ALONE, IDLE_TABLE, PAUSES_MS } from '../measured-costs/idle.ts';
 import { type Alone, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
 
-/** What an operation took in addition after a pause. */
+/**
+ * What an operation took in addition after a pause. A write waits for the disk on the way, with and
+ * without a pause before it; what it takes in addition after that is not in the difference.
+ */
 export interface Extra {
   readonly alone: Alone;
   readonly us: number;
 }
 
 export function idleCosts(costs: RunRecord | null): readonly Change[] {
-  if (costs === null) {
-    return [['idle.refillUs', assumed(0, 'not measured: bench:cluster --figure costs does')]];
-  }
+  const tables = costs?.findings?.tables ?? [];
+  if (costs === null || !tables.some(({ name }) => name === IDLE_TABLE)) return NOT_MEASURED;
   const { refillUs, coolingMs, warmingUs } = fitted(extrasOf(costs));
   const source = `run ${costs.runId}, a raw read and a write of Percolator after pauses`;
   return [
@@ -26,9 +28,17 @@ export function idleCosts(costs: RunRecord | null): readonly Change[] {
   ];
 }
 
+const WITHOUT_EFFECT = 'without effect, as nothing is lost';
+
+const NOT_MEASURED: readonly Change[] = [
+  ['idle.refillUs', assumed(0, 'not measured: bench:cluster --figure costs does')],
+  ['idle.coolingMs', { value: 10, source: WITHOUT_EFFECT }],
+  ['idle.warmingUs', { value: 50, source: WITHOUT_EFFECT }],
+];
+
 function extrasOf(costs: RunRecord): readonly Extra[] {
   const took = (what: string, idleMs: number): number =>
-    must(costs, numberIn(costs, 'idle', 'µs of the main thread', what, String(idleMs)), what);
+    must(costs, numberIn(costs, IDLE_TABLE, 'µs of the main thread', what, String(idleMs)), what);
   return ALONE.flatMap((what) => {
     const us = took(what, 0);
     return PAUSES_MS.map((idleMs) => ({

@@ -3,7 +3,7 @@
  * benches run.
  *
  *     bench:cluster    with `--figure costs`: what operations of the embedded store cost, by their
- *                      shape, and what the workloads' own code takes
+ *                      shape and after pauses, and what the workloads' own code takes
  *     bench:micro      what a commit waits; and without the former, what reads and writes cost
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
@@ -56,7 +56,7 @@ export function calibrateThisMachine(
 ): Calibrated {
   const records: Records = {
     micro: newest('micro', 'in-process', folders, waitsForDisk),
-    costs: newest('cluster', 'idle', folders),
+    costs: newest('cluster', 'costs', folders),
     oracle: newest('oracle', 'timestamps', folders),
     mapreduce: newest('mapreduce', 'engines', folders),
   };

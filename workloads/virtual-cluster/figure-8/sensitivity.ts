@@ -1,6 +1,6 @@
 /**
  * Figure 8 with each assumed number of the calibration halved and doubled. A ratio needs no long run:
- * service times are constant, and the rates of a run have thousands of operations.
+ * the servers are busy all the time, and the rates of a run have thousands of operations.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';

@@ -1,6 +1,6 @@
 /**
- * What operations take one by one, and after a pause: others use the processor's caches meanwhile, so
- * the process is slower at first (warmth.ts). A pause ends with a timer, as documents and customers
+ * What operations take one by one, and after a pause: other processes use the processor's caches
+ * meanwhile, so this one is slower at first (warmth.ts). A pause ends with a timer, as documents and customers
  * come; its time counts.
  */
 import { median } from 'simple-statistics';
@@ -17,6 +17,8 @@ export interface IdleCost {
   readonly mainUs: number;
 }
 
+/** In the record. */
+export const IDLE_TABLE = 'idle';
 /** A short operation, and one with twenty times the work. */
 export const ALONE: readonly string[] = [NAMES.rawRead, NAMES.write];
 /** Pauses before an operation, in milliseconds. */
@@ -51,7 +53,7 @@ function afterPause(one: Case, idleMs: number): Case {
   return { ...one, operate };
 }
 
-/** The medians: what others do meanwhile is what is measured, so no quartile. */
+/** The medians: what other processes do meanwhile is what is measured, so no quartile. */
 export function mediansOf(costs: readonly IdleCost[]): readonly IdleCost[] {
   const groups = Map.groupBy(costs, ({ what, idleMs }) => `${what} ${idleMs}`);
   return [...groups.values()].flatMap((some) => {

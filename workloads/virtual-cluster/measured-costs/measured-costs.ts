@@ -5,7 +5,7 @@
 import type { Measuring } from '#harness';
 import { type FindingsParts, type ResultTable, noNumbers } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import type { IdleCost } from './idle.ts';
+import { IDLE_TABLE, type IdleCost } from './idle.ts';
 import {
   measureOperations,
   type MeasuredOperations,
@@ -78,10 +78,10 @@ function costsTable(operations: readonly OperationCost[], own: readonly OwnCost[
 
 function idleTable(idle: readonly IdleCost[]): ResultTable {
   return {
-    name: 'idle',
+    name: IDLE_TABLE,
     title: 'After a pause',
     caption:
-      'Medians of the rounds, one operation at a time on the embedded store. After a pause others have used the caches of the processor. Without one (0), the next operation begins at the end of the last.',
+      'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last.',
     columns: ['of', 'idle ms', 'µs of the main thread'],
     rows: idle.map(({ what, idleMs, mainUs }) => [what, String(idleMs), rounded(mainUs, 4)]),
   };

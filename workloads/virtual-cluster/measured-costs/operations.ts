@@ -44,8 +44,8 @@ export interface OperationCost {
 export const IN_FLIGHT = { usual: 64, few: 16, many: 256 };
 /** Of slices: what else the machine does only makes them slower. */
 const QUARTILE = 0.25;
-/** More than a slice has. */
-const OPERATIONS_MAX = 1e6;
+/** More than a slice has; no multiple of the rows, so that slices visit different ones. */
+const OPERATIONS_MAX = 1_370_003;
 
 export async function measureOperations(
   folder: string,

@@ -2,7 +2,8 @@
  * `./run.sh compare:commit <commit> --run "bench:..."`: what has changed since a commit?
  *
  * Both versions are measured in turns, so that whatever else the machine does affects both. The
- * older one is a working tree of its own, in a temporary folder, with its own dependencies.
+ * older one is a working tree of its own, in a temporary folder. It shares the installed packages
+ * of this one if its dependencies are the same, and otherwise installs its own.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

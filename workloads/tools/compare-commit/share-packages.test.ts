@@ -1,8 +1,20 @@
-/** Claims about when two versions share their packages: only if nothing would install them anew. */
+/**
+ * Claims about versions that share packages: only if nothing would install them anew, and unseen by
+ * git.
+ */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { execa } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { sharePackages } from './share-packages.ts';
 
@@ -30,7 +42,30 @@ test('versions with the same dependencies share packages that run.sh has install
   assert.equal(await isShared(treeOf(PROJECT, [STAMP]), treeOf({ ...PROJECT, scripts })), true);
 });
 
-test('packages that the other run.sh would install anew are not shared: it would empty ours', async () => {
+test('git sees no change in a tree with shared packages, so its records are not called dirty', async () => {
+  const theirs = treeOf(PROJECT);
+  copyFileSync(path.join(import.meta.dirname, '../../../.gitignore'), `${theirs}/.gitignore`);
+  assert.equal(await isShared(treeOf(PROJECT, [STAMP]), theirs), true);
+  const git = (...words: string[]): Promise<{ readonly stdout: string }> =>
+    execa('git', words, { cwd: theirs });
+  await git('init', '--quiet');
+  assert.equal((await git('status', '--porcelain', '--', 'node_modules')).stdout, '');
+});
+
+test('an installation over shared packages leaves ours alone', async () => {
+  const [ours, theirs] = [treeOf(PROJECT, [STAMP]), treeOf(PROJECT)];
+  const program = path.join(ours, 'node_modules/a/program');
+  mkdirSync(path.dirname(program));
+  writeFileSync(program, '');
+  assert.equal(await isShared(ours, theirs), true);
+  // As npm ci begins.
+  for (const name of readdirSync(path.join(theirs, 'node_modules'))) {
+    rmSync(path.join(theirs, 'node_modules', name), { recursive: true, force: true });
+  }
+  assert.ok(existsSync(program));
+});
+
+test('packages that the other run.sh would install anew are not shared', async () => {
   const allowScripts = { node: true, other: true };
   assert.equal(
     await isShared(treeOf(PROJECT, [STAMP]), treeOf({ ...PROJECT, allowScripts })),

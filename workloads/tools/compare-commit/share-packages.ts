@@ -1,6 +1,6 @@
 /** Two working trees of this repository on the same installed packages. */
 import { existsSync } from 'node:fs';
-import { readFile, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import path from 'node:path';
 
 const PACKAGES = 'node_modules';
@@ -8,13 +8,19 @@ const PACKAGES = 'node_modules';
 const STAMP = path.join(PACKAGES, '.set-up-by-run.sh');
 
 /**
- * With other dependencies, the run.sh of `theirs` installs its own. It would also install anew over
- * packages without its stamp, and if they are shared, npm empties the folder of `ours` first.
+ * Links the packages of `ours` into `theirs`, if the run.sh of `theirs` would install the same.
+ *
+ * The links are in a folder, and the folder is none itself: git ignores only a folder of that name,
+ * and records would say that `theirs` has changes. And before npm ci installs over packages whose
+ * stamp is not that of run.sh, it empties the folder, which must not be that of `ours`.
  */
 export async function sharePackages(ours: string, theirs: string): Promise<void> {
   const [wanted, given] = await Promise.all([ours, theirs].map(dependenciesOf));
   if (wanted !== given || !existsSync(path.join(ours, STAMP))) return;
-  await symlink(path.join(ours, PACKAGES), path.join(theirs, PACKAGES));
+  const [from, to] = [path.join(ours, PACKAGES), path.join(theirs, PACKAGES)];
+  await mkdir(to);
+  const names = await readdir(from);
+  await Promise.all(names.map((name) => symlink(path.join(from, name), path.join(to, name))));
 }
 
 /** What run.sh makes the stamp of, besides the platform. */

@@ -23,10 +23,10 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
       name: 'backlog',
       title: 'Documents waiting, over the time of a point',
       caption:
-        'Of the first repeat of each point. If the line stays level, the system kept up in it; if ' +
-        'it climbs, the system has no latency to report. MapReduce\u2019s line falls when a run ' +
-        'ends, and is level if its peaks are. Each crawl rate has its colour and mark; ' +
-        'Percolator\u2019s lines are solid, MapReduce\u2019s dashed.',
+        'Each line is the first repeat of a point. If it stays level, the system kept up in that ' +
+        'repeat; if it climbs, the system has no latency to report. MapReduce\u2019s line falls ' +
+        'when a run ends, and is level if its peaks are. Lines of one crawl rate share one of ' +
+        'six colours and marks; Percolator\u2019s lines are solid, MapReduce\u2019s dashed.',
       x: { title: 'Seconds since the point began', scale: 'linear', ticks: [] },
       y: { title: 'Documents waiting', scale: 'linear', ticks: [] },
       series: all.map((one) => seriesOf(one, rates.indexOf(one.point.ratePercentPerHour))),

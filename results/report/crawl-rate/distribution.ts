@@ -28,9 +28,10 @@ export function distributionFigure(all: readonly MeasuredLatency[]): ChartWithTa
       name: 'distribution',
       title: 'The whole distribution of each point',
       caption:
-        'Repeats are merged before percentiles are taken. Each crawl rate has its colour and mark; ' +
-        'Percolator\u2019s lines are solid, MapReduce\u2019s dashed. A curve ends where less than ' +
-        'one document lies beyond; points of fewer than 100 documents have none.',
+        'Repeats are merged before percentiles are taken. Lines of one crawl rate share one of ' +
+        'six colours and marks; Percolator\u2019s lines are solid, MapReduce\u2019s dashed. A ' +
+        'curve ends where less than one document lies beyond; points of fewer than 100 documents ' +
+        'have none.',
       x: {
         title: 'Share of the documents clustered within that latency',
         scale: 'logarithmic',

@@ -31,7 +31,10 @@ export interface BenchStore extends AsyncDisposable {
   readonly services: Services | null;
   /** The oracle of every database on this store. */
   readonly oracle: TimestampOracle;
-  /** Groups that the embedded storage has written so far, each with one fsync; null elsewhere. */
+  /**
+   * Groups that the embedded storage has written so far; one of prewrites alone has no sync of its
+   * own. Null elsewhere.
+   */
   diskCommits(): number | null;
   /** Returns a number above those of all operations so far. */
   nextOperations(): number;

@@ -23,8 +23,8 @@ export interface Messages {
   readonly bytesSent: number;
   readonly bytesReceived: number;
   /**
-   * Groups that the embedded storage writes, each with one fsync that several operations may share;
-   * null elsewhere.
+   * Groups that the embedded storage writes, each shared by the operations that gather in it; a
+   * group of prewrites alone has no sync of its own. Null elsewhere.
    */
   readonly diskCommits: number | null;
 }

@@ -175,7 +175,8 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
     caption:
       'Calls of the storage per operation; the oracle adds only the renewals of its lease; ' +
       'bytes are of keys, names, timestamps and values, before any encoding; disk commits are groups that ' +
-      'the embedded storage writes, each with its fsync, and that callers share.',
+      'the embedded storage writes, each shared by the operations that gather in it; a group of ' +
+      'prewrites alone has no sync of its own.',
     columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],
     rows: results.flatMap(({ name, figure8: { messages } }) =>
       [...messages].map(([of, { calls, bytesSent, bytesReceived, diskCommits }]) => [

@@ -3,11 +3,14 @@
  * be wrong.
  */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import {
   type ChainOptions,
+  type JobChain,
   type JobReport,
   MapReduceError,
   openWorkerPool,
@@ -95,6 +98,7 @@ for (const name of ENGINES) {
     const first = await writeDocuments(random, `half-0-of-${name}`, documents.slice(0, half));
     const second = await writeDocuments(random, `half-1-of-${name}`, documents.slice(half));
     const { size: end } = await stat(second);
+    // DuckDB reads each input whole, whatever its end.
     if (name !== 'duckdb') await appendFile(second, 'a document that is still being wri');
     const inputs = [{ path: first }, { path: second, end }];
     const outputFolder = join(folder, `clusters-by-${name}`);
@@ -115,10 +119,26 @@ for (const name of ['local', 'sort'] as const) {
     const path = await writeDocuments(createRandom(8), `never-by-${name}`, []);
     const outputFolder = join(folder, `nothing-by-${name}`);
     const signal = AbortSignal.abort(new Error('stopped'));
-    const run = { chain: CLUSTERING, inputs: [{ path }], outputFolder, signal };
-    await assert.rejects(engine.run(run), /stopped/);
-    assert.ok((await readdir(folder)).every((entry) => !entry.startsWith('nothing-by-')));
+    const trace = `${outputFolder}-is-loaded`;
+    const run = { chain: await tracedClustering(trace), inputs: [{ path }], outputFolder };
+    await assert.rejects(engine.run({ ...run, signal }), /stopped/);
+    const nothing = basename(outputFolder);
+    assert.ok((await readdir(folder)).every((entry) => !entry.startsWith(nothing)));
+    await engine.run(run);
+    assert.ok(existsSync(trace), 'without the signal it begins');
   });
+}
+
+/** The clustering, from a module that leaves a file as its trace when it is loaded. */
+async function tracedClustering(trace: string): Promise<JobChain> {
+  const path = join(folder, `traced-${basename(trace)}.mjs`);
+  const lines = [
+    `import { writeFileSync } from 'node:fs';`,
+    `export * from ${JSON.stringify(CLUSTERING.url)};`,
+    `writeFileSync(${JSON.stringify(trace)}, '');`,
+  ];
+  await writeFile(path, lines.join('\n'));
+  return { ...CLUSTERING, url: pathToFileURL(path).href };
 }
 
 for (const name of ['sort', 'hadoop', 'spark'] as const) {

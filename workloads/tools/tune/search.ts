@@ -137,7 +137,10 @@ export function isSignificant({ low, high }: Estimate): boolean {
   return low !== null && high !== null && (low > 1 || high < 1);
 }
 
-/** The trials that no other one beats in both throughput and latency, by throughput. */
+/**
+ * The trials that no other one beats in throughput or latency without losing in the other, by
+ * throughput.
+ */
 export function paretoFront(tried: readonly TriedSettings[]): readonly TriedSettings[] {
   const isBeaten = ({ trial }: TriedSettings): boolean =>
     tried.some(

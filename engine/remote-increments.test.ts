@@ -1,7 +1,7 @@
 /**
- * Many increments at the same time on the official emulator: each reads what the others write, so a
- * read that misses a lock or a write record once loses an increment. Its own file, because the
- * emulator breaks a row's atomicity only under load (bigtable/remote/filter-tree.ts).
+ * Many increments at the same time on the official emulator: each reads what the others write, so
+ * even one read that misses a lock or a write record can lose an increment. The emulator tears a
+ * read without an Interleave while the row is being changed (bigtable/remote/filter-tree.ts).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

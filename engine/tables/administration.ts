@@ -15,7 +15,10 @@ export interface Administration {
   nextCreator(): string;
 }
 
-/** Makes a step of a definition and notes it here; undefined if another process made one first. */
+/**
+ * Makes a step of a definition and notes it in this process's catalog; undefined if another process
+ * made a different step first.
+ */
 export async function stepOf(
   { store, catalog }: Administration,
   table: string,

@@ -15,7 +15,7 @@ export type BrokerUpdate = 'omit' | 'inline' | 'side-table';
 /** A transaction that has ended; one that was rolled back on purpose counts as ended, too. */
 export interface Execution<R> {
   readonly result: R;
-  /** Number of attempts: 1 + conflicts. */
+  /** Each but the last met a conflict, or another error after which it may run again. */
   readonly attempts: number;
   /** Whether its commit got no answer, and its outcome was found out later. Default false. */
   readonly wasUnknown?: boolean | undefined;
@@ -30,8 +30,9 @@ export interface Brokerage extends AsyncDisposable {
   readonly name: string;
   readonly brokerUpdate: BrokerUpdate;
   /**
-   * Runs a transaction until it commits, however many conflicts it meets. Several may run at a
-   * time. `dueMs`, by the driver's clock, is when it should have begun.
+   * Runs a transaction until it has ended; after a conflict it runs again. Rejects if the system
+   * gives up. Several may run at a time. `dueMs`, by the driver's clock, is when it should have
+   * begun.
    */
   execute<T extends TransactionType>(
     type: T,

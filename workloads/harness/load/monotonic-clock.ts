@@ -1,9 +1,12 @@
-/** The clock that all processes of one machine share: the time since the machine started. */
+/**
+ * The monotonic clock that all processes of one machine share. On Linux it stops while the machine
+ * is suspended.
+ */
 export function monotonicUs(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-/** With all of the clock's precision, in fractions. */
+/** Milliseconds of the same clock, with a fraction: not rounded to microseconds. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

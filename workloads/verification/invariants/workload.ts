@@ -1,14 +1,14 @@
 /**
- * A workload with an invariant: data and transactions that keep a sentence true in every snapshot,
- * unless isolation, atomicity or durability is broken. After FoundationDB's workloads: the load
- * that runs under faults is simple, and what must hold afterwards fits in a sentence.
+ * A workload with an invariant: data and transactions that keep a sentence true, in every snapshot
+ * or at rest, unless isolation, atomicity or durability is broken. After FoundationDB's workloads:
+ * the load that runs under faults is simple, and what must hold afterwards fits in a sentence.
  *
  *     setup ─▶ many clients, each one step after another ─▶ check
  *                         ▲
  *                   watch, meanwhile, in any snapshot
  *
- * A workload knows nothing of faults or processes. Its caller does: workloads/verification/chaos
- * kills real ones.
+ * A workload causes no faults and starts no processes; its caller does:
+ * workloads/verification/chaos kills real ones.
  */
 import type { Observer, Random, Reader, TableDefinition, Transaction } from '#engine';
 
@@ -19,7 +19,10 @@ export interface Workload {
   readonly tables: Readonly<Record<string, WorkloadTable>>;
   /** Writes the initial data, if there is any, in one transaction. */
   setup(work: Work): Promise<void>;
-  /** One transaction of one client; the loop around it is the caller's. */
+  /**
+   * One step of one client: one transaction, or a few, one after the other; the loop around it is
+   * the caller's.
+   */
   step(client: Client, random: Random): Promise<void>;
   readonly observers: readonly WorkloadObserver[];
   /** The violations in a snapshot, one sentence each. Must be cheap: it runs all the time. */

@@ -74,7 +74,7 @@ class Search {
     this.#low[node] = Math.min(this.#low[node] ?? low, low);
   }
 
-  /** The nodes found since `root` are its component. */
+  /** The nodes on the stack from `root` on are its component. */
   #complete(root: number): void {
     const component = this.#stack.splice(this.#stack.lastIndexOf(root));
     for (const node of component) this.#low[node] = Number.POSITIVE_INFINITY;

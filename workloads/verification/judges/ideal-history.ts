@@ -2,8 +2,7 @@
  * Histories to which no judge may object: of a database in which a commit is one step, with clients
  * that overlap, conflict, fail and die, and observers that eventually learn of every change.
  *
- * The judges' tests spoil them, one thing at a time, and the judges' speed is measured on them.
- * Every value is written once.
+ * The judges' tests spoil them, one thing at a time. Every value is written once.
  */
 import type { Random } from '../../../engine/base/index.ts';
 import type {
@@ -38,7 +37,7 @@ export interface IdealOptions {
   readonly transactions: number;
   /** The number of rows of table t, each with a column c and an observed column o. */
   readonly rows: number;
-  /** How many transactions are open at a time. */
+  /** The maximum number of transactions that are open at a time. */
   readonly clients: number;
   /** The maximum numbers of reads and writes of each transaction. */
   readonly readsMax: number;
@@ -80,8 +79,9 @@ class IdealDatabase implements History {
   readonly #values = new Map<HistoricCell, string | undefined>();
   readonly #committedAt = new Map<HistoricCell, number>();
   /**
-   * Runs that are due, by cell, observer and kind, and the commit that they are due for. A run is
-   * removed when one whose snapshot has seen that commit has committed.
+   * Runs that are due, by cell, observer and kind, and the commit that they are due for. An entry
+   * is removed when a run of its cell, observer and kind commits whose start timestamp is not
+   * before that commit.
    */
   readonly #due = new Map<string, { readonly run: ObserverRun; readonly since: number }>();
   /** The last timestamp or moment. */
@@ -119,8 +119,8 @@ class IdealDatabase implements History {
   }
 
   /**
-   * Commits, unless another transaction wrote a cell meanwhile; or the client dies, before or after
-   * the commit.
+   * Commits, unless another transaction has committed one of its cells meanwhile, or another run
+   * has done its work; or the client dies, before or after the commit.
    */
   end(open: OpenTransaction): void {
     const { startTimestamp, writes, locks } = open;

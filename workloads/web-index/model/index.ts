@@ -1,6 +1,6 @@
 /**
- * The front door of the model: what the web index is, for both pipelines, the check and the bench.
- * Start reading at index-of.ts.
+ * The front door of the model: what the web index is, for all except the batch's jobs
+ * (batch/page-jobs.ts says why). Start reading at index-of.ts.
  */
 export { type Anchor, anchorsOf, mergeAnchors, shownAnchors } from './anchors.ts';
 export {

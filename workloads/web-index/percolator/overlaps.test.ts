@@ -1,6 +1,7 @@
 /**
  * Claims about locks and notifications of single observers. Each is a scripted order of events that
- * chance rarely brings: some observers run while others wait, or a run commits long after it has read.
+ * chance rarely brings: some observers run while others wait, or a run commits long after it has
+ * read.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,7 +39,7 @@ class Script {
     for (const capture of captures) await loadCapture(this.percolator, capture);
   }
 
-  /** Runs the observers until they have nothing to do, but for some, which are late. */
+  /** Runs all observers except those of `without`, until they have nothing left to do. */
   async run({ without = [] }: { readonly without?: readonly string[] } = {}): Promise<void> {
     const observers = this.#observers.filter(({ name }) => !without.includes(name));
     assert.equal(observers.length, this.#observers.length - without.length);
@@ -72,7 +73,8 @@ test('a collector that has seen a page cannot commit once the page is gone', asy
   const older = await script.begin('collector', at('a'));
   await script.load(gone('a'));
   await script.run({ without: ['collector'] });
-  await script.run(); // A collector that finds no page and no links has nothing to write.
+  // A collector that finds neither a page nor sources of an earlier run writes nothing.
+  await script.run();
   await assert.rejects(older.commit(), { code: 'WRITE_CONFLICT' });
   assert.deepEqual(await script.findings(), []);
 });
@@ -91,7 +93,10 @@ test('a publisher cannot commit once a later one has found that what is served i
   assert.deepEqual(await script.findings(), []);
 });
 
-/** The election of the cluster that the page leaves and comes back to has not noticed. */
+/**
+ * Each late observer, and the observers that wait meanwhile: the election, which must not notice
+ * that the page has left its cluster, and the anchor placer, which would notify the publisher.
+ */
 const LATE = {
   'anchor-placer': ['election'],
   publisher: ['election', 'anchor-placer'],

@@ -6,11 +6,13 @@
  * one process; flexsearch's adapter for files uses SQLite itself. The bindings of tantivy for Node
  * are builds of single authors.
  *
- *     pages   one row for each URL that was ever put: its version, and what a result shows
+ *     pages   one row for each URL that was put or removed since the last `replaceAll`: its
+ *             version, its rank, and what a result shows besides title and text
  *     words   an FTS5 table, one row for each page that is served: title, anchors, text
  *     titles, anchors   the words of these two once more, each in an FTS5 table of its own
  *
- * The row of a removed page stays, without words: its version is what stops a late `put`.
+ * The row of a removed page stays, without words, until a `replaceAll`: its version is what stops a
+ * late `put`.
  *
  * A thread writes (writer-thread.ts): while it makes some changes durable, others gather, and are its
  * next transaction. Readers are never blocked by it (the write-ahead log), and read as of one moment.

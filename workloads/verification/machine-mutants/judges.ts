@@ -18,7 +18,7 @@ export interface Judge {
   readonly step: Step;
   /** On the unchanged engine, in milliseconds of processor time. */
   readonly cpuMs: number;
-  /** Whether it depends on the system's clock, so that a busy machine may make it fail. */
+  /** Whether it may depend on the system's clock, so that a busy machine may make it fail. */
   readonly isTimed: boolean;
   readonly reached: ReachedRanges;
 }
@@ -36,16 +36,30 @@ interface MeasuredStep {
   readonly refused?: string;
 }
 
-/** A test file that takes longer is not quick. */
+/** A step that takes more processor time is not quick, and no judge. */
 const CPU_MS_MAX = 6_000;
 /**
- * The total cost of test files of other folders for one mutant. Those of its own folder always run.
+ * The most that test files of other folders may cost together for one mutant, without `--thorough`.
+ * Those of its own folder always run.
  */
 const ELSEWHERE_CPU_MS = 3_000;
 
-/** They start processes of their own, in which the engine is unchanged; or they test the judges. */
-const NOT_JUDGES =
-  /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|(?:remote|hbase)-database/;
+/** Parts of the paths of test files that are no judges. */
+export const NOT_JUDGES: readonly string[] = [
+  // They start processes of their own, in which the engine is unchanged, or servers.
+  '/processes.test.ts',
+  'engine/hbase.test.ts',
+  'engine/remote-database.test.ts',
+  'engine/remote-increments.test.ts',
+  // Code of which no mutants are made: the embedded and the remote store, the test tools.
+  'engine/bigtable/embedded/',
+  'engine/bigtable/remote/',
+  'engine/testing/',
+];
+
+/** A database runs on the system's clock unless it is given another. */
+const SYSTEM_CLOCK =
+  /node:(?:child_process|timers)|\b(?:systemClock|openPercolator|setTimeout)\b|\bperformance\./;
 
 const FAULTS = { crashes: 1, copies: 1 };
 const SEARCHES: readonly Step[] = [
@@ -108,20 +122,18 @@ async function measure(step: Step, digest: string): Promise<MeasuredStep> {
   if (passed === undefined) return { digest, refused: ended.failure?.why ?? 'did not end' };
   const { count, cpuMs, reached = {} } = passed;
   if (count === 0) return { digest, refused: 'has no tests' };
-  if (cpuMs > CPU_MS_MAX) return { digest, refused: `takes ${cpuMs} ms of processor` };
+  if (cpuMs > CPU_MS_MAX) return { digest, refused: `takes ${cpuMs} ms of processor time` };
   return { digest, judge: { step, cpuMs, isTimed: isTimed(step), reached } };
 }
 
-function isTimed(step: Step): boolean {
-  if (step.kind !== 'tests') return false;
-  return /node:child_process|\bsystemClock\b|\bsetTimeout\b|node:timers|\bperformance\./.test(
-    readSource(step.name),
-  );
+export function isTimed(step: Step): boolean {
+  return step.kind === 'tests' && SYSTEM_CLOCK.test(readSource(step.name));
 }
 
 /**
- * The judges that reach the mutant's place, in the order in which they run: those of its own folder
- * first, then cheap ones first.
+ * The judges that reach the mutant's place, in the order in which they run, cheap ones first in
+ * each group: tests of the mutant's folder; tests of other folders, unless thorough only as many as
+ * take `ELSEWHERE_CPU_MS` together; seeds and searches.
  */
 export function judgesOf(
   mutant: MachineMutant,
@@ -148,10 +160,10 @@ function isOwn(step: Step, mutant: MachineMutant): boolean {
   return step.kind === 'tests' && step.name.startsWith(`engine/${folderOf(mutant.file)}/`);
 }
 
-function testFiles(): readonly string[] {
+export function testFiles(): readonly string[] {
   return globSync('engine/**/*.test.ts', { cwd: ROOT })
     .map((file) => file.replaceAll(path.sep, '/'))
-    .filter((file) => !NOT_JUDGES.test(file))
+    .filter((file) => !NOT_JUDGES.some((part) => file.includes(part)))
     .toSorted();
 }
 

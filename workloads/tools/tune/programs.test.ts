@@ -1,4 +1,4 @@
-/** The programs at smoke size, and their answers to bad input. */
+/** bench:batching and tune at small sizes; bench:batching's answer to bad input. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -7,7 +7,8 @@ import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { DEFAULTS } from './candidates.ts';
-import { asConfig } from '../../harness/engine-settings.ts';
+import { parseCommandLine } from '../../harness/command-line/command-line.ts';
+import { asConfig, ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { interruptScript } from '../../harness/testing/run-script.ts';
 
 interface Ended {
@@ -21,7 +22,7 @@ function run(program: string, ...options: string[]): Promise<Ended> {
 }
 
 describe('bench:batching', () => {
-  test('counts, checks, and reports whether prefetching saves nine reads of ten', async () => {
+  test('counts RPCs, and reports whether prefetching saves nine reads of ten', async () => {
     const folder = temporaryFolder();
     const out = path.join(folder, 'run');
     const small = ['--documents', '60', '--transactions', '300', '--repository', '100'];
@@ -70,9 +71,14 @@ describe('tune', () => {
       assert.equal(exitCode, 0, stderr);
       assert.match(stdout, / Recommended: .*scanner.*, as in config\.json\.$/m);
       assert.match(stdout, /keep them|Keep the defaults|The best candidate reached/);
-      const config = JSON.parse(await readFile(path.join(out, 'config.json'), 'utf8')) as object;
+      const file = path.join(out, 'config.json');
+      const config = JSON.parse(await readFile(file, 'utf8')) as object;
       const names = ['batching', 'batch-delay', 'batch-rows', 'batch-in-flight', 'prefetch'];
       assert.deepEqual(Object.keys(config), [...names, 'scanners']);
+      const script = { script: 'sample', description: '', options: ENGINE_OPTIONS, examples: [] };
+      const accepted = parseCommandLine(script, ['--config', file]);
+      assert.ok(accepted !== null);
+      assert.deepEqual(asConfig(accepted), config);
     });
   }
 

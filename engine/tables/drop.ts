@@ -16,9 +16,10 @@
  * scan, which meets those that are left. If after 2, the count is larger than any that a process
  * had heard of before 1, and only a definition that was read before 1 calls the table existing. So
  * the process reads the definition again, and the transaction fails. After 3 every transaction that
- * had a cell of the table and could commit has ended, and none of its locks is left in any table.
- * Locks that appear later belong to transactions that will not commit, and the table of their
- * primary no longer exists: that is enough to roll them back (P55).
+ * had a cell of the table and could commit has ended: none of its locks is left in the table, and
+ * no lock elsewhere whose primary is in the table. Its other locks have their primary elsewhere,
+ * which still tells their fate. Locks that appear later belong to transactions that will not
+ * commit. If their primary was in the table, its absence is enough to roll them back (P55).
  *
  * The scan waits for locks whose owners live: they commit, or find the table dropped and roll back.
  * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
@@ -115,8 +116,9 @@ export async function dropTable(administration: Administration, table: string): 
 }
 
 /**
- * A table left by an older version that was interrupted, made by another program, or whose
- * definition was lost: its timestamp makes this one newer (definition.ts).
+ * The definition for a table that has none: an older version of the engine was interrupted, another
+ * program made the table, or the definition was lost. Its `createdAt` makes it newer than a lost
+ * one that processes may still know (definition.ts).
  */
 async function leftBehind({ context }: Administration): Promise<Definition> {
   const createdAt = await context.oracle.next();
@@ -161,12 +163,13 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
 }
 
 /**
- * The storage's names of the tables in which there may be locks that matter: of those above, and of
- * tables of our form that have lost their definition, because they may be taken over (create.ts),
- * also without a companion: fsck makes it.
+ * The storage's names of the tables whose locks may matter: those of `storedTables`, and tables of
+ * our form without a definition, which may be taken over (create.ts). A missing companion changes
+ * nothing: fsck makes it, and then the table can be taken over.
  */
 export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
-  // Listed first: a table that is made meanwhile has a definition before.
+  // Tables are listed before definitions are read. A table's definition is made before the table, so
+  // a listed table without one has lost it.
   const existing = await store.listTables();
   const definitions = await allDefinitions(store);
   const tables = inUse(definitions, existing);
@@ -190,7 +193,7 @@ async function isOurs(
     return await hasForm(store, stored);
   } catch (error) {
     const isRefused = error instanceof PercolatorError && error.code === 'STORE_REFUSED';
-    // With a companion it is ours, and the refusal may be one of a moment.
+    // With a companion it is ours, and the refusal may be temporary.
     if (isRefused && !existing.includes(notifyTable(stored))) return false;
     throw error;
   }
@@ -201,7 +204,7 @@ function inUse(
   existing: readonly string[],
 ): string[] {
   return [...definitions].flatMap(([table, definition]) => {
-    // It does not tell which incarnation is in use: each that exists may be.
+    // A damaged definition does not tell which incarnation is in use: each that exists may be.
     if (definition === undefined) return existing.filter((stored) => isIncarnation(stored, table));
     const { state, incarnation } = definition;
     return state === 'there' || state === 'dropping' ? [storedName(table, incarnation)] : [];
@@ -218,8 +221,8 @@ function isIncarnation(stored: string, table: string): boolean {
 }
 
 /**
- * Locks, and one cell of every row: without it, the first batch of a table without locks would read
- * the whole table.
+ * Locks, and at least one cell of every row: the newest write record and marker of each column.
+ * Without these, the first batch of a table without locks would read the whole table.
  */
 const LOCKS = [
   everywhere(LOCK),
@@ -247,7 +250,9 @@ async function* locksIn(
     for (const { key: row, cells } of rows) {
       for (const cell of cells.filter((one) => isOf(LOCK, one))) {
         const lock = readLock(cell);
-        if (lock === undefined) continue; // Nor could a process resolve it if the table stayed.
+        // A damaged lock cannot be resolved from itself; at a primary, a lock that points to it
+        // resolves it.
+        if (lock === undefined) continue;
         yield { cell: { table, row, column: columnOf(cell) }, lock };
       }
     }

@@ -1,14 +1,17 @@
 /**
- * The storage with tables by the users' names: used to scan, park and clear notifications.
+ * The storage with tables by the users' names: used to scan, park and clear notifications, to list
+ * and replay parked cells, and to read a write record (observer/run-observer.ts).
  *
  *     t, t.notify ──▶ the current incarnation ──▶ the storage
  *                       ▲                          │ no such table
  *                       └──────── look again ◀─────┘
  *
- * Each call goes to the incarnation that is current at that moment. For marks any incarnation will
- * do: a mark's timestamp tells which one it is meant for, because the marks of an incarnation are
- * younger than all marks of the previous one. A cell is parked only where its mark is (P45).
- * Transactions must not use it: they are bound (transaction/bound-tables.ts).
+ * Each call goes to the incarnation that this process knows, also if that one is already being
+ * dropped; only if it knows none, or the storage has no such table, is the present one looked up.
+ * For marks any incarnation will do: a mark's timestamp tells which one it is meant for, because
+ * the marks of an incarnation are younger than all marks of the previous one. A cell is parked only
+ * where its mark is (observer/parking.ts). Transactions must not use it: they are bound
+ * (transaction/bound-tables.ts).
  */
 import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { answersTo } from '../bigtable/answers.ts';

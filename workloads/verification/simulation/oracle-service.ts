@@ -28,7 +28,10 @@ interface Oracle extends Machine {
   opened: TimestampSource | LeasedAllocator | undefined;
 }
 
-/** The percentage of requests that go to the wrong oracle, also before the first fail-over. */
+/**
+ * The percentage of requests that in trouble go to the oracle that is not the active one, also
+ * before the first fail-over.
+ */
 const STALE_PERCENT = 20;
 const RESTART_MS = 10;
 /**
@@ -82,7 +85,10 @@ export class OracleService {
     return this.#world.knobs.leasedOracles === true;
   }
 
-  /** The oracle to ask: in peace the one that has the lease, or had it last. */
+  /**
+   * The oracle to ask: the active one. In peace, with leased oracles, that becomes the one that has
+   * the lease, or had it last.
+   */
   #meant(): number {
     if (this.#world.troubled || !this.#isLeased) return this.#active;
     const leased = this.#oracles.findIndex(
@@ -118,8 +124,8 @@ export class OracleService {
   }
 
   /**
-   * One request; without an answer in time it may be repeated, because lost timestamps cost
-   * nothing.
+   * One request; without an answer in time the caller may ask again: lost timestamps cost nothing,
+   * horizon and count of drops only grow.
    */
   #ask<T>(
     client: SimulatedProcess,

@@ -2,8 +2,9 @@
  * The work of a simulated run: everything that its seed decides beforehand, as plain data, so that
  * shrink.ts can take parts of it away, and a regression can be kept in a file.
  *
- * The database is small, so that transactions conflict: two tables of few rows, some rows with
- * several columns, observed columns, and cells that hold lists for the second judge.
+ * The database is small, so that transactions conflict: three tables of few rows, some rows with
+ * several columns, observed columns, and cells that hold lists for the second judge. The scratch
+ * table, `s`, is created in every run, and used in those with drops.
  */
 import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
@@ -49,7 +50,7 @@ export interface Plan {
   readonly seed: number;
   readonly knobs: Knobs;
   readonly processes: readonly ProcessPlan[];
-  /** For each cell, the observer runs that throw before one may succeed. */
+  /** For each observer and cell, the runs that throw before one may succeed. */
   readonly observerFailures: number;
 }
 
@@ -211,8 +212,9 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
 
 /**
  * Snapshots of the past, several at a time, that begin together after a rest in which the process
- * holds nothing, and outlast a collection. Some begin while the lease is renewed with a timestamp
- * of now, shortly before a collector begins.
+ * holds nothing, and outlast a collection. Some begin while a renewal of the lease is in flight
+ * whose bound is a fresh timestamp, because the process holds nothing; a collector's cycle follows
+ * soon.
  */
 function planPins(random: Random, cells: readonly string[]): ProcessPlan {
   const everyMs = random.pick([1_000, 3_000]);

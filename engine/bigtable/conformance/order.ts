@@ -52,7 +52,7 @@ export function claimOrder(open: Open): void {
   });
 
   claim(
-    'a range from any key to the third key after it holds exactly the three rows from there on',
+    'a range from any key to the third key after it, or to the end, holds exactly the rows in between',
     open,
     async (t) => {
       for (const row of scrambled()) await t.mutate(row, set('data', 'q', 1));

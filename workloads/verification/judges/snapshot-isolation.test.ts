@@ -66,7 +66,7 @@ function record(
   return { cell, startTimestamp, commitTimestamp, operation };
 }
 
-test('a scan may leave out deleted cells, cells after its range or in other columns, and its own writes', () => {
+test('a scan may leave out deleted cells, and cells after its range or in other columns; a cell that the transaction wrote itself is listed as returned, whatever the snapshot holds', () => {
   const draft = goodHistory();
   const columns = ['c'];
   of(draft.transactions, 3).scans = [
@@ -75,7 +75,7 @@ test('a scan may leave out deleted cells, cells after its range or in other colu
     { table: 't', columns: ['d'], returned: [] },
     { table: 'u', columns, returned: [] },
   ];
-  // It had deleted x before, and its snapshot has a value there.
+  // The transaction had deleted x before this scan, and its snapshot has a value there.
   of(draft.transactions, 1).scans = [{ table: 't', columns, returned: ['t/x:c', 't/y:c'] }];
   assert.deepEqual(claimsOf(draft), []);
 });
@@ -230,7 +230,7 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
       records.push({ ...of(records, 1), startTimestamp: 5, commitTimestamp: 8 });
     },
   ],
-  'a transaction that begins after one was heard to commit above it': [
+  'a transaction that begins after another has ended, with a smaller start timestamp': [
     'real time',
     ({ transactions }) => (of(transactions, 4).beganAt = 14.5),
   ],

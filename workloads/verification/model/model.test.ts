@@ -21,7 +21,7 @@ function configuration(name: string): Configuration {
   return found;
 }
 
-test('TLA2TOOLS_JAR that names no jar is one sentence; empty, it is as if it were not set', async () => {
+test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one counts as not set', async () => {
   const given = process.env['TLA2TOOLS_JAR'];
   try {
     for (const value of ['no/such.jar', import.meta.dirname, import.meta.filename, '/dev/zero']) {

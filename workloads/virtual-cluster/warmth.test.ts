@@ -9,16 +9,17 @@ import { Machine } from './machine.ts';
 import { PAPER, withoutCosts } from './testing.ts';
 import { ALWAYS_WARM, extraUs, type Idle, Warmth } from './warmth.ts';
 
-const IDLE: Idle = { refillUs: 2_000, coolingMs: 10, warmingUs: 50 };
+const IDLE: Idle = { refillUs: 200, longestMs: 50, warmingUs: 50 };
 /** So long that all is lost, and so much work that all is back. */
 const ALL = 1e9;
 
 describe('work', () => {
   test('takes the whole refill in addition after a long time, and none right after that', () => {
     const warmth = new Warmth(IDLE);
-    assert.equal(warmth.workUs(ALL, ALL), ALL + 2_000);
+    const mostUs = 200 * Math.sqrt(50);
+    near(warmth.workUs(ALL, ALL), ALL + mostUs);
     assert.equal(warmth.workUs(ALL, 0), ALL);
-    assert.equal(warmth.extraUs, 2_000);
+    near(warmth.extraUs, mostUs);
   });
 
   test('takes as much in all, in however many pieces it comes', () => {
@@ -43,14 +44,20 @@ describe('work', () => {
     near(warmth.workUs(100, 5_000), expected.workUs(100, 10_000));
   });
 
-  test('takes more the longer the machine was idle, up to the refill', () => {
-    const took = [0, 100, 1_000, 10_000, 100_000].map((us) => new Warmth(IDLE).workUs(50, us));
-    assert.deepEqual(
-      took,
-      took.toSorted((a, b) => a - b),
-    );
-    assert.equal(new Set(took).size, took.length);
-    assert.ok(took.every((us) => us <= 2_050));
+  test('takes more the longer the machine was idle, up to the longest time', () => {
+    const extra = (idleMs: number): number => new Warmth(IDLE).workUs(50, 1000 * idleMs) - 50;
+    assert.equal(extra(0), 0);
+    near(extra(1), 200 * (1 - Math.exp(-1)));
+    near(extra(4), 2 * extra(1));
+    assert.ok(extra(49) < extra(50));
+    assert.equal(extra(50), extra(100));
+  });
+
+  test('misses as much after two times idle as after one of that length', () => {
+    const warmth = new Warmth(IDLE);
+    warmth.workUs(0, 3_000);
+    warmth.workUs(0, 4_000);
+    near(warmth.workUs(50, 2_000), 50 + extraUs(IDLE, { idleMs: 9, us: 50 }));
   });
 });
 
@@ -124,15 +131,15 @@ describe('the curve that is fitted to measurements', () => {
     );
 
   test('is the one that they were made from', () => {
-    for (const idle of [IDLE, { refillUs: 500, coolingMs: 3, warmingUs: 400 }]) {
+    for (const idle of [IDLE, { refillUs: 500, longestMs: 50, warmingUs: 400 }]) {
       const found = fitted(extrasOf(idle));
-      for (const key of ['refillUs', 'coolingMs', 'warmingUs'] as const) {
+      for (const key of ['refillUs', 'longestMs', 'warmingUs'] as const) {
         assert.ok(Math.abs(found[key] / idle[key] - 1) < 0.1, `${key}: ${found[key]}`);
       }
     }
   });
 
-  test('loses nothing if pauses cost nothing', () => {
+  test('has nothing to refill if pauses cost nothing', () => {
     const free = extrasOf(ALWAYS_WARM);
     assert.equal(fitted(free).refillUs, 0);
   });

@@ -1,10 +1,11 @@
 /**
  * How cold a machine is. While it is idle, other processes take its caches, so its next work is
- * slower. `lost` is the share of the caches that is gone:
+ * slower. `missing` is the processor time that it takes to fill them again:
  *
- *     idle for t    lost = 1 - (1 - lost) e^(-t / cooling)
- *     work of w     refilled = lost (1 - e^(-w / warming)); takes refill × refilled in addition;
- *                   lost = lost - refilled
+ *     idle for t    missing grows with the square root of the time, as was measured:
+ *                   missing² = missing² + refill² × t, up to what a machine misses after `longest`
+ *     work of w     refilled = missing (1 - e^(-w / warming)); takes this time in addition;
+ *                   missing = missing - refilled
  *
  * On a shared machine a lone document takes four times the processor time of one among many. The
  * costs of operations are those of a busy machine.
@@ -14,14 +15,13 @@ import type { Calibration } from './calibration/calibration.ts';
 export type Idle = Calibration['idle'];
 
 /** A machine that is always as fast as when it is busy. */
-export const ALWAYS_WARM: Idle = { refillUs: 0, coolingMs: 1, warmingUs: 1 };
+export const ALWAYS_WARM: Idle = { refillUs: 0, longestMs: 1, warmingUs: 1 };
 
 export class Warmth {
   /** Processor time that work has taken in addition. */
   extraUs = 0;
   readonly #idle: Idle;
-  /** Share of the caches. */
-  #lost = 0;
+  #missingUs = 0;
 
   constructor(idle: Idle) {
     this.#idle = idle;
@@ -33,26 +33,27 @@ export class Warmth {
 
   /** Processor time of work that usually takes `us`, on a machine that was idle for `idleUs`. */
   workUs(us: number, idleUs: number): number {
-    const { refillUs } = this.#idle;
-    const lost = 1 - (1 - this.#lost) * Math.exp(-idleUs / (1000 * this.#idle.coolingMs));
-    const refilled = lost * shareOf(us, this.#idle.warmingUs);
-    this.#lost = lost - refilled;
-    this.extraUs += refillUs * refilled;
-    return us + refillUs * refilled;
+    const { refillUs, longestMs, warmingUs } = this.#idle;
+    const idleMs = (this.#missingUs / refillUs) ** 2 + idleUs / 1000;
+    const missingUs = refillUs * Math.sqrt(Math.min(longestMs, idleMs));
+    const refilledUs = missingUs * refilledShare(us, warmingUs);
+    this.#missingUs = missingUs - refilledUs;
+    this.extraUs += refilledUs;
+    return us + refilledUs;
   }
 }
 
-/** What a single piece of work takes in addition, after a machine that was warm was idle. */
-export function extraUs({ refillUs, coolingMs, warmingUs }: Idle, alone: Alone): number {
-  return refillUs * shareOf(1000 * alone.idleMs, 1000 * coolingMs) * shareOf(alone.us, warmingUs);
-}
-
+/** A piece of work alone, after a warm machine was idle. */
 export interface Alone {
   readonly idleMs: number;
   readonly us: number;
 }
 
-/** 63 % of it at `constant`. */
-function shareOf(value: number, constant: number): number {
-  return 1 - Math.exp(-value / constant);
+/** What it takes in addition. */
+export function extraUs({ refillUs, longestMs, warmingUs }: Idle, { idleMs, us }: Alone): number {
+  return refillUs * Math.sqrt(Math.min(longestMs, idleMs)) * refilledShare(us, warmingUs);
+}
+
+function refilledShare(us: number, warmingUs: number): number {
+  return 1 - Math.exp(-us / warmingUs);
 }

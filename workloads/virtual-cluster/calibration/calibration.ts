@@ -40,11 +40,14 @@ export interface Calibration {
   };
   /** A machine that was idle has lost its caches to other processes: it is slow at first (warmth.ts). */
   readonly idle: {
-    /** Processor time in addition until all of its caches are full again. */
+    /**
+     * Processor time in addition after a millisecond, until its caches are full again; it grows with
+     * the square root of the time.
+     */
     readonly refillUs: number;
-    /** Time idle until 63 % of them are lost. */
-    readonly coolingMs: number;
-    /** Processor time of a busy machine for the work that fills 63 % of what was lost. */
+    /** Time idle after which it grows no more. */
+    readonly longestMs: number;
+    /** Processor time of a busy machine for the work that fills 63 % of what is missing. */
     readonly warmingUs: number;
   };
   readonly storage: {
@@ -163,7 +166,7 @@ export const LIMITS: Like<Calibration, Limits> = {
   },
   idle: {
     refillUs: us,
-    coolingMs: { ...ms, min: 0.001 },
+    longestMs: { ...ms, min: 0.001 },
     warmingUs: { ...us, min: 0.001 },
   },
   storage: {

@@ -4,7 +4,7 @@
  */
 import { numberIn, type RunRecord } from '#results';
 import { ALONE, IDLE_TABLE, PAUSES_MS } from '../measured-costs/idle.ts';
-import { type Alone, extraUs, type Idle } from '../warmth.ts';
+import { type Alone, ALWAYS_WARM, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
 
 /**
@@ -16,23 +16,25 @@ export interface Extra {
   readonly us: number;
 }
 
+const LONGEST_MS = Math.max(...PAUSES_MS);
+
 export function idleCosts(costs: RunRecord | null): readonly Change[] {
   const tables = costs?.findings?.tables ?? [];
   if (costs === null || !tables.some(({ name }) => name === IDLE_TABLE)) return NOT_MEASURED;
-  const { refillUs, coolingMs, warmingUs } = fitted(extrasOf(costs));
+  const { refillUs, longestMs, warmingUs } = fitted(extrasOf(costs));
   const source = `run ${costs.runId}, a raw read and a write of Percolator after pauses`;
   return [
     ['idle.refillUs', { value: refillUs, source }],
-    ['idle.coolingMs', { value: coolingMs, source }],
+    ['idle.longestMs', assumed(longestMs, 'the longest pause that was measured')],
     ['idle.warmingUs', { value: warmingUs, source }],
   ];
 }
 
-const WITHOUT_EFFECT = 'without effect, as nothing is lost';
+const WITHOUT_EFFECT = 'without effect, as nothing is to be refilled';
 
 const NOT_MEASURED: readonly Change[] = [
   ['idle.refillUs', assumed(0, 'not measured: bench:cluster --figure costs does')],
-  ['idle.coolingMs', { value: 10, source: WITHOUT_EFFECT }],
+  ['idle.longestMs', { value: 10, source: WITHOUT_EFFECT }],
   ['idle.warmingUs', { value: 50, source: WITHOUT_EFFECT }],
 ];
 
@@ -48,37 +50,32 @@ function extrasOf(costs: RunRecord): readonly Extra[] {
   });
 }
 
-/** Values of the constants that are tried: each a tenth more than the last. */
-const TRIED = { coolingMs: [0.5, 200], warmingUs: [5, 2_000] } as const;
-const STEP = 1.1;
+/** Values of `warmingUs` that are tried: each a tenth more than the last. */
+const TRIED_US = { from: 5, to: 2_000, step: 1.1 };
 
 /** The least sum of squares of the errors, relative to what was measured. */
 export function fitted(extras: readonly Extra[]): Idle {
-  let best: { readonly idle: Idle; readonly error: number } | undefined;
-  for (const coolingMs of steps(TRIED.coolingMs)) {
-    for (const warmingUs of steps(TRIED.warmingUs)) {
-      const found = refilled(extras, { coolingMs, warmingUs });
-      if (best === undefined || found.error < best.error) best = found;
-    }
+  let best: Fit | undefined;
+  for (let warmingUs = TRIED_US.from; warmingUs <= TRIED_US.to; warmingUs *= TRIED_US.step) {
+    const fit = fittedWith(extras, warmingUs);
+    if (best === undefined || fit.error < best.error) best = fit;
   }
-  return best?.idle ?? { refillUs: 0, coolingMs: 1, warmingUs: 1 };
+  return best?.idle ?? ALWAYS_WARM;
 }
 
-function refilled(
-  extras: readonly Extra[],
-  constants: Omit<Idle, 'refillUs'>,
-): { readonly idle: Idle; readonly error: number } {
+interface Fit {
+  readonly idle: Idle;
+  readonly error: number;
+}
+
+function fittedWith(extras: readonly Extra[], warmingUs: number): Fit {
+  const unit = { refillUs: 1, longestMs: LONGEST_MS, warmingUs };
   const shares = extras
     .filter(({ us }) => us > 0)
-    .map(({ alone, us }) => extraUs({ refillUs: 1, ...constants }, alone) / us);
+    .map(({ alone, us }) => extraUs(unit, alone) / us);
   const sum = (of: (share: number) => number): number =>
     shares.reduce((total, share) => total + of(share), 0);
   const squares = sum((share) => share ** 2);
   const refillUs = squares === 0 ? 0 : sum((share) => share) / squares;
-  return { idle: { refillUs, ...constants }, error: sum((share) => (refillUs * share - 1) ** 2) };
-}
-
-function steps([from, to]: readonly [number, number]): readonly number[] {
-  const count = Math.ceil(Math.log(to / from) / Math.log(STEP));
-  return Array.from({ length: count + 1 }, (_, i) => from * STEP ** i);
+  return { idle: { ...unit, refillUs }, error: sum((share) => (refillUs * share - 1) ** 2) };
 }

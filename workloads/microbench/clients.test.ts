@@ -140,7 +140,7 @@ function smallPlan(out: string): Plan {
   } as const;
   return {
     ...SIZES.smoke,
-    rows: 1_000, // The rows of the transactions are not those by which messages are counted after them.
+    rows: 1_000, // The messages that are counted later overwrite other rows.
     repeats: 1,
     stores: ['embedded'],
     regionServers: 1,

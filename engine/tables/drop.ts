@@ -168,8 +168,8 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
  * nothing: fsck makes it, and then the table can be taken over.
  */
 export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
-  // Tables are listed before definitions are read. A table's definition is made before the table, so
-  // a listed table without one has lost it.
+  // Tables are listed before definitions are read. A table's definition is made before the table,
+  // so a listed table without one is not one that is being made.
   const existing = await store.listTables();
   const definitions = await allDefinitions(store);
   const tables = inUse(definitions, existing);

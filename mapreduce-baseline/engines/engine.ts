@@ -87,7 +87,7 @@ export function isUri(path: string): boolean {
   return path.includes('://');
 }
 
-/** An input that names no end has Infinity: it ends where its file ends when the engine reads it. */
+/** An input that names no end has Infinity: the engine reads its file to the end. */
 async function resolveUnlessUri(input: Input): Promise<Split> {
   const { path, start = 0, end } = input;
   if (!isUri(path)) return { ...(await resolveInput(input)), end: end ?? Infinity };

@@ -158,7 +158,7 @@ test('rounds do the same number of operations in every case, each number once, i
   for (const operations of done.values()) {
     assert.equal(new Set(operations).size, operations.length);
   }
-  /** Of the measured operations, by its place in the order of the 40 rows. */
+  /** The place of the first measured operation in the order of the 40 rows. */
   const firstOf = (name: string): number => {
     const measured = slices.get(name)?.reduce((sum, { operations }) => sum + operations, 0) ?? 0;
     return ((done.get(name) ?? []).toSorted((a, b) => a - b).at(-measured) ?? 0) % 40;

@@ -80,7 +80,8 @@ export class Machine {
   work(us: number): number {
     const { nowUs } = this.#loop;
     if (this.warmth.isConstant) return this.cores.take(nowUs, us);
-    const idleUs = Math.max(0, nowUs - this.#worksUntilUs);
+    const beginsUs = Math.max(nowUs, this.#pausedUntilUs);
+    const idleUs = Math.max(0, beginsUs - this.#worksUntilUs);
     const finishUs = this.cores.take(nowUs, this.warmth.workUs(us, idleUs));
     this.#worksUntilUs = Math.max(this.#worksUntilUs, finishUs);
     return finishUs;

@@ -10,11 +10,11 @@ import { PAPER, withoutCosts } from './testing.ts';
 import { ALWAYS_WARM, extraUs, type Idle, Warmth } from './warmth.ts';
 
 const IDLE: Idle = { refillUs: 200, longestMs: 50, warmingUs: 50 };
-/** So long that all is lost, and so much work that all is back. */
+/** So long that the machine misses the most, and so much work that it refills all of it. */
 const ALL = 1e9;
 
 describe('work', () => {
-  test('takes the whole refill in addition after a long time, and none right after that', () => {
+  test('takes the most in addition after a long time, and none right after that', () => {
     const warmth = new Warmth(IDLE);
     const mostUs = 200 * Math.sqrt(50);
     near(warmth.workUs(ALL, ALL), ALL + mostUs);
@@ -53,7 +53,7 @@ describe('work', () => {
     assert.equal(extra(50), extra(100));
   });
 
-  test('misses as much after two times idle as after one of that length', () => {
+  test('misses as much after several times idle as after one of that length', () => {
     const warmth = new Warmth(IDLE);
     warmth.workUs(0, 3_000);
     warmth.workUs(0, 4_000);
@@ -93,6 +93,11 @@ test('a machine that stands still, or is dead, is idle', () => {
     loop.nowUs = 11_000;
   });
   near(paused, expected);
+  const inPause = tookUs((machine, loop) => {
+    machine.pause(10_000);
+    loop.nowUs = 2_000;
+  });
+  near(inPause, 9_000 + expected);
   const restarted = tookUs((machine, loop) => {
     machine.work(1e6); // Is lost.
     machine.kill();

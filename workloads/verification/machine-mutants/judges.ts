@@ -59,7 +59,7 @@ export const NOT_JUDGES: readonly string[] = [
 
 /** A database runs on the system's clock unless it is given another. */
 const SYSTEM_CLOCK =
-  /node:(?:child_process|timers)|\b(?:systemClock|openPercolator|setTimeout)\b|\bperformance\./;
+  /node:(?:child_process|timers)|\b(?:systemClock|openPercolator|openHBase|databaseSuite|setTimeout)\b|\bperformance\./;
 
 const FAULTS = { crashes: 1, copies: 1 };
 const SEARCHES: readonly Step[] = [

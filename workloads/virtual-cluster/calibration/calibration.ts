@@ -38,11 +38,11 @@ export interface Calibration {
     readonly workerMachines: number;
     readonly workerCores: number;
   };
-  /** A machine that was idle has lost its caches to other processes: it is slow at first (warmth.ts). */
+  /** A machine that was idle has lost its caches to other processes (warmth.ts). */
   readonly idle: {
     /**
-     * Processor time in addition after a millisecond, until its caches are full again; it grows with
-     * the square root of the time.
+     * Processor time in addition after a millisecond, until its caches are full again; it grows
+     * with the square root of the time.
      */
     readonly refillUs: number;
     /** Time idle after which it grows no more. */

@@ -1,7 +1,7 @@
 /**
  * What operations take one by one, and after a pause: other processes use the processor's caches
- * meanwhile, so this one is slower at first (warmth.ts). A pause ends with a timer, as documents and customers
- * come; its time counts.
+ * meanwhile, so this one is slower at first (warmth.ts). A pause ends with a timer, as documents and
+ * customers come; its time counts.
  */
 import { median } from 'simple-statistics';
 import { systemClock } from '#engine';
@@ -17,7 +17,7 @@ export interface IdleCost {
   readonly mainUs: number;
 }
 
-/** In the record. */
+/** The table's name in the record. */
 export const IDLE_TABLE = 'idle';
 /** A short operation, and one with twenty times the work. */
 export const ALONE: readonly string[] = [NAMES.rawRead, NAMES.write];

@@ -31,7 +31,7 @@ const RUNNER = [
   '--test-concurrency=3',
   '--test-timeout=120000',
 ];
-/** One file for all of them. `--quick` runs each of theirs in a process, on all cores. */
+/** All quick tests in one process. With `--quick`, each file has its own, three at a time. */
 const QUICK = fileURLToPath(new URL('./quick-tests.ts', import.meta.url));
 
 const specification = {
@@ -55,7 +55,7 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   if (!quick) await runNpm(['--version'], 'check the code', {}); // Its absence is told before tests begin.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  // The long files come first: if one began last, it would leave the other core idle.
+  // Node sorts the files by their paths: the quick tests come first, because theirs is absolute.
   const tests = quick ? quickTests() : [QUICK, ...slowTests()];
   const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
   const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');

@@ -22,16 +22,16 @@ import { quickTests, slowTests } from './slow.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
  * A test that has not ended after two minutes never will, unless it sets a longer time itself. On
- * two cores, four files of tests run at a time: many wait for a clock.
+ * two cores, three files of tests run at a time: many wait for a clock.
  */
 const RUNNER = [
   '--import',
   path.join(ROOT, 'every-test-asserts.ts'),
   '--test',
-  '--test-concurrency=4',
+  '--test-concurrency=3',
   '--test-timeout=120000',
 ];
-/** All quick tests in one process. With `--quick`, each file has its own, four at a time. */
+/** All quick tests in one process. With `--quick`, each file has its own, three at a time. */
 const QUICK = fileURLToPath(new URL('./quick-tests.ts', import.meta.url));
 
 const specification = {

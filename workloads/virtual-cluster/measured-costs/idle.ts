@@ -19,7 +19,7 @@ export interface IdleCost {
 
 /** The table's name in the record. */
 export const IDLE_TABLE = 'idle';
-/** A short operation, and one with twenty times the work. */
+/** A short operation, and one with more than ten times the work. */
 export const ALONE: readonly string[] = [NAMES.rawRead, NAMES.write];
 /** Pauses before an operation, in milliseconds. */
 export const PAUSES_MS: readonly number[] = [2, 10, 50];

@@ -8,8 +8,6 @@
  * The processes share the store by its address; the embedded store is a folder that lets them
  * share.
  */
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import {
   type Bigtable,
   connectLockService,
@@ -23,6 +21,7 @@ import {
   type StoreAddress,
   type WorkerOptions,
 } from '#engine';
+import { freePorts, HOST } from '#engine/testing';
 import type { Crew } from './crew.ts';
 import type { Member } from './member.ts';
 
@@ -61,7 +60,6 @@ export interface ServiceReady {
  * fail.
  */
 const ORACLE_MS_MAX = 60_000;
-const HOST = '127.0.0.1';
 const ORACLE = new URL('oracle-process.ts', import.meta.url);
 const LOCK_SERVICE = new URL('lock-service-process.ts', import.meta.url);
 
@@ -84,11 +82,7 @@ export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL
  * restart.
  */
 export async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, HOST);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
+  const [port] = await freePorts(1);
   return `${HOST}:${port}`;
 }
 

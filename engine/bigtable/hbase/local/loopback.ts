@@ -1,12 +1,28 @@
 /** The address at which the processes of a local cluster listen, and its ports. */
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { createRandom, entropySeed } from '../../../base/index.ts';
 
 export const HOST = '127.0.0.1';
 
-/** Ports that are free now; all are found before any is used, so that none is given twice. */
+/**
+ * Linux takes the port of an outgoing connection from 32768 to 60999, other systems from higher
+ * ones. A port from there could be free now, and taken when the service starts.
+ */
+const LOWEST = 10_000;
+const HIGHEST = 32_767;
+
+/**
+ * Ports that are free now, and that the operating system gives to no connection. All are found
+ * before any is used, so that none is given twice.
+ */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listen));
-  const found = servers.map((server) => (server.address() as { port: number }).port);
+  const random = createRandom(entropySeed());
+  const servers: Server[] = [];
+  while (servers.length < count) {
+    const server = await listen(random.integer(LOWEST, HIGHEST));
+    if (server !== undefined) servers.push(server);
+  }
+  const found = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return found;
 }
@@ -24,10 +40,14 @@ export function accepts(port: number): Promise<boolean> {
   });
 }
 
-function listen(): Promise<ReturnType<typeof createServer>> {
+/** Undefined if another process listens at the port. */
+function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, HOST, () => resolve(server));
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(error);
+    });
+    server.listen(port, HOST, () => resolve(server));
   });
 }

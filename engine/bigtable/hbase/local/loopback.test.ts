@@ -1,0 +1,23 @@
+/** The ports of a local cluster: none that another process can have before the cluster has it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createServer } from 'node:net';
+import { accepts, freePorts, HOST } from './loopback.ts';
+
+test('free ports are distinct, and not those that the system gives to connections', async () => {
+  const ports = await freePorts(50);
+  assert.equal(new Set(ports).size, 50);
+  assert.deepEqual(
+    ports.filter((port) => port < 10_000 || port >= 32_768),
+    [],
+  );
+});
+
+test('a free port has no listener, and a service can listen at it', async () => {
+  const [port = 0] = await freePorts(1);
+  assert.equal(await accepts(port), false);
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(port, HOST, resolve));
+  assert.equal(await accepts(port), true);
+  await new Promise((resolve) => server.close(resolve));
+});

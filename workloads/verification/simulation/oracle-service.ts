@@ -28,6 +28,12 @@ interface Oracle extends Machine {
   opened: TimestampSource | LeasedAllocator | undefined;
 }
 
+interface Question<T> {
+  readonly serve: (source: TimestampSource) => Promise<T>;
+  readonly resolve: (answer: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /**
  * The percentage of requests that in trouble go to the oracle that is not the active one, also
  * before the first fail-over.
@@ -147,7 +153,7 @@ export class OracleService {
         arrive: () => {
           const oracle = this.#oracles[index];
           oracle?.process.deliver(() => {
-            void this.#serve(oracle, client, serve).then(resolve, reject);
+            void this.#serve(oracle, client, { serve, resolve, reject });
           });
         },
         gaveUp: noAnswer,
@@ -157,24 +163,27 @@ export class OracleService {
     });
   }
 
-  /** The answer travels back as the oracle's own message. */
-  async #serve<T>(
-    oracle: Oracle,
-    client: SimulatedProcess,
-    serve: (source: TimestampSource) => Promise<T>,
-  ): Promise<T> {
-    const answer = await serve(await oracle.source);
-    return new Promise((resolve) => {
-      const reply = send(this.#world, oracle.process, {
-        arrive: () => {
-          client.deliver(() => {
-            resolve(answer);
-          });
-        },
-        gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'no process waits for it'),
-        describe: () => `answers ${client.name}`,
-      });
-      reply.catch(() => {});
+  /** The answer, a value or an error, travels back as the oracle's own message. */
+  async #serve<T>(oracle: Oracle, client: SimulatedProcess, question: Question<T>): Promise<void> {
+    const hear = await answerOf(oracle, question);
+    const reply = send(this.#world, oracle.process, {
+      arrive: () => client.deliver(hear),
+      gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'no process waits for it'),
+      describe: () => `answers ${client.name}`,
     });
+    reply.catch(() => {});
+  }
+}
+
+/** What the client does when the answer has arrived. */
+async function answerOf<T>(
+  { source }: Oracle,
+  { serve, resolve, reject }: Question<T>,
+): Promise<() => void> {
+  try {
+    const answer = await serve(await source);
+    return () => resolve(answer);
+  } catch (error) {
+    return () => reject(error);
   }
 }

@@ -58,7 +58,7 @@ test('a call is later by the time that its server stands still, also if it was p
 test('only a call whose mutations are all provisional is answered before the log is synced', async () => {
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };
-  const log = { wait, perGroupUs: 1, perGroupAsideUs: 0, perUnsyncedGroupUs: 1 };
+  const log = { ...PAPER.log, wait, perGroupUs: 1, perUnsyncedGroupUs: 1 };
   const cluster = new Cluster({ calibration: { ...free, log }, seed: 1, tabletServers: 1 });
   const machine = cluster.addMachine('client');
   const store = new ClientStore(cluster.storage, { machine, life: machine.life });

@@ -34,6 +34,13 @@ export class Costs {
     this.#cardUsPerByte = 1e6 / network.bytesPerSecond;
   }
 
+  /** The wait of a group for a log that was idle for so long. */
+  logWaitUs(idleUs: number): number {
+    const { idle, log } = this.calibration;
+    const idleMs = Math.min(idle.longestMs, idleUs / 1000);
+    return this.logWait.next() + log.waitAfterIdleUs * Math.sqrt(idleMs);
+  }
+
   callUs(side: Side): number {
     return this.#callUs[side];
   }

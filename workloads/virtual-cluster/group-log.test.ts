@@ -13,8 +13,9 @@ const GROUP_US = 100;
 const ASIDE_US = 30;
 const WAIT_US = 500;
 const UNSYNCED_US = 20;
+const LONGEST_MS = 25;
 
-function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
+function logOfOneCore(waitAfterIdleUs = 0): { loop: EventLoop; machine: Machine; log: GroupLog } {
   const loop = new EventLoop();
   const machine = new Machine(
     loop,
@@ -24,7 +25,9 @@ function logOfOneCore(): { loop: EventLoop; machine: Machine; log: GroupLog } {
   const wait = { medianUs: WAIT_US, p99Us: WAIT_US };
   const calibration = {
     ...PAPER,
+    idle: { ...PAPER.idle, longestMs: LONGEST_MS },
     log: {
+      waitAfterIdleUs,
       wait,
       perGroupUs: GROUP_US - ASIDE_US,
       perGroupAsideUs: ASIDE_US,
@@ -47,6 +50,22 @@ test('a mutation that is alone has a group of its own', async () => {
   await loop.run(() => false);
   assert.deepEqual(heard, [GROUP_US + WAIT_US, 10_000 + GROUP_US + WAIT_US]);
   assert.equal(log.groupsUs + log.asideUs, 2 * GROUP_US);
+});
+
+test('after the log was idle a group waits longer, up to the longest time', async () => {
+  const { loop, log } = logOfOneCore(100);
+  const heard: number[] = [];
+  const expected: number[] = [];
+  let idleFromUs = 0;
+  for (const idleMs of [4, 16, LONGEST_MS, 4 * LONGEST_MS]) {
+    // The disk is idle until the thread has prepared the group.
+    const writeUs = idleFromUs + 1000 * idleMs - (GROUP_US - ASIDE_US);
+    loop.at(writeUs, { happen: () => log.add(false, (durableUs) => heard.push(durableUs)) });
+    idleFromUs = writeUs + GROUP_US + WAIT_US + 100 * Math.sqrt(Math.min(LONGEST_MS, idleMs));
+    expected.push(idleFromUs);
+  }
+  await loop.run(() => false);
+  assert.deepEqual(heard, expected);
 });
 
 test('those that come while a group is written are the next group', async () => {

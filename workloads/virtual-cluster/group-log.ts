@@ -8,7 +8,8 @@
  *                         when it has nothing else to do
  *
  * So the busier the thread, the larger the groups. A group of provisional mutations alone waits for
- * no disk, and takes none of the other threads. As in the embedded store (row-store.ts).
+ * no disk, and takes none of the other threads. As in the embedded store (row-store.ts). A group waits
+ * longer for a disk that was idle before.
  */
 import type { Costs } from './costs.ts';
 import type { EventLoop } from './event-loop.ts';
@@ -29,6 +30,8 @@ export class GroupLog {
   readonly #server: Machine;
   #gathered: Waiting[] = [];
   #isBusy = false;
+  /** When the disk had nothing more to do. */
+  #idleFromUs = 0;
 
   constructor(loop: EventLoop, costs: Costs, server: Machine) {
     this.#loop = loop;
@@ -66,7 +69,10 @@ export class GroupLog {
     const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
     this.groupsUs += perGroupUs;
     this.asideUs += perGroupAsideUs;
-    return this.#server.take(perGroupUs, 0) + perGroupAsideUs + this.#costs.logWait.next();
+    const handedOverUs = this.#server.take(perGroupUs, 0);
+    const waitUs = this.#costs.logWaitUs(handedOverUs - this.#idleFromUs);
+    this.#idleFromUs = handedOverUs + perGroupAsideUs + waitUs;
+    return this.#idleFromUs;
   }
 
   /** Returns when the group will be written. */

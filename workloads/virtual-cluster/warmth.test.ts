@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { type Extra, fitted } from './calibration/idle-costs.ts';
+import { type Extra, fitted, perRootMs } from './calibration/idle-costs.ts';
 import { Cluster } from './cluster.ts';
 import { EventLoop } from './event-loop.ts';
 import { Machine } from './machine.ts';
@@ -147,6 +147,12 @@ describe('the curve that is fitted to measurements', () => {
   test('has nothing to refill if pauses cost nothing', () => {
     const free = extrasOf(ALWAYS_WARM);
     assert.equal(fitted(free).refillUs, 0);
+  });
+
+  test('grows with the root of the pause where a group waits for the disk', () => {
+    const extras = [4, 25, 100].map((idleMs) => ({ idleMs, us: 30 * Math.sqrt(idleMs) }));
+    near(perRootMs(extras), 30);
+    assert.equal(perRootMs([{ idleMs: 4, us: -1 }]), 0);
   });
 });
 

@@ -82,6 +82,11 @@ export interface Calibration {
     readonly perGroupAsideUs: number;
     /** Of such a server's thread, for a group of provisional mutations alone, which is not synced. */
     readonly perUnsyncedGroupUs: number;
+    /**
+     * What a group waits in addition after the log was idle, for each root of a millisecond, up to
+     * `idle.longestMs`: disk and threads are slow at first, too.
+     */
+    readonly waitAfterIdleUs: number;
   };
   /** A row that is not in the cache costs a read of the disk, and `missCpuUs` of the server. */
   readonly cache: {
@@ -179,7 +184,13 @@ export const LIMITS: Like<Calibration, Limits> = {
     scan: rowCost,
     maintenancePerByteNs: ns,
   },
-  log: { wait: duration, perGroupUs: us, perGroupAsideUs: us, perUnsyncedGroupUs: us },
+  log: {
+    wait: duration,
+    perGroupUs: us,
+    perGroupAsideUs: us,
+    perUnsyncedGroupUs: us,
+    waitAfterIdleUs: us,
+  },
   cache: { bytesPerServer: bytes, missCpuUs: us, missDiskUs: us },
   disk: {
     perMachine: { unit: 'disks', min: 1, max: 1000, isWhole: true },

@@ -87,6 +87,7 @@ export function hbaseCosts({ busy, alone }: HBaseRecords): readonly Change[] {
     ['log.perGroupUs', assumed(0, 'part of the measured writes')],
     ['log.perGroupAsideUs', assumed(0, 'part of the measured writes')],
     ['log.perUnsyncedGroupUs', assumed(0, 'it has no groups here')],
+    ['log.waitAfterIdleUs', assumed(0, 'it was not measured after pauses')],
     ['idle.refillUs', assumed(0, 'its processes were not measured after pauses')],
     ['log.wait.medianUs', { value: wait, source: took('a raw write less a raw read') }],
     ['log.wait.p99Us', assumed(P99_TIMES * wait, 'ten times the median')],

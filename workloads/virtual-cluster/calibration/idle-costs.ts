@@ -1,9 +1,10 @@
 /**
  * How this machine cools while it is idle (warmth.ts): the curve nearest to what `bench:cluster
- * --figure costs` has measured of a short and of a long operation after pauses.
+ * --figure costs` has measured of a short and of a long operation after pauses; and how much longer
+ * a group then waits for the disk, the curve nearest to what a raw write waited.
  */
 import { numberIn, type RunRecord } from '#results';
-import { ALONE, IDLE_TABLE, PAUSES_MS } from '../measured-costs/idle.ts';
+import { ALONE, IDLE_TABLE, PAUSES_MS, SYNCED } from '../measured-costs/idle.ts';
 import { type Alone, ALWAYS_WARM, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
 
@@ -27,6 +28,7 @@ export function idleCosts(costs: RunRecord | null): readonly Change[] {
     ['idle.refillUs', { value: refillUs, source }],
     ['idle.longestMs', assumed(longestMs, 'the longest pause that was measured')],
     ['idle.warmingUs', { value: warmingUs, source }],
+    ['log.waitAfterIdleUs', waitAfterIdle(costs)],
   ];
 }
 
@@ -36,7 +38,29 @@ const NOT_MEASURED: readonly Change[] = [
   ['idle.refillUs', assumed(0, 'not measured: bench:cluster --figure costs does')],
   ['idle.longestMs', { value: 10, source: WITHOUT_EFFECT }],
   ['idle.warmingUs', { value: 50, source: WITHOUT_EFFECT }],
+  ['log.waitAfterIdleUs', assumed(0, 'not measured: bench:cluster --figure costs does')],
 ];
+
+/** Of a record from before this was measured: 0. */
+function waitAfterIdle(costs: RunRecord): Change[1] {
+  const of = (column: string, idleMs: number): number | null =>
+    numberIn(costs, IDLE_TABLE, column, SYNCED, String(idleMs));
+  const waitUs = (idleMs: number): number =>
+    (of('µs until its end', idleMs) ?? 0) - (of('µs of the main thread', idleMs) ?? 0);
+  if (of('µs until its end', 0) === null) return assumed(0, 'not measured when it was made');
+  const extras = PAUSES_MS.map((idleMs) => ({ idleMs, us: waitUs(idleMs) - waitUs(0) }));
+  return {
+    value: perRootMs(extras),
+    source: `run ${costs.runId}, what a raw write waits for the disk after pauses`,
+  };
+}
+
+/** What fits best that so much more was measured after each pause, for each root of its length. */
+export function perRootMs(
+  extras: readonly { readonly idleMs: number; readonly us: number }[],
+): number {
+  return scaled(extras.map(({ idleMs, us }) => ({ unit: Math.sqrt(idleMs), us }))).scale;
+}
 
 function extrasOf(costs: RunRecord): readonly Extra[] {
   const took = (what: string, idleMs: number): number =>
@@ -70,12 +94,24 @@ interface Fit {
 
 function fittedWith(extras: readonly Extra[], warmingUs: number): Fit {
   const unit = { refillUs: 1, longestMs: LONGEST_MS, warmingUs };
-  const shares = extras
-    .filter(({ us }) => us > 0)
-    .map(({ alone, us }) => extraUs(unit, alone) / us);
+  const { scale, error } = scaled(
+    extras.map(({ alone, us }) => ({ unit: extraUs(unit, alone), us })),
+  );
+  return { idle: { ...unit, refillUs: scale }, error };
+}
+
+/**
+ * The number by which the units are to be multiplied: with the least sum of squares of the errors,
+ * relative to what was measured, where that was anything.
+ */
+function scaled(pairs: readonly { readonly unit: number; readonly us: number }[]): {
+  readonly scale: number;
+  readonly error: number;
+} {
+  const shares = pairs.filter(({ us }) => us > 0).map(({ unit, us }) => unit / us);
   const sum = (of: (share: number) => number): number =>
     shares.reduce((total, share) => total + of(share), 0);
   const squares = sum((share) => share ** 2);
-  const refillUs = squares === 0 ? 0 : sum((share) => share) / squares;
-  return { idle: { ...unit, refillUs }, error: sum((share) => (refillUs * share - 1) ** 2) };
+  const scale = squares === 0 ? 0 : sum((share) => share) / squares;
+  return { scale, error: sum((share) => (scale * share - 1) ** 2) };
 }

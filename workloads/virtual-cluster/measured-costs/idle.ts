@@ -1,7 +1,7 @@
 /**
  * What operations take one by one, and after a pause: other processes use the processor's caches
- * meanwhile, so this one is slower at first (warmth.ts). A pause ends with a timer, as documents and
- * customers come; its time counts.
+ * meanwhile, so this one is slower at first (warmth.ts), and so are the disk and the threads that
+ * write to it. A pause ends with a timer, as documents and customers come; its processor time counts.
  */
 import { median } from 'simple-statistics';
 import { systemClock } from '#engine';
@@ -15,12 +15,16 @@ export interface IdleCost {
   readonly idleMs: number;
   /** Processor time of the main thread, the median of the rounds. */
   readonly mainUs: number;
+  /** From its begin to its end, the median of a round's operations, and of the rounds. */
+  readonly tookUs: number;
 }
 
 /** The table's name in the record. */
 export const IDLE_TABLE = 'idle';
 /** A short operation, and one with more than ten times the work. */
 export const ALONE: readonly string[] = [NAMES.rawRead, NAMES.write];
+/** Little more than a group of the log. */
+export const SYNCED: string = NAMES.rawWrite;
 /** Pauses before an operation, in milliseconds. */
 export const PAUSES_MS: readonly number[] = [2, 10, 50];
 /** Operations without a pause take less time, so there are more of them. */
@@ -33,22 +37,26 @@ export async function measureIdle(
 ): Promise<readonly IdleCost[]> {
   const costs: IdleCost[] = [];
   let next = first;
-  for (const one of cases.filter(({ name }) => ALONE.includes(name))) {
+  for (const one of cases.filter(({ name }) => name === SYNCED || ALONE.includes(name))) {
     for (const idleMs of [0, ...PAUSES_MS]) {
       const count = idleMs === 0 ? WITHOUT_PAUSE * operations : operations;
+      const tookUs: number[] = [];
       const run = { first: next, operations: count, concurrency: 1 };
-      const { mainUs } = await processorUs(idleMs === 0 ? one : afterPause(one, idleMs), run);
-      costs.push({ what: one.name, idleMs, mainUs });
+      const { mainUs } = await processorUs(timed(one, idleMs, tookUs), run);
+      costs.push({ what: one.name, idleMs, mainUs, tookUs: median(tookUs) });
       next += count;
     }
   }
   return costs;
 }
 
-function afterPause(one: Case, idleMs: number): Case {
+/** The case after pauses; what each operation takes is added to `tookUs`. */
+function timed(one: Case, idleMs: number, tookUs: number[]): Case {
   const operate = async (operation: number): Promise<void> => {
-    await systemClock.sleep(idleMs);
+    if (idleMs > 0) await systemClock.sleep(idleMs);
+    const beganMs = systemClock.monotonicMs();
     await one.operate(operation);
+    tookUs.push(1000 * (systemClock.monotonicMs() - beganMs));
   };
   return { ...one, operate };
 }
@@ -59,6 +67,7 @@ export function mediansOf(costs: readonly IdleCost[]): readonly IdleCost[] {
   return [...groups.values()].flatMap((some) => {
     const [first] = some;
     if (first === undefined) return [];
-    return [{ ...first, mainUs: median(some.map(({ mainUs }) => mainUs)) }];
+    const middle = (key: 'mainUs' | 'tookUs'): number => median(some.map((one) => one[key]));
+    return [{ ...first, mainUs: middle('mainUs'), tookUs: middle('tookUs') }];
   });
 }

@@ -82,7 +82,12 @@ function idleTable(idle: readonly IdleCost[]): ResultTable {
     title: 'After a pause',
     caption:
       'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last.',
-    columns: ['of', 'idle ms', 'µs of the main thread'],
-    rows: idle.map(({ what, idleMs, mainUs }) => [what, String(idleMs), rounded(mainUs, 4)]),
+    columns: ['of', 'idle ms', 'µs of the main thread', 'µs until its end'],
+    rows: idle.map(({ what, idleMs, mainUs, tookUs }) => [
+      what,
+      String(idleMs),
+      rounded(mainUs, 4),
+      rounded(tookUs, 4),
+    ]),
   };
 }

@@ -1,10 +1,11 @@
 /**
  * Prints the files that Node loads for some modules, one path a line: the modules, all that they
- * import, and each package.json that decides how Node reads them.
+ * import, and each package.json in a folder above them, because one of those decides how Node reads
+ * a file.
  *
  *     loaded-files <url of a module> ...
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,12 +22,16 @@ registerHooks({
 
 try {
   for (const url of process.argv.slice(2)) await import(url);
-  writeFileSync(process.stdout.fd, [...files].join('\n'));
+  process.stdout.write([...files].join('\n'), exit);
 } catch (error) {
-  writeFileSync(process.stderr.fd, error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
+  process.stderr.write(error instanceof Error ? error.message : String(error), exit);
 }
-process.exit(); // A module may have begun something.
+
+/** A module may have begun something. Not before all is written: a pipe may not hold it at once. */
+function exit(): void {
+  process.exit();
+}
 
 function add(file: string): void {
   if (files.has(file) || !existsSync(file)) return;

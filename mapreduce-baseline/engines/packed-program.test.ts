@@ -1,7 +1,7 @@
 /** A packed job in a folder that has nothing else, as on a node of a cluster. */
 import assert from 'node:assert/strict';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { execa } from 'execa';
@@ -49,6 +49,24 @@ test('a packed job runs on its own copies of its module, of all it imports, and 
   const paths = stdout.split(/[\t\n]/);
   assert.equal(paths.length, 4);
   for (const path of paths) assert.ok(path.startsWith(join(node, 'program')), path);
+});
+
+test('a job of many files is packed, also if no pipe holds all their paths at once', async () => {
+  const folder = temporaryFolder();
+  const deep = join(folder, ...Array.from({ length: 14 }, () => 'd'.repeat(250)));
+  await mkdir(deep, { recursive: true });
+  const names = Array.from({ length: 200 }, (_, i) => `imported-${i}.mjs`);
+  for (const name of names) await writeFile(join(deep, name), '');
+  const job = join(deep, 'job.mjs');
+  await writeFile(job, names.map((name) => `import './${name}';\n`).join(''));
+  const tar = join(folder, 'program.tar');
+  await packProgram(pathToFileURL(job).href, tar);
+  const { stdout } = await execa('tar', ['-t', '-f', tar]);
+  const packed = new Set(stdout.split('\n').map((path) => basename(path)));
+  assert.deepEqual(
+    names.filter((name) => !packed.has(name)),
+    [],
+  );
 });
 
 test('a job that cannot be loaded is named, with the reason', async () => {

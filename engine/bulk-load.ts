@@ -18,9 +18,9 @@ import {
   acknowledgmentColumn,
   checkUserColumn,
   committedCell,
+  type CommitTimes,
+  commitTimes,
   type Incarnation,
-  type Moment,
-  momentOf,
   NOTIFY,
   notifyTable,
 } from './transaction/index.ts';
@@ -60,8 +60,8 @@ const BATCH_ROWS = 1_000;
 
 /** Opens a loader, which takes the timestamps of both moments now. */
 export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader> {
-  const first = await nextMoment(percolator);
-  const second = await nextMoment(percolator);
+  const first = await nextCommitTimes(percolator);
+  const second = await nextCommitTimes(percolator);
   assert(second.startTimestamp > first.commitTimestamp, 'the second moment sees the first');
   const catalog = new StoredCatalog(percolator.store, { drops: 0 }); // Asked for names only.
   const tables = new Map<string, Incarnation>();
@@ -98,8 +98,8 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 
 function rowMutation(
   { table, row, cells, acknowledged = [] }: BulkRow,
-  first: Moment,
-  second: Moment,
+  first: CommitTimes,
+  second: CommitTimes,
 ): RowMutation {
   const values = cells.flatMap(({ column, value, derived }) =>
     committedCell(column, value, derived === true ? second : first),
@@ -115,7 +115,7 @@ function rowMutation(
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
   observed: ReadonlySet<string>,
-  { first, second }: { readonly first: Moment; readonly second: Moment },
+  { first, second }: { readonly first: CommitTimes; readonly second: CommitTimes },
 ): readonly RowMutation[] {
   const seen = new Set(acknowledged.map(({ column }) => column));
   const mutations = cells
@@ -128,8 +128,8 @@ function marksOf(
 }
 
 /** The timestamps of a transaction that no other transaction overlaps. */
-async function nextMoment(percolator: Percolator): Promise<Moment> {
+async function nextCommitTimes(percolator: Percolator): Promise<CommitTimes> {
   await using first = await percolator.snapshot();
   await using second = await percolator.snapshot();
-  return momentOf(first.startTimestamp, second.startTimestamp);
+  return commitTimes(first.startTimestamp, second.startTimestamp);
 }

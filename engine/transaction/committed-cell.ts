@@ -8,21 +8,25 @@ import { placeOf, DATA, isAcknowledgment, WRITE } from './columns.ts';
 import { encodeWriteRecord } from './write-record.ts';
 
 /** When a transaction began and committed. */
-export interface Moment {
+export interface CommitTimes {
   readonly startTimestamp: Timestamp;
   readonly commitTimestamp: Timestamp;
   /** The encoded write record that all its cells share. Default: encoded anew for each cell. */
   readonly record?: Uint8Array;
 }
 
-export function momentOf(startTimestamp: Timestamp, commitTimestamp: Timestamp): Moment {
+export function commitTimes(startTimestamp: Timestamp, commitTimestamp: Timestamp): CommitTimes {
   return { startTimestamp, commitTimestamp, record: encodeWriteRecord(startTimestamp, 'put') };
 }
 
 export function committedCell(
   column: string,
   value: Uint8Array,
-  { startTimestamp, commitTimestamp, record = encodeWriteRecord(startTimestamp, 'put') }: Moment,
+  {
+    startTimestamp,
+    commitTimestamp,
+    record = encodeWriteRecord(startTimestamp, 'put'),
+  }: CommitTimes,
 ): Mutation[] {
   const mutations: Mutation[] = [
     { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value: record },

@@ -69,6 +69,6 @@ export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
 export { isMark } from './notifications.ts';
 export { decodeParked, encodeParked, type ParkedEntry } from './parked-entry.ts';
-export { committedCell, type Moment, momentOf } from './committed-cell.ts';
+export { committedCell, type CommitTimes, commitTimes } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';
 export { decodeWriteRecord, type WriteRecord } from './write-record.ts';

@@ -29,10 +29,10 @@ import {
   type CellAddress,
   CELLS,
   columnOf,
+  type CommitTimes,
   DATA,
   decodeWriteRecord,
   isOf,
-  type Moment,
   NOTIFY,
   notifyTable,
   ROLLBACK,
@@ -83,7 +83,7 @@ export class HistoryRecorder {
   /** One row of so many is in the sample. */
   readonly #share: number;
   /** When the rows that are not touched were committed. */
-  background: Moment | undefined;
+  background: CommitTimes | undefined;
   readonly #recordings = new Map<Timestamp, Recording>();
   readonly #records = new Map<string, HistoricRecord>();
   readonly #markers = new Map<string, HistoricMarker>();
@@ -260,13 +260,13 @@ export class HistoryRecorder {
 
   /** The row's background, from before anything was written there. */
   #noteLoaded(cell: CellAddress, name: string): void {
-    const moment = this.background;
-    if (moment === undefined || this.#loaded.has(name)) return;
+    const times = this.background;
+    if (times === undefined || this.#loaded.has(name)) return;
     const cells = this.#cluster.storage.table(cell.table).background?.(cell.row);
-    const data = cells?.find(({ timestamp }) => timestamp === moment.startTimestamp);
+    const data = cells?.find(({ timestamp }) => timestamp === times.startTimestamp);
     if (data === undefined) return;
     this.#loaded.set(name, textOf(data.value) ?? '');
-    const { startTimestamp, commitTimestamp } = moment;
+    const { startTimestamp, commitTimestamp } = times;
     const record = { cell: name, startTimestamp, commitTimestamp, operation: 'put' } as const;
     this.#records.set(`${name}@${commitTimestamp}`, record);
   }
@@ -278,10 +278,10 @@ export class HistoryRecorder {
   }
 
   #loadedTransactions(): readonly Recording[] {
-    const moment = this.background;
+    const times = this.background;
     const bulk = [...this.#bulk.values()];
-    if (moment === undefined || this.#loaded.size === 0) return bulk;
-    return [...bulk, { ...loading(moment), writes: this.#loaded }];
+    if (times === undefined || this.#loaded.size === 0) return bulk;
+    return [...bulk, { ...loading(times), writes: this.#loaded }];
   }
 
   /** Data and record at once are those of a bulk load. */
@@ -352,7 +352,7 @@ function withOwn<T extends object>(target: T, own: Partial<T>): T {
 }
 
 /** The load as a transaction, before all others. */
-function loading({ startTimestamp, commitTimestamp }: Moment): Recording {
+function loading({ startTimestamp, commitTimestamp }: CommitTimes): Recording {
   const empty = { process: 'the load', beganAt: 0, endedAt: 0, outcome: 'committed' } as const;
   const nothing = { reads: new Map(), writes: new Map(), scans: [] };
   return { ...empty, startTimestamp, commitTimestamp, ...nothing };

@@ -17,7 +17,7 @@ import { createLatencyHistogram, percentileMs, type TimeSeriesRow } from '#resul
 import { documentId, encodeDocument } from '../../crawl-rate/documents/index.ts';
 import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
 import { createTables, documentCell, KEYS } from '../../crawl-rate/percolator/tables.ts';
-import { momentOf } from '../../../engine/transaction/index.ts';
+import { commitTimes } from '../../../engine/transaction/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type Machine, type Usage } from '../cluster.ts';
 import { HistoryRecorder } from '../history.ts';
@@ -236,9 +236,9 @@ class Crawl {
     await createTables(percolator, splitsFor(tabletServers));
     await using before = await percolator.snapshot();
     await using after = await percolator.snapshot();
-    const moment = momentOf(before.startTimestamp, after.startTimestamp);
-    this.#recorder.background = moment;
-    const background = this.#repository.background(moment);
+    const times = commitTimes(before.startTimestamp, after.startTimestamp);
+    this.#recorder.background = times;
+    const background = this.#repository.background(times);
     cluster.setBackground(KEYS, background, ENTRY_BYTES * this.#repository.entries);
     const others = await Promise.all(machines.slice(1).map(open));
     return [process, ...others];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPercolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { momentOf } from '../../../engine/transaction/index.ts';
+import { commitTimes } from '../../../engine/transaction/index.ts';
 import {
   clusterOneByOne,
   createSyntheticDocuments,
@@ -41,7 +41,7 @@ test('the background has the cells that the bulk loader would have left, and no 
   assert.ok(start !== undefined && end !== undefined && moments.size === 2);
 
   const repository = new Repository(documents);
-  const background = repository.background(momentOf(start, end));
+  const background = repository.background(commitTimes(start, end));
   assert.equal(repository.entries, rows.length);
   for (const { key, cells: loaded } of rows) {
     assert.deepEqual(background(key)?.map(plain), loaded.map(plain));
@@ -90,7 +90,7 @@ test('the tablets of keys have even shares of the reads and writes that clusteri
   assert.ok(splits.every((split) => /^[123]\/[0-9a-f]{12}$/.test(split)));
   const many = createSyntheticDocuments({ repository: 20_000, documentBytes: 0, seed: 7 });
   const repository = new Repository(many);
-  const background = repository.background(momentOf(1, 2));
+  const background = repository.background(commitTimes(1, 2));
   const counts = Array.from({ length: tablets }, () => 0);
   for (let arrival = 20_000; arrival < 40_000; arrival++) {
     // A document reads its keys up to the first that is there, and writes those that are not.

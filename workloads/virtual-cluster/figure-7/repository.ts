@@ -8,7 +8,7 @@
  */
 import { assert } from '#engine/base';
 import type { Cell } from '../../../engine/bigtable/index.ts';
-import { committedCell, type Moment } from '../../../engine/transaction/index.ts';
+import { committedCell, type CommitTimes } from '../../../engine/transaction/index.ts';
 import { documentId, type SyntheticDocuments } from '../../crawl-rate/documents/index.ts';
 import { REPRESENTATIVE } from '../../crawl-rate/percolator/tables.ts';
 import type { Background } from '../cluster.ts';
@@ -47,14 +47,14 @@ export class Repository {
     return { representatives: this.#representatives, entries: this.entries };
   }
 
-  /** Rows of the table of keys, as if they had been committed at this moment. */
-  background(moment: Moment): Background {
+  /** Rows of the table of keys, as if they had been committed at these times. */
+  background(times: CommitTimes): Background {
     return (row) => {
       const space = row.charCodeAt(0) - '1'.charCodeAt(0);
       const founder = this.#representatives[space]?.[this.#keyOf(row.slice(2))] ?? 0;
       if (founder === 0) return undefined;
       const value = Buffer.from(documentId(numberOf(founder - 1)));
-      return cellsOf(value, moment);
+      return cellsOf(value, times);
     };
   }
 
@@ -109,8 +109,8 @@ function shared({ keySpace }: SyntheticDocuments): Uint32Array {
   return new Uint32Array(new SharedArrayBuffer(keySpace * Uint32Array.BYTES_PER_ELEMENT));
 }
 
-function cellsOf(value: Uint8Array, moment: Moment): Cell[] {
-  const cells = committedCell(REPRESENTATIVE, value, moment).flatMap((mutation) =>
+function cellsOf(value: Uint8Array, times: CommitTimes): Cell[] {
+  const cells = committedCell(REPRESENTATIVE, value, times).flatMap((mutation) =>
     mutation.kind === 'set' ? [mutation] : [],
   );
   return cells

@@ -441,7 +441,7 @@ Spec == Init /\ [][Next]_vars
 (*****************************************************************************)
 (* What must hold.                                                            *)
 (*****************************************************************************)
-\* P31: no read is answered from a snapshot below which a collector may have deleted.
+\* P31: no read is answered from a snapshot of which a collector may have deleted versions.
 NoReadBelowDeletion ==
   \A p \in Processes, s \in Slots : ~(slot[p][s].state = "missed" /\ IsAnswered(p, s))
 

@@ -39,7 +39,7 @@ test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one
 });
 
 describe('the model, checked by TLC', { skip }, () => {
-  test('P31: no read is answered from a snapshot below which a collector may have deleted', async () => {
+  test('P31: no read is answered from a snapshot of which a collector may have deleted versions', async () => {
     assert.ok(typeof checker === 'object');
     const leases = configuration('leases-suspended');
     const tiny = { ...leases, constants: { ...leases.constants, LastRenewal: 1, Faults: [] } };

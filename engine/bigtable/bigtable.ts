@@ -117,9 +117,9 @@ export interface RowMutation {
 
 /**
  * Whether a power failure may undo the mutation, together with everything that was applied after it
- * (promise 6). Default false. For what matters only if something later survives: a prewrite, because
- * its transaction is committed by a later mutation, and what any process can do again. Saves a store
- * that has one log the wait for its disk; others pay no attention to it.
+ * (promise 6, P67). Default false. For what matters only if something later survives: a prewrite,
+ * because its transaction is committed by a later mutation, and what any process can do again.
+ * Saves a store that has one log the wait for its disk; others pay no attention to it.
  */
 export type Provisional = boolean | undefined;
 

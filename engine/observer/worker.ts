@@ -177,8 +177,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Begins no more runs, and resolves when those in flight have ended: never, if an observer hangs
-   * for ever. Rejects with what ended the worker, if that was not the stop.
+   * Begins no more runs, and resolves when those in flight have ended (P50): never, if an observer
+   * hangs for ever. Rejects with what ended the worker, if that was not the stop.
    */
   async stop(): Promise<void> {
     this.#beginNoMore();

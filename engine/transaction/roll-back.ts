@@ -37,7 +37,8 @@ export async function rollBackCell(
  *
  * The mutations are blind: no other process can have committed the transaction, and a marker on a
  * cell that was never locked keeps a late prewrite away. The primary's row comes first: once it is
- * marked, the transaction is rolled back for all, even if we die before the other rows are.
+ * marked, as any other process would mark it (P8), the transaction is rolled back for all, even if
+ * we die before the other rows are.
  * @param rows the primary's row first
  */
 export async function rollBackOwn(

@@ -11,7 +11,7 @@
  * fate: a commit is never there without the marks that were sent just before it (P61). A change is checked when it is submitted, against everything submitted before it, so
  * mutations apply in the order submitted (manifest.ordered). It becomes visible, and is answered,
  * when its group is durable. A group of provisional changes alone is answered when it is written:
- * the sync of a later group makes both durable.
+ * the sync of a later group makes both durable (P67).
  *
  * What if a group fails? Then what gathers was checked against changes that will never be, so it
  * fails too, and every pending row is forgotten. If the failed group may be on the disk, nothing is

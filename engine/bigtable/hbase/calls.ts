@@ -7,8 +7,8 @@
  *          └──────────────────────────────────────────────┘
  *
  * Each operation is answered on its own: of one call some may succeed, and others find that their
- * region has moved. A conditional operation is sent again only if it was never sent, or the server
- * said that it touched nothing (failures.ts).
+ * region has moved (P65). A conditional operation is sent again only if it was never sent, or the
+ * server said that it touched nothing (failures.ts).
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
 import { asFailure, errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';

@@ -69,7 +69,7 @@ test('a proof that was sent before an answer came is none for it', async () => {
   assert.equal(proofs(), 2);
 });
 
-test('a conditional mutation is sent again only if it was never sent, or the server touched nothing', () => {
+test('P65: a conditional mutation is sent again only if it was never sent, or the server touched nothing', () => {
   const moved = HBaseFailure.ofException('org.x.NotServingRegionException', 'not here\n at ...');
   const unknown = HBaseFailure.ofException('java.io.IOException', 'java.io.IOException: broken');
   assert.equal(mayRepeat(moved, 'conditional'), true);

@@ -4,8 +4,8 @@
  *
  * A region server that stood still for longer than its session with ZooKeeper has lost its regions
  * to other servers, and does not know it in the first moments after it goes on. It would answer
- * reads with what was there before (promise 2 of bigtable.ts). Mutations are safe: it can no longer
- * write its log, because the master takes that over before it gives away the regions. So:
+ * reads with what was there before (P64; promise 2 of bigtable.ts). Mutations are safe: it can no
+ * longer write its log, because the master takes that over before it gives away the regions. So:
  *
  *     owned at m, an answer given at h, and h - m is short     no session can have ended in between:
  *                                                              the answer is proof for the next one

@@ -50,7 +50,7 @@ export type Resolution = 'alive' | 'rolled forward' | 'rolled back';
 /**
  * What became of the lock found in `cell`. Does not wait: 'alive' leaves that to the caller. If the
  * storage loses an answer, nothing is known, and the result is 'alive', too. All of this may be
- * done twice, so a caller that meets the lock again checks again.
+ * done twice, so a caller that meets the lock again checks again (P28).
  */
 export async function resolveLock(
   context: Context,
@@ -179,7 +179,10 @@ function interpret(row: Row | undefined, atHand: Lock): Sight {
   return { kind: 'locked', lock };
 }
 
-/** The transaction's own lock, marker and write record: all that it can leave at its primary. */
+/**
+ * The transaction's own lock, marker and write record: all that it can leave at its primary.
+ * Another transaction's lock may be at the same address (P3).
+ */
 function tracesOf({ primary, startTimestamp }: Lock): CellFilter[] {
   const { column } = primary;
   const own = { from: startTimestamp, to: startTimestamp };

@@ -12,9 +12,10 @@
  *     conditionals   commits of primaries, and       many in one where the storage can
  *                    resolving of locks; after       (`conditionalBatch`), as the paper's could;
  *                    them prewrites and secondaries  elsewhere each is sent alone, at once
- *     urgent         marks that a commit waits for   MutateRows: one for a table
+ *     urgent         marks: a commit may wait for    MutateRows: one for a table
+ *                    them
  *     bulk           rollbacks, garbage collection,  MutateRows: one for a table
- *                    bulk loads
+ *                    the rows of bulk loads
  *
  * scheduler.ts says when a batch is sent, and why no lane waits for another. Only the storage knows
  * which tablet server holds a row; if it has several, it divides a batch among them.

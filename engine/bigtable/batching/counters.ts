@@ -33,7 +33,7 @@ export interface LaneCounters {
 export interface BatchingCounters {
   readonly reads: LaneCounters;
   readonly conditionals: LaneCounters;
-  /** Blind mutations: those that a commit waits for, and all others. */
+  /** Blind mutations: those that a commit may wait for, and all others. */
   readonly urgent: LaneCounters;
   readonly bulk: LaneCounters;
   /**

@@ -22,8 +22,8 @@ export interface BatchingOptions {
    */
   readonly inFlightMax?: number | undefined;
   /**
-   * Selects blind mutations that a caller's commit waits for. They have a lane of their own, so
-   * that bulk work never takes their places in flight. Default: none.
+   * Selects blind mutations that a caller's commit may wait for. They have a lane of their own, so
+   * that the others never take their places in flight. Default: none.
    */
   readonly isUrgent?: ((row: RowMutation) => boolean) | undefined;
 }

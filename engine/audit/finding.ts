@@ -2,8 +2,9 @@
  * What an audit can find, by stable codes: scripts and tests compare codes, people read sentences.
  *
  * An *error* must never occur: some rule of the protocol was broken, by the engine, by the storage
- * or by hand. A *warning* is harmless: something that a crash has left, and that the next process
- * that meets it cleans up, or something that waits for an operator.
+ * or by hand. A *warning* does not prove that: a crash has left something that the next process
+ * that meets it cleans up, or something waits for an operator, or the audit cannot tell whether a
+ * rule was broken.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { CellAddress, Lock, ParkedEntry } from '../transaction/index.ts';

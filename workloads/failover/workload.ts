@@ -21,7 +21,7 @@ export interface CheckResult {
   readonly wrong: readonly string[];
   /** What was found right, if nothing is wrong: one sentence. */
   readonly right: string;
-  /** What fsck lists as harmless, by code: what failures have left. */
+  /** The warnings of fsck, counted by code: mostly what failures have left. */
   readonly warnings: ReadonlyMap<string, number>;
 }
 
@@ -30,7 +30,10 @@ export interface Workload {
   load(): Promise<void>;
   /** What was asked for, in the order in which it was due: the rate is that of these. */
   readonly arrivals: readonly Arrival[];
-  /** Transactions that follow from others, and count for no rate. */
+  /**
+   * Transactions that the load does not ask for: they follow from others, or are upkeep. They count
+   * for no rate.
+   */
   readonly followers: readonly Arrival[];
   readonly settled: Settled;
   /** Transactions that have begun and are not completed. */
@@ -39,7 +42,10 @@ export interface Workload {
   readonly failed: Promise<never>;
   /** Transactions completed in a second at full speed, after a warm-up of half of `seconds`. */
   measureCapacity(seconds: number): Promise<number>;
-  /** Resolves when everything was begun. @throws if more than `OPEN_MAX` transactions are open */
+  /**
+   * Resolves when everything has begun. With more than `OPEN_MAX` transactions open, it or `drain`
+   * rejects.
+   */
   offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
   /** Resolves when nothing is open any more. */
   drain(): Promise<void>;
@@ -61,6 +67,7 @@ export interface WorkloadParts {
 }
 
 /**
- * With more transactions in flight the storage does not keep up; the run ends before memory does.
+ * More open transactions than this mean that the storage does not keep up; the run ends before they
+ * exhaust the memory.
  */
 export const OPEN_MAX = 20_000;

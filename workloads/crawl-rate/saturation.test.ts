@@ -28,7 +28,7 @@ function verdict(
   });
 }
 
-test('a backlog that stays is sustained', () => {
+test('a backlog that stays is no saturation', () => {
   assert.equal(verdict(() => 12).saturated, false);
 });
 
@@ -37,19 +37,19 @@ function wave(times: number): (seconds: number) => number {
   return (s) => 250 - 250 * Math.cos(((2 * times - 1) * Math.PI * s) / SECONDS);
 }
 
-test('a backlog that rises by half a second of arrivals is sustained', () => {
+test('a backlog that rises by half a second of arrivals is no saturation', () => {
   const { saturated, backlogGrowthPerSecond } = verdict(wave(1));
   assert.equal(saturated, false);
   assert.ok(backlogGrowthPerSecond > 25, String(backlogGrowthPerSecond));
 });
 
-test('a backlog that fluctuates by half a second of arrivals is sustained, though a half is slower', () => {
+test('a backlog that fluctuates by half a second of arrivals is no saturation, though a half is slower', () => {
   const { saturated, backlogGrowthPerSecond } = verdict(wave(2), [200, 400]);
   assert.equal(saturated, false);
   assert.ok(backlogGrowthPerSecond > 0, String(backlogGrowthPerSecond));
 });
 
-test('a pause that is made up for is sustained, though a line through the backlog rises', () => {
+test('a pause that is made up for is no saturation, though a line through the backlog rises', () => {
   const { saturated, backlogGrowthPerSecond } = verdict((s) =>
     s >= 4.2 && s < 14.2 ? PER_SECOND * (s - 4.2) : 0,
   );
@@ -82,7 +82,7 @@ test('a second half that is slower, with a backlog that grows a little, is satur
   assert.equal(reason, 'the second half (median 400 ms) was slower than the first (200 ms)');
 });
 
-test('a second half that is slower, with a backlog that stays, was disturbed', () => {
+test('a second half that is slower, with a backlog that stays, is no saturation: another process was active', () => {
   assert.equal(verdict(() => 12, [200, 400]).saturated, false);
 });
 

@@ -11,7 +11,7 @@ export interface ProcessOptions {
   readonly engine: EngineValues;
 }
 
-/** To the writer: write these cells, each at its time, independent of the others (open loop). */
+/** To the writer: write these cells, each at its time, independently of the others (open loop). */
 export interface Write {
   readonly kind: 'write';
   /** The number of the first cell, which also names its row. */

@@ -6,7 +6,10 @@ import { loadCalibration } from '../calibration/load.ts';
 import { MODES, simulateScanners } from './scanners.ts';
 
 const ROWS = 40;
-/** Of a run with the costs of paper-2010 besides its wait of 100 ms: reads, writes, and the scan. */
+/**
+ * The time of a run besides its wait of 100 ms, in milliseconds, with the costs of paper-2010:
+ * reads, writes, and the scan.
+ */
 const OVERHEAD_MS = 30;
 
 test('one scanner runs each row once in every mode, and loses only what a run takes besides its wait', async () => {
@@ -29,7 +32,7 @@ test('one scanner runs each row once in every mode, and loses only what a run ta
     const runMs = (1000 * Number(seconds)) / (0.9 * ROWS);
     assert.ok(runMs > 100 && runMs < 100 + 2 * OVERHEAD_MS, String(runMs));
   }
-  // It never met another one, and yet does not reach all of that rate.
+  // The scanner meets no other one, and yet does not reach the most that is possible.
   assert.match(
     headline,
     /^1 scanners can clean 10 rows per second at most, because each run waits/,

@@ -74,6 +74,15 @@ test('an oracle serves more with batches, and never more than its processor can'
   assert.ok((batched?.[1] ?? Infinity) < 2e6);
 });
 
+test('an oracle serves the machines of workers, where a calibration has some', async () => {
+  const words = ['--figure', 'oracle', '--profile', 'smoke', '--calibration', 'hbase'];
+  const { findings } = (await runScript(BENCH, words)).record();
+  assert.deepEqual(
+    findings?.tables[0]?.rows.map(([callers]) => callers),
+    [4, 256], // 1 and 64 on each of 4 machines.
+  );
+});
+
 test('scanners clean fewer rows without locks than with them', async () => {
   const words = ['--figure', 'scanners', '--profile', 'smoke'];
   const { findings } = (await runScript(BENCH, words)).record();
@@ -85,8 +94,9 @@ test('scanners clean fewer rows without locks than with them', async () => {
 
 test('what the model predicts of this machine is compared with what was measured on it', async () => {
   const words = ['--figure', 'validation', '--profile', 'smoke'];
-  const { findings, targets } = (await runScript(BENCH, words)).record();
+  const { findings, targets, parameters } = (await runScript(BENCH, words)).record();
   assert.equal(findings?.check.passed, true, findings?.check.detail);
+  assert.equal(parameters['calibration'], 'this-machine');
   const [compared, operations] = findings.tables;
   const workloads = compared?.rows.map(([workload]) => String(workload)) ?? [];
   for (const name of ['crawl-rate', 'batch', 'brokerage']) {
@@ -102,11 +112,12 @@ test('what the model predicts of this machine is compared with what was measured
 });
 
 test('costs of this machine are measured, those of the workloads as well', async () => {
-  const { findings, store } = (
+  const { findings, store, parameters } = (
     await runScript(BENCH, ['--figure', 'costs', '--profile', 'smoke'])
   ).record();
   assert.equal(findings?.check.passed, true, findings?.check.detail);
   assert.equal(store?.name, 'embedded');
+  assert.equal(parameters['calibration'], undefined);
   const rows = findings.tables[0]?.rows ?? [];
   const mainUs = (what: string): number => Number(rows.find(([name]) => name === what)?.[3]);
   assert.ok(mainUs('raw read') > 0);
@@ -126,6 +137,7 @@ test('a mistake on the command line is one sentence, and exit code 2', async () 
   const mistakes = [
     [['--calibration', 'guess'], /^--calibration must be .* but is "guess"\.$/],
     [['--figure', '8', '--rates', '1'], /^--rates .*$/],
+    [['--rates', '90,0.01', '--machines', '2'], /^--rates .* 0\.01 % .* none to 2 machines\.$/],
     [['--figure', 'validation', '--calibration', 'hbase'], /^--calibration .*$/],
   ] as const;
   await assertRefused(BENCH, mistakes);

@@ -11,7 +11,7 @@ import {
   seedOption,
   text,
 } from '#harness';
-import { type FindingsParts, formatCount } from '#results';
+import { type FindingsParts, formatCount, UsageError } from '#results';
 import { parametersOf } from '../harness/parameters.ts';
 import { rounded } from '../harness/statistics/rounded.ts';
 import { batchCurves } from './batch/figure-7-batch.ts';
@@ -20,6 +20,7 @@ import { figure7Findings } from './figure-7/findings.ts';
 import {
   DOCUMENT_BYTES,
   type Figure7Plan,
+  measuredDocuments,
   measureFigure7,
   type RatePoint,
   repositoryOf,
@@ -142,6 +143,7 @@ await runExperiment(
     ],
     plan: (options) => {
       const { figure, machines, rates, jobs } = options;
+      if (figure === '7') refuseTooSlow(options);
       const abouts = {
         7: `${counted(rates.length, 'crawl rates')} on ${counted(machines, 'machines')} in virtual time`,
         8: 'reads and writes of one tablet server in virtual time, raw and Percolator',
@@ -152,13 +154,13 @@ await runExperiment(
         costs: 'what operations and the workloads themselves cost on this machine, in real time',
         validation: 'what the model predicts of this machine, next to what was measured on it',
       };
-      const calibration = figure === 'validation' ? 'this-machine' : options.calibration;
-      const { figure: _, ...others } = parametersOf({ ...options, rates: [...rates] });
+      const calibration = calibrationOf(options);
+      const { figure: _, ...others } = parametersOf({ ...options, calibration, rates: [...rates] });
       return {
         about: abouts[figure],
         seconds: secondsOf(options, jobs),
         parameters: { figure, ...others },
-        ...(figure === 'costs'
+        ...(calibration === undefined
           ? { store: EMBEDDED, limitations: COSTS_LIMITATIONS }
           : {
               store: VIRTUAL,
@@ -169,10 +171,15 @@ await runExperiment(
     },
   },
   async (options, measuring) => {
+    const { figure, seed, isVaried } = options;
+    if (figure === 'costs') return measureCosts(options.costs, measuring);
+    if (figure === 'validation') {
+      return simulateValidation({ ...options.validation, seed }, measuring);
+    }
     const loaded = loadCalibration(options.calibration);
-    const { seed, isVaried } = options;
     const variants = variantsOf(loaded.calibration, options.profile !== 'smoke');
-    const workers = loaded.calibration.cluster.tabletServers;
+    const { tabletServers, workerMachines } = loaded.calibration.cluster;
+    const workers = workerMachines === 0 ? tabletServers : workerMachines;
     const simulations = {
       7: () => simulateFigure7({ ...options, loaded }, measuring),
       8: () => simulateFigure8({ ...options, loaded }, measuring),
@@ -180,15 +187,32 @@ await runExperiment(
       10: () => simulateFigure10({ ...options.figure10, loaded, seed, variants }, measuring),
       oracle: () => simulateOracle({ ...options.oracle, loaded, seed, workers }, measuring),
       scanners: () => simulateScanners({ ...options.scanning, loaded, seed }, measuring),
-      validation: () => simulateValidation({ ...options.validation, seed }, measuring),
-      costs: () => measureCosts(options.costs, measuring),
     };
-    return simulations[options.figure]();
+    return simulations[figure]();
   },
 );
 
 type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> &
   Pick<Size, 'times' | 'isVaried'>;
+
+/** The calibration at whose costs a figure is simulated; none for costs that are measured here. */
+function calibrationOf(options: {
+  readonly figure: string;
+  readonly calibration: string;
+}): string | undefined {
+  if (options.figure === 'costs') return undefined;
+  return options.figure === 'validation' ? 'this-machine' : options.calibration;
+}
+
+/** Without a document there is no latency, and nothing to check. */
+function refuseTooSlow(options: Pick<Size, 'machines' | 'rates' | 'times'>): void {
+  const { machines, rates, times } = options;
+  const slow = rates.find((rate) => measuredDocuments({ machines, ...times }, rate) < 1);
+  if (slow === undefined) return;
+  throw new UsageError(
+    `--rates must bring a document in the ${times.seconds} s that are measured, but ${slow} % per hour brings none to ${machines} machines.`,
+  );
+}
 
 function limitationsOf(calibration: string, figure: string): readonly string[] {
   return [
@@ -235,7 +259,8 @@ function inWords({ rate, repository, result }: RatePoint): string {
   if (wrong.length > 0) return `${where}: CHECK FAILED: ${wrong.join('; ')}`;
   const completed = `${completedPerSecond.toFixed(0)} documents/s`;
   if (growth.isSaturated) return `${where}: saturated at ${completed}`;
-  return `${where}: median ${(latency?.medianMs ?? 0).toFixed(0)} ms at ${completed}`;
+  if (latency === null) return `${where}: no document was measured`;
+  return `${where}: median ${latency.medianMs.toFixed(0)} ms at ${completed}`;
 }
 
 async function simulateFigure8(

@@ -117,6 +117,12 @@ describe('the headline', () => {
   });
 });
 
+test('a rate at which no document was clustered has no numbers', () => {
+  const { check } = findingsOf([pointOf(0.01, { clustered: 0, latency: null }), pointOf(1)]);
+  assert.equal(check.passed, false);
+  assert.equal(check.detail, 'at 0.01 %/hour: no document was clustered');
+});
+
 describe('where workers have machines of their own', () => {
   const { calibration } = loadCalibration('cloud-bigtable'); // Four for three tablet servers.
   const plan = planOf([1, 100], calibration);

@@ -89,9 +89,10 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
 }
 
 function wrongOf({ points, sensitivity }: Figure7Result): readonly string[] {
-  const wrong = points.flatMap(({ rate, result }) =>
-    result.wrong.map((one) => `at ${rate} %/hour: ${one}`),
-  );
+  const wrong = points.flatMap(({ rate, result }) => {
+    const none = result.clustered === 0 ? ['no document was clustered'] : [];
+    return [...result.wrong, ...none].map((one) => `at ${rate} %/hour: ${one}`);
+  });
   return [...wrong, ...(sensitivity?.wrong ?? [])];
 }
 

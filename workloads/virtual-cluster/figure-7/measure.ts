@@ -54,6 +54,15 @@ export function repositoryOf(machines: number): number {
   return (PAPER_REPOSITORY * machines) / PAPER_MACHINES;
 }
 
+/** Documents that arrive in the measured interval, at a crawl rate in percent per hour. */
+export function measuredDocuments(
+  { machines, warmUp, seconds }: Pick<Figure7Plan, 'machines' | 'warmUp' | 'seconds'>,
+  rate: number,
+): number {
+  const perSecond = documentsPerSecond(repositoryOf(machines), rate);
+  return Math.floor(perSecond * (warmUp + seconds)) - Math.ceil(perSecond * warmUp);
+}
+
 /** @param onPoint called with each point as soon as it has been simulated */
 export async function measureFigure7(
   plan: Figure7Plan,

@@ -26,15 +26,17 @@ export function measuredBatchSeconds(runs: Runs = runsHere()): number | null {
 
 /**
  * Percolator relative to the raw store, at the place of each operation (figure 8): a series for each
- * store.
+ * store. Measured with the settings that are simulated: one process, no batches, on the disk.
  */
 export function measuredRatios(
   places: ReadonlyMap<string, number>,
   runs: Runs = runsHere(),
 ): readonly ResultSeries[] {
-  const record = newest(runs, 'micro', ({ parameters }) =>
-    String(parameters['store']).includes('embedded'),
-  );
+  const record = newest(runs, 'micro', ({ parameters }) => {
+    const { store, processes = 0, batching = 'off', prefetch = 'off', noFsync } = parameters;
+    const isPlain = processes === 0 && batching === 'off' && prefetch === 'off';
+    return String(store).includes('embedded') && isPlain && noFsync !== true;
+  });
   const rows = record === null ? [] : rowsOf(record, 'figure-8');
   const byStore = Map.groupBy(rows, ({ store }) => String(store));
   byStore.delete('paper');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REFERENCE_FOLDER, type RunRecord } from '#results';
 import { measuredBrokerage, measuredCrawl, newest, runsIn } from './measured.ts';
-import { measuredRecovery } from './measured-series.ts';
+import { measuredRatios, measuredRecovery } from './measured-series.ts';
 
 const RUNS = runsIn([REFERENCE_FOLDER]);
 
@@ -50,6 +50,28 @@ test('a brokerage counts with the settings that are simulated', () => {
   assert.equal(idOf({ processes: 2 }), counted?.runId);
   assert.equal(idOf({ broker: 'inline' }), counted?.runId);
   assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);
+});
+
+test('ratios count with the settings that are simulated', () => {
+  const places = new Map([['read', 1]]);
+  const counted = measuredRatios(places, RUNS);
+  assert.ok(counted.length > 0);
+  const record = newest(RUNS, 'micro', (one) =>
+    String(one.parameters['store']).includes('embedded'),
+  );
+  /** After a newer run without any ratio: none if that one counts. */
+  const ratiosAfter = (parameters: RunRecord['parameters']): unknown => {
+    const [newer, ...others] = withNewer(record, parameters);
+    assert.ok(newer?.findings != null);
+    const empty = { ...newer, findings: { ...newer.findings, tables: [] } };
+    return measuredRatios(places, [empty, ...others]);
+  };
+  assert.deepEqual(ratiosAfter({}), []);
+  assert.deepEqual(ratiosAfter({ concurrency: 1 }), []);
+  assert.deepEqual(ratiosAfter({ processes: 2 }), counted);
+  assert.deepEqual(ratiosAfter({ batching: 'on' }), counted);
+  assert.deepEqual(ratiosAfter({ prefetch: 'learn' }), counted);
+  assert.deepEqual(ratiosAfter({ noFsync: true }), counted);
 });
 
 test('a recovery counts if region servers were killed, and not stopped for a while', () => {

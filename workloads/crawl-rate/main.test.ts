@@ -130,8 +130,13 @@ test('--sweep repository says what a document costs in a small repository and in
     stderr,
     /^Plan: new documents at full speed in repositories of 2 sizes up to 2,000 /m,
   );
-  const { experiment, findings, points } = readRunRecord(out);
+  const { experiment, findings, points, parameters } = readRunRecord(out);
   assert.equal(experiment, 'crawl-rate-repository');
+  assert.equal(parameters['repository'], 2_000);
+  assert.equal(parameters['batching'], 'off');
+  for (const unused of ['input', 'rates', 'store', 'documentBytes', 'workers']) {
+    assert.equal(parameters[unused], undefined, unused);
+  }
   assert.equal(points.length, 0);
   const [small, large] = findings?.tables[0]?.rows ?? [];
   assert.deepEqual([small?.slice(0, 1), large?.slice(0, 1)], [['1,000'], ['2,000']]);

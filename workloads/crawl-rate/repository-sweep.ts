@@ -18,7 +18,8 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createRandom, openPercolator, openStore } from '#engine';
 import { counted, type Measuring, type Plan as ExperimentPlan } from '#harness';
-import { settingsOf } from '../harness/engine-settings.ts';
+import { type EngineValues, engineValuesOf, settingsOf } from '../harness/engine-settings.ts';
+import { parametersOf } from '../harness/parameters.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { copyStore } from '../harness/stores/copy-store.ts';
 import { describeStore } from '../harness/stores/index.ts';
@@ -66,16 +67,19 @@ export const SWEEP = {
   },
 } as const;
 
-export function sweepPlan({
-  repository,
-  repeats,
-}: Pick<Plan, 'repository' | 'repeats'>): ExperimentPlan {
+/** Its parameters are the options that a sweep uses; its record has no others. */
+export function sweepPlan(
+  options: Omit<SweepPlan, 'engine'> & EngineValues & { readonly sweep: string },
+): ExperimentPlan {
+  const { sweep, repository, repeats, seed, concurrency } = options;
+  const engine = engineValuesOf(options);
   const sizes = sweptSizes(repository);
   const all = sumOf(sizes);
   return {
     about: `new documents at full speed in repositories of ${counted(sizes.length, 'sizes')} up to ${counted(repository, 'documents')}, ${repeats} times each`,
     seconds: 2 + all / LOADED_PER_SECOND + (repeats * all) / CHECKED_PER_SECOND,
     diskBytes: (all + repository) * BYTES_PER_DOCUMENT,
+    parameters: parametersOf({ sweep, repository, repeats, seed, concurrency, ...engine }),
     store: describeStore('embedded'),
     limitations: [
       'One process does everything, so the processor time includes that of the loader and of the oracle.',

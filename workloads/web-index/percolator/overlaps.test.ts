@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPercolator, type Percolator, type Transaction } from '#engine';
+import { type Observer, openPercolator, type Percolator, type Transaction } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { checkAtRest } from '../check/index.ts';
 import type { Capture } from '../model/index.ts';
@@ -16,6 +16,7 @@ import { CLUSTER } from './tables.ts';
 
 const at = (name: string): string => `http://a.example/${name}`;
 const page = (name: string, html: string): Capture => pageCapture(at(name), html);
+const linkTo = (name: string): string => `<a href="/${name}">to ${name}</a>`;
 const gone = (name: string): Capture => pageCapture(at(name), '', { status: 404 });
 
 class Script {
@@ -49,11 +50,36 @@ class Script {
 
   /** A run of one observer that has read and decided, and does not commit yet. */
   async begin(name: string, row: string): Promise<Transaction> {
-    const observer = this.#observers.find((one) => one.name === name);
-    assert.ok(observer !== undefined);
+    const observer = this.#observer(name);
     const transaction = await this.percolator.begin();
     await observer.run(transaction, { table: observer.table, row, column: observer.column });
     return transaction;
+  }
+
+  /** A worker whose runs of one observer have read and decided, and do not commit yet. */
+  async startLate(name: string): Promise<{ readonly commit: () => Promise<void> }> {
+    const observer = this.#observer(name);
+    const decided = Promise.withResolvers<void>();
+    const allowed = Promise.withResolvers<void>();
+    const run: Observer['run'] = async (transaction, cell) => {
+      await observer.run(transaction, cell);
+      decided.resolve();
+      await allowed.promise;
+    };
+    const worker = this.percolator.startWorker([{ ...observer, run }]);
+    await decided.promise;
+    const commit = async (): Promise<void> => {
+      allowed.resolve();
+      await worker.idle();
+      await worker.stop();
+    };
+    return { commit };
+  }
+
+  #observer(name: string): Observer {
+    const observer = this.#observers.find((one) => one.name === name);
+    assert.ok(observer !== undefined);
+    return observer;
   }
 
   findings(): Promise<readonly string[]> {
@@ -128,3 +154,36 @@ test('a page that joins a cluster is served no more, though its publisher came t
   await script.run();
   assert.deepEqual(await script.findings(), []);
 });
+
+test('an election that has read a rank cannot commit once the rank is another', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'Same'), page('b', 'Same'));
+  await script.run(); // The first one of equal ranks is elected: a.
+  await script.load(page('x', `X ${linkTo('b')}`));
+  await script.run({ without: ['election'] });
+  const election = await script.startLate('election'); // Elects b.
+  await script.load(gone('x'));
+  await script.run({ without: ['election'] }); // The caller finds that a is elected, as it should be.
+  await election.commit();
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});
+
+for (const [what, before] of [
+  ['the first election of a cluster', []],
+  ['the first election with a page', [page('a', 'Same')]],
+] as const) {
+  test(`${what} cannot commit once the rank of the page is another`, async () => {
+    await using script = await Script.open();
+    await script.load(...before);
+    await script.run();
+    await script.load(...(before.length === 0 ? [page('a', 'Same')] : []), page('b', 'Same'));
+    await script.run({ without: ['election'] });
+    const election = await script.startLate('election'); // Elects a.
+    await script.load(page('x', `X ${linkTo('b')}`));
+    await script.run({ without: ['election'] });
+    await election.commit();
+    await script.run();
+    assert.deepEqual(await script.findings(), []);
+  });
+}

@@ -16,9 +16,20 @@
  */
 import type { Observer, Reader } from '#engine';
 import { electCanonical, finalRank, ranksFrom, sharesOf, shownRank } from '../model/index.ts';
-import { notify, read, readMany, readRow, settle } from './columns.ts';
+import { cellOf, notify, read, readMany, readRow, settle } from './columns.ts';
 import { readPairs } from './pairs.ts';
-import { CLUSTER, ELECTED, LINKS, PUBLISH, RANK, SHARES, SOURCES, USERS, VOTE } from './tables.ts';
+import {
+  CLUSTER,
+  ELECTED,
+  type Election,
+  LINKS,
+  PUBLISH,
+  RANK,
+  SHARES,
+  SOURCES,
+  USERS,
+  VOTE,
+} from './tables.ts';
 
 export const ranker: Observer = {
   name: 'ranker',
@@ -58,13 +69,26 @@ export const electionCaller: Observer = {
   column: RANK.name,
   run: async (transaction, { row: url }) => {
     const cluster = await read(transaction, CLUSTER, url);
-    const elected = cluster === undefined ? undefined : await read(transaction, ELECTED, cluster);
-    // Before the first election, and of members that it has not seen: clustering has called for one.
-    if (cluster === undefined || elected?.members.includes(url) !== true) return;
-    const candidates = await readCandidates(transaction, elected.members);
-    if (electCanonical(candidates) !== elected.canonical) notify(transaction, VOTE, cluster);
+    // Clustering will call for an election, which will see the rank.
+    if (cluster === undefined) return;
+    const elected = await read(transaction, ELECTED, cluster);
+    if (await isOutdated(transaction, url, elected)) notify(transaction, VOTE, cluster);
+    // An election that has read the rank of before, and has not committed yet, conflicts.
+    else await transaction.lock(cellOf(ELECTED, cluster));
   },
 };
+
+/** Whether the new rank of a page changes the result of its cluster's last election. */
+async function isOutdated(
+  reader: Reader,
+  url: string,
+  elected: Election | undefined,
+): Promise<boolean> {
+  // Clustering has called for an election with a page that the last one has not seen.
+  if (elected?.members.includes(url) !== true) return false;
+  const candidates = await readCandidates(reader, elected.members);
+  return electCanonical(candidates) !== elected.canonical;
+}
 
 /** The members of a cluster with their ranks; without any rank yet, 0. */
 export async function readCandidates(

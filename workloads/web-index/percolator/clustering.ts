@@ -46,7 +46,8 @@ export const election: Observer = {
     const members = (await readPairs(transaction, MEMBERS, hash)).map(([url]) => url);
     const canonical = electCanonical(await readCandidates(transaction, members));
     const elected = canonical === undefined ? undefined : { canonical, members };
-    if (!(await settle(transaction, ELECTED, hash, elected))) return;
+    await settle(transaction, ELECTED, hash, elected);
+    // Also if the result stays: a member may have been away, and new texts of its links as well.
     for (const url of concerned(before, elected)) {
       notify(transaction, PLACE, url);
       notify(transaction, PUBLISH, url);

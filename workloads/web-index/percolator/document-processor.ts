@@ -22,9 +22,10 @@ import {
   redirectTarget,
   type Resource,
 } from '../model/index.ts';
-import { notify, read, readRow, update } from './columns.ts';
+import { cellOf, notify, read, readRow, update } from './columns.ts';
 import { writePairs } from './pairs.ts';
 import {
+  AWAITED,
   CAPTURE,
   COLLECT,
   DEPENDENTS,
@@ -42,12 +43,13 @@ export const documentProcessor: Observer = {
   table: CAPTURE.table,
   column: CAPTURE.name,
   run: async (transaction, { row: url }) => {
-    const [capture, before, redirectBefore] = await readRow(
+    const [capture, before, redirectBefore, awaited] = await readRow(
       transaction,
       url,
       CAPTURE,
       DOCUMENT,
       REDIRECT,
+      AWAITED,
       LINKS,
       RESOURCE,
       DEPENDS_ON,
@@ -61,10 +63,16 @@ export const documentProcessor: Observer = {
     await register(transaction, url, document);
     const isAnother = (before === undefined) !== (document === undefined);
     if (isAnother || redirectBefore !== redirect) notify(transaction, COLLECT, url);
-    // The time of the capture is served, too. If more has changed, the renderer goes on.
-    if (document !== undefined && !hasChanged) notify(transaction, PUBLISH, url);
+    // If more than the time of the capture has changed, the renderer goes on.
+    if (document !== undefined && !hasChanged) await serveTime(transaction, url, awaited === true);
   },
 };
+
+/** Has the time of the capture served, by the renderer if that waits for the document. */
+async function serveTime(transaction: Transaction, url: string, isAwaited: boolean): Promise<void> {
+  await transaction.lock(cellOf(AWAITED, url)); // A renderer that begins to wait now conflicts.
+  notify(transaction, isAwaited ? DOCUMENT : PUBLISH, url);
+}
 
 interface Processed {
   readonly document?: PageDocument;

@@ -187,3 +187,78 @@ for (const [what, before] of [
     assert.deepEqual(await script.findings(), []);
   });
 }
+
+test('a text that comes while a page is away is at the canonical page once it is back', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'One'), page('b', 'One'), page('y', `Y ${linkTo('a')}`));
+  await script.run();
+  await script.load(page('b', 'Two'));
+  await script.run({ without: ['election'] });
+  await script.load(page('x', `X ${linkTo('b')}`));
+  await script.run({ without: ['election'] }); // The text goes to no page: 'Two' has no election.
+  await script.load(page('b', 'One'));
+  await script.run({ without: ['election'] });
+  await script.run(); // The election finds the members of before.
+  assert.deepEqual(await script.findings(), []);
+});
+
+test('a page that is back before its other document came is rendered', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'One'));
+  await script.run({ without: ['renderer'] });
+  await script.load(page('a', 'Two'));
+  await script.run({ without: ['document-processor'] });
+  await script.load(page('a', 'One'));
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});
+
+test('a page that is back while its renderer finds no document for it is rendered', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'One'));
+  await script.run({ without: ['renderer'] });
+  await script.load(page('a', 'Two'));
+  const renderer = await script.startLate('renderer');
+  await script.load(page('a', 'One'));
+  await script.run({ without: ['renderer'] });
+  await renderer.commit();
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});
+
+test('a renderer that has waited cannot commit once another one waits', async () => {
+  await using script = await Script.open();
+  const css = (text: string): Capture =>
+    pageCapture(at('s.css'), text, { contentType: 'text/css' });
+  const styled = '<link rel="stylesheet" href="/s.css"><p class="menu">Menu</p>One';
+  await script.load(css('.menu { color: red }'), page('a', styled));
+  await script.run({ without: ['renderer'] });
+  await script.load(page('a', 'Two'));
+  await script.run({ without: ['document-processor'] });
+  await script.load(page('a', styled));
+  await script.run({ without: ['renderer'] });
+  const older = await script.begin('renderer', at('a')); // With the menu.
+  await script.load(css('.menu { display: none }'));
+  await script.run({ without: ['renderer'] });
+  await script.load(page('a', 'Two'));
+  await script.run({ without: ['document-processor'] });
+  await assert.rejects(older.commit(), { code: 'WRITE_CONFLICT' });
+  await script.load(page('a', styled));
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});
+
+test('links that are back before they were inverted do not change what a page gives', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', linkTo('t')), page('t', 'T'));
+  await script.run();
+  await script.load(page('x', `X ${linkTo('a')}`));
+  await script.run({ without: ['ranker'] });
+  await script.load(page('a', `${linkTo('t')} ${linkTo('u')}`));
+  await script.run({ without: ['ranker', 'link-inversion'] });
+  await script.run({ without: ['link-inversion'] }); // The ranker runs, because of x.
+  await script.load(page('a', linkTo('t')));
+  await script.run({ without: ['link-inversion'] });
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});

@@ -22,7 +22,7 @@ import {
   CLUSTER,
   ELECTED,
   type Election,
-  LINKS,
+  LINKS_TO,
   PUBLISH,
   RANK,
   SHARES,
@@ -36,7 +36,9 @@ export const ranker: Observer = {
   table: SOURCES.table,
   column: SOURCES.name,
   run: async (transaction, { row: url }) => {
-    const [sources, links, before] = await readRow(transaction, url, SOURCES, LINKS, RANK, SHARES);
+    // Not LINKS: if these change and change back, link inversion does not run the ranker again.
+    const columns = [SOURCES, LINKS_TO, RANK, SHARES] as const;
+    const [sources, links, before] = await readRow(transaction, url, ...columns);
     const ranks = sources && (await ranksOf(transaction, sources));
     const rank = ranks && finalRank(ranks);
     await settle(transaction, RANK, url, rank);

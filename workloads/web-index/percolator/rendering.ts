@@ -14,6 +14,7 @@ import { cellOf, notify, readMany, readRow, settle } from './columns.ts';
 import { hashOfBody } from './document-processor.ts';
 import { readPairs } from './pairs.ts';
 import {
+  AWAITED,
   CAPTURE,
   DEPENDENTS,
   DOCUMENT,
@@ -41,6 +42,7 @@ export const renderer: Observer = {
   column: DOCUMENT.name,
   run: async (transaction, { row: url }) => {
     const rendered = await render(transaction, url);
+    await settle(transaction, AWAITED, url, rendered === 'not yet' ? true : undefined);
     if (rendered === 'not yet') return;
     if (!(await settle(transaction, FORM, url, rendered?.hash))) {
       notify(transaction, PUBLISH, url); // For the time of the capture.
@@ -51,7 +53,7 @@ export const renderer: Observer = {
   },
 };
 
-/** 'Not yet' while the document is that of an earlier capture: it will change, and run this again. */
+/** 'Not yet' while the document is that of an earlier capture: its processor runs this again. */
 async function render(
   transaction: Transaction,
   url: string,

@@ -74,6 +74,8 @@ export const DEPENDS_ON: Column<readonly string[]> = jsonColumn(PAGES, 'depends-
 /** Written by the renderer: the hash of the rendered form, and the form itself. */
 export const FORM: Column<string> = jsonColumn(PAGES, 'form');
 export const RENDERED: Column<RenderedPage> = jsonColumn(PAGES, 'rendered');
+/** The renderer has found a capture without its document, and is to run again. */
+export const AWAITED: Column<true> = jsonColumn(PAGES, 'awaited');
 /** The hash of the cluster in which the page is a member. */
 export const CLUSTER: Column<string> = jsonColumn(PAGES, 'cluster');
 /** The target and the links for which the page has rows in `redirects` and `links`. */

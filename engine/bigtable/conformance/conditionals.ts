@@ -153,6 +153,7 @@ function claimAtomicity(open: Open): void {
     );
     const winners = found.flatMap((wasLocked, i) => (wasLocked === true ? [i] : []));
     assert.equal(winners.length, 1);
+    assert.equal(found.filter((wasLocked) => wasLocked === false).length, 99);
     assert.deepEqual(await t.cells('r', { family: 'lock' }, { family: 'write' }), [
       `write:q@${winners[0]}=${winners[0]}`,
     ]);

@@ -322,9 +322,10 @@ function inData(qualifier: string): CellFilter {
 }
 
 async function comeAndGo(t: TestTable, qualifier: string, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await t.mutate('r', set('data', qualifier, 1));
-    await t.mutate('r', erase('data', qualifier, 1, 1));
+  // A timestamp that was erased once is hidden for ever by a store with tombstones.
+  for (let timestamp = 1; !signal.aborted; timestamp++) {
+    await t.mutate('r', set('data', qualifier, timestamp));
+    await t.mutate('r', erase('data', qualifier, timestamp, timestamp));
   }
 }
 

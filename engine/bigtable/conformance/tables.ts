@@ -25,6 +25,18 @@ function claimLife(open: Open): void {
     await rejectWith('TABLE_MISMATCH', [store.createTable(table, more)]);
   });
 
+  claim('a table keeps its families, whatever becomes of the list', open, async ({ store }) => {
+    const table = 'conformance-families';
+    const families = ['data', 'lock'];
+    await store.createTable(table, { families });
+    families.length = 0;
+    await store.mutateRows([{ table, row: 'r', mutations: [set('lock', 'q', 1)] }]);
+    await store.createTable(table, { families: ['data', 'lock'] });
+    const row = await store.readRow(table, 'r', [{ family: 'lock' }]);
+    assert.equal(row?.cells.length, 1);
+    await store.dropTable(table);
+  });
+
   claim('tables are listed while they exist', open, async ({ store, table }) => {
     await store.createTable('conformance-listed', SCHEMA);
     const listed = await store.listTables();

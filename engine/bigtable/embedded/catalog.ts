@@ -45,7 +45,7 @@ export function withTable(catalog: Catalog, name: string, schema: TableSchema): 
   const entry: TableEntry = {
     id: catalog.nextId,
     name,
-    families: schema.families,
+    families: [...schema.families], // A copy: the caller may use its list again.
     splits,
   };
   return { nextId: catalog.nextId + 1, tables: [...catalog.tables, entry] };

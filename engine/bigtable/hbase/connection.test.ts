@@ -44,6 +44,16 @@ test('an answer without the number of its call ends the connection', async (t) =
   await assert.rejects(called, { kind: 'lost', message: /without the number of its call/ });
 });
 
+test('an answer that ends after its header ends its call', async (t) => {
+  const header = messageOf('ResponseHeader').append({ callId: 1 }).finish();
+  const frame = Buffer.from([0, 0, 0, header.length, ...header]);
+  const address = await listen(t, (bytes, socket) => {
+    if (bytes.toString('latin1').includes('Multi')) socket.write(frame);
+  });
+  const called = connect(t, address, systemClock).call('Multi', MULTI, TIMEOUT_MS);
+  await assert.rejects(called, { kind: 'lost', message: /cannot be read/ });
+});
+
 function connect(t: TestContext, address: string, clock: Clock): Connection {
   const options = { clock, deadlines: new Deadlines(clock), tls: false, user: 'test' };
   const connection = new Connection(address, 'ClientService', options);

@@ -214,9 +214,9 @@ export class Connection implements Channel {
       pending.reject(failure);
       return;
     }
-    const length = reader.uint32();
-    const body = frame.subarray(reader.pos, reader.pos + length);
     try {
+      const length = reader.uint32();
+      const body = frame.subarray(reader.pos, reader.pos + length);
       pending.resolve(pending.response.decode(body) as never);
     } catch (error) {
       pending.reject(new HBaseFailure('lost', `an answer cannot be read: ${String(error)}`));

@@ -9,7 +9,7 @@
  *     write ─▶ BEGIN EXCLUSIVE     read ─▶ a read transaction     in the file `lock`, always empty
  *
  * These are POSIX locks: they also end when the process closes any other handle of the file `lock`,
- * so nothing else opens it.
+ * so nothing else opens it. Of a file that it may not write, SQLite locks only what readers share.
  */
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -19,6 +19,9 @@ import { syncFolder } from './disk.ts';
 
 const LOCK_FILE = 'lock';
 const SQLITE_BUSY = 5;
+const SQLITE_READONLY = 8;
+/** Refused if the file may not be written. It reaches the disk with a commit, which never comes. */
+const WRITE = 'PRAGMA user_version = 1';
 
 /**
  * Creates the folder and its missing parents, and makes their names durable. Not `mkdir`'s own
@@ -45,6 +48,7 @@ export async function makeFolder(
 /**
  * @returns what ends the ownership; undefined if another process owns the folder. A reader that
  * finds no file to lock, as in a copy, owns nothing.
+ * @throws if a writer may not write the file: its lock would exclude no other
  */
 export function lockFolder(
   folder: string,
@@ -56,12 +60,14 @@ export function lockFolder(
   try {
     const transaction = readOnly
       ? 'BEGIN; SELECT 1 FROM sqlite_schema'
-      : 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE';
+      : `PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ${WRITE}`;
     database.exec(transaction);
     return () => database.close();
   } catch (error) {
     database.close();
-    if ((error as { readonly errcode?: number }).errcode === SQLITE_BUSY) return undefined;
+    const { errcode } = error as { readonly errcode?: number };
+    if (errcode === SQLITE_BUSY) return undefined;
+    if (errcode === SQLITE_READONLY) throw new Error(`the file ${path} cannot be written`);
     throw error;
   }
 }

@@ -1,12 +1,14 @@
 /** A read-only store refuses mutations, writes nothing, and creates nothing. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
+import { lockFolder } from './folder.ts';
 import { openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
+const OTHER_USER = 65_534;
 const CELL = { family: 'data', qualifier: 'q', timestamp: 1 } as const;
 const ROW = {
   table: 't',
@@ -88,4 +90,30 @@ async function bytesOf(folder: string): Promise<Map<string, string>> {
     return [name, (await readFile(path)).toString('hex')];
   });
   return new Map(await Promise.all(files));
+}
+
+test('a writer that may not write the lock is refused: its lock would not exclude another one', async () => {
+  const folder = await storeWithRow();
+  await chmod(folder, 0o755);
+  await chmod(join(folder, 'lock'), 0o444);
+  asUser(() => {
+    assert.throws(() => lockFolder(folder, { readOnly: false }), /lock cannot be written/);
+    const unlock = lockFolder(folder, { readOnly: true });
+    assert.ok(unlock !== undefined, 'it may read');
+    unlock();
+  });
+});
+
+/** Runs it as a user that the system refuses what it refuses to others, if this is not one. */
+function asUser(run: () => void): void {
+  if (process.geteuid?.() !== 0) {
+    run();
+    return;
+  }
+  process.seteuid?.(OTHER_USER);
+  try {
+    run();
+  } finally {
+    process.seteuid?.(0);
+  }
 }

@@ -107,6 +107,20 @@ test('a place of the socket that cannot be read costs no data, and names what is
   assert.deepEqual(await store.listTables(), ['t']);
 });
 
+test('a place of the socket that cannot be written leaves no folder for temporary files', async (t) => {
+  const folder = folderWithLongPath();
+  mkdirSync(join(folder, 'socket-at.new'), { recursive: true });
+  const elsewhere = temporaryFolder();
+  const before = process.env['TMPDIR'];
+  t.after(() => {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+  });
+  process.env['TMPDIR'] = elsewhere;
+  await assert.rejects(listenIn(folder, createServer()), { code: 'EISDIR' });
+  assert.deepEqual(readdirSync(elsewhere), []);
+});
+
 test('an owner whose socket cannot be removed gives the folder up', async () => {
   const folder = await newStore();
   const store = await openEmbedded({ folder });

@@ -55,8 +55,13 @@ export async function listenIn(folder: string, server: Server): Promise<() => vo
 async function listenElsewhere(folder: string, server: Server): Promise<void> {
   const path = join(mkdtempSync(resolve(tmpdir(), prefixOf(folder))), SOCKET);
   const named = join(folder, ELSEWHERE);
-  writeFileSync(`${named}.new`, path);
-  renameSync(`${named}.new`, named);
+  try {
+    writeFileSync(`${named}.new`, path);
+    renameSync(`${named}.new`, named);
+  } catch (error) {
+    rmdirSync(dirname(path)); // Nothing names it, so nothing else would remove it.
+    throw error;
+  }
   if (await listenAt(path, server)) return;
   removeSocket(folder);
   throw new Error(

@@ -385,6 +385,23 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['STORE_IN_DOUBT', 'STORE_IN_DOUBT']);
   });
 
+  for (const code of ['STORE_REFUSED', 'TABLE_MISMATCH'] as const) {
+    test(`that is refused with ${code}, each caller hears the refusal of its own mutations`, async () => {
+      const { store, calls, counters } = await scene({});
+      const outcomes = Promise.allSettled([
+        store.mutateRows([set('a')]),
+        store.mutateRows([set('b')]),
+      ]);
+      await settled();
+      const refusal = new PercolatorError(code, 'the credentials do not allow it');
+      await calls.shift()?.fail(refusal);
+      await settled();
+      for (const call of calls.splice(0)) await call.fail(refusal);
+      assert.deepEqual((await outcomes).map(codeOf), [code, code]);
+      assert.equal(counters.bulk.rpcs, 3);
+    });
+  }
+
   test('with one caller in it, that caller receives the original failure', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([store.mutateRows([set('a'), set('b')])]);

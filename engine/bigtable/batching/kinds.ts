@@ -165,10 +165,19 @@ function asOutcome(answer: boolean | Error | undefined): Outcome<boolean> {
   return { status: 'rejected', reason };
 }
 
-/** Whether the storage refused one caller's request, which says nothing about the others. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'INVALID_ARGUMENT',
+  'FAMILY_NOT_FOUND',
+  'STORE_REFUSED',
+  'TABLE_MISMATCH',
+]);
+
+/**
+ * Whether the storage may have refused one caller's request, which says nothing about the others.
+ * Each request is then sent alone, and hears its own outcome.
+ */
 function isAboutOne(reason: unknown): boolean {
-  if (!(reason instanceof PercolatorError)) return false;
-  return reason.code === 'INVALID_ARGUMENT' || reason.code === 'FAMILY_NOT_FOUND';
+  return reason instanceof PercolatorError && REFUSALS.has(reason.code);
 }
 
 /**

@@ -42,8 +42,8 @@ export const BATCHING: readonly Mutant[] = [
     changes: [
       change(
         'bigtable/batching/kinds.ts',
-        "  return { status: 'rejected', reason };\n}\n\n/** Whether the storage refused",
-        "  return reason.message === '' ? { status: 'rejected', reason } : { status: 'fulfilled', value: false };\n}\n\n/** Whether the storage refused",
+        "  return { status: 'rejected', reason };\n}\n\nconst REFUSALS",
+        "  return reason.message === '' ? { status: 'rejected', reason } : { status: 'fulfilled', value: false };\n}\n\nconst REFUSALS",
       ),
     ],
   },

@@ -30,7 +30,7 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     onCommitted: stages.committed,
     onFailure: ({ cell: { table, column }, error, parked }) => {
       if (!parked) return;
-      const sentence = `an observer has given up on a cell of ${table}:${column}: ${String(error)}`;
+      const sentence = `an observer has failed too often on a cell of ${table}:${column}: ${String(error)}`;
       tell({ kind: 'given up', sentence });
     },
   });

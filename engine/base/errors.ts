@@ -1,7 +1,7 @@
 /**
  * The one error class of the engine.
  *
- * The code is the contract: tests and callers compare codes, never messages. Each code is explained
+ * The code is the contract: the engine decides by codes, never by messages. Each code is explained
  * below and in docs/library.md. `RETRYABLE` alone says which of them allow the whole transaction to
  * run again from a new start timestamp.
  */

@@ -22,7 +22,7 @@ export class Listeners {
       try {
         if (this.#tells.has(tell)) tell();
       } catch {
-        // A change is durable, whatever its listeners make of it.
+        // The change has happened, whatever its listeners make of it.
       }
     }
   }

@@ -1,4 +1,7 @@
-/** The mutants: each breaks a rule of protocol.md, and every rule that can be broken has one. */
+/**
+ * The mutants: each breaks a rule of protocol.md, and every rule that the simulation can break has
+ * one.
+ */
 import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';

@@ -8,7 +8,13 @@ import { type Context, unpacedLoad, checkSessions } from './context.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import type { OfferedLoad, RunResult } from './clients.ts';
-import { type Plan, SECONDS_PER_TRADE, secondsOfLoad, type SystemName } from './plan.ts';
+import {
+  needsMaximum,
+  type Plan,
+  SECONDS_PER_TRADE,
+  secondsOfLoad,
+  type SystemName,
+} from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { connectionsOfClient } from './postgres/index.ts';
 import { Session } from './session.ts';
@@ -89,8 +95,7 @@ async function measureUnpaced(
   sessions: readonly Session[],
 ): Promise<ReadonlyMap<Session, number>> {
   const fastest = new Map<Session, number>();
-  const needsThem = plan.parts.unpaced || plan.rates === undefined;
-  for (const session of needsThem ? shuffled(random, sessions) : []) {
+  for (const session of needsMaximum(plan) ? shuffled(random, sessions) : []) {
     signal.throwIfAborted();
     progress.phase(`${session.system.name}: ${plan.users} users at full speed`, 0);
     await session.run(unpacedLoad(plan));

@@ -18,9 +18,9 @@ export interface Plan extends Durations {
   readonly scale: Scale;
   readonly seed: number;
   readonly systems: readonly SystemName[];
-  /** The stores of Percolator, each of another kind: the name that was given. */
+  /** The stores of Percolator, all of different kinds: the name given for each kind. */
   readonly stores: ReadonlyMap<StoreKind, string>;
-  /** Of an HBase that is started here. */
+  /** Region servers of an HBase that is started here. */
   readonly regionServers: number;
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
@@ -88,9 +88,9 @@ function sizeOf(
 }
 
 /**
- * In all rounds together each load of the ladder is measured for this many Trade-Results, so that
- * its cost is that of the load and not of chance; but at most four times as long as the other
- * loads.
+ * In all rounds together each load of the ladder is measured for at least this many Trade-Results,
+ * so that its cost is that of the load and not of chance; but at most four times as long as the
+ * other loads.
  */
 const TRADES_OF_LOAD = 1_000;
 const LOAD_FACTOR_MAX = 4;
@@ -116,16 +116,23 @@ const START_SECONDS = 4;
 const LADDER_FACTOR = 2;
 const VARIANTS = { reads: 4, brokers: 3 } as const;
 
+/** Whether each system runs at full speed: for its maximum, or to find the loads of its ladder. */
+export function needsMaximum({ parts, rates }: Pick<Plan, 'parts' | 'rates'>): boolean {
+  return parts.unpaced || rates === undefined;
+}
+
 /** The expected duration of a run. */
 export function expectedSeconds(plan: Plan): number {
   const { scale, systems, parts, repeats, rungs, rates, warmUp, seconds } = plan;
   const trades = scale.customers * scale.initialTradeDays * 57.6;
+  const loading = trades / TRADES_PER_SECOND;
   const point = warmUp + seconds;
+  const maximum = needsMaximum(plan) ? 2 * point : 0;
   const climb = repeats * ((rates ?? rungs).length * (warmUp + LADDER_FACTOR * seconds) + point);
-  const perSystem =
-    trades / TRADES_PER_SECOND + START_SECONDS + 2 * point + (parts.paced ? climb : 0);
+  const perSystem = loading + START_SECONDS + maximum + (parts.paced ? climb : 0);
   const variants = (parts.reads ? VARIANTS.reads : 0) + (parts.brokers ? VARIANTS.brokers : 0);
+  const perVariant = START_SECONDS + point + trades / COPIED_PER_SECOND;
+  // Variants run on copies of the embedded store, which is loaded even if no system is compared.
   const isCompared = parts.paced || parts.unpaced;
-  const perVariant = START_SECONDS + 2 * point + trades / COPIED_PER_SECOND;
-  return (isCompared ? systems.length * perSystem : 0) + variants * perVariant;
+  return (isCompared ? systems.length * perSystem : loading) + variants * perVariant;
 }

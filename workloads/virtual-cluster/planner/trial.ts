@@ -7,7 +7,7 @@
 import { DOCUMENT_BYTES } from '../figure-7/measure.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { MachineKind, Usage } from '../cluster.ts';
-import { brokerageOf } from '../figure-9/brokerage.ts';
+import { type BrokerageResult, brokerageOf } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 
 /** How many machines, of which kind. */
@@ -37,7 +37,7 @@ export interface Outcome {
   readonly completedPerSecond: number;
   readonly latencyMs: Readonly<Record<Percentile, number>>;
   readonly usage: Usage;
-  /** Of the observer runs that workers may have in flight, the share in flight; 0 without observers. */
+  /** Observer runs in flight, as a share of those that workers may have; 0 without observers. */
   readonly runs: number;
 }
 
@@ -56,7 +56,10 @@ export interface Workload {
   simulate(trial: Trial, signal: AbortSignal): Promise<Outcome>;
 }
 
-/** In a shorter time the rest of the scanners decides; in a longer one most work is idle scans. */
+/**
+ * In a shorter time the scanners' pauses decide the result; in a longer one most of the work is
+ * idle scans.
+ */
 const SECONDS_MIN = 1.5;
 const SECONDS_MAX = 60;
 /** Units that a trial measures in any case, however long they take to arrive. */
@@ -77,7 +80,9 @@ interface CrawlSettings {
   readonly hasWorkers: boolean;
 }
 
-/** Documents in memory, which stand for a repository, for each one that arrives in a trial. */
+/**
+ * For each document that arrives in a trial, so many are in memory and stand for the repository.
+ */
 const IN_MEMORY_PER_ARRIVAL = 10;
 const IN_MEMORY = { min: 50_000, max: 4_000_000 };
 /** Documents in the history that is judged, about. */
@@ -170,17 +175,21 @@ export function brokerageWorkload(): Workload {
         },
         signal,
       );
-      const { keptUp, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
-      // Transactions of a brokerage that does not keep up may fail.
-      if (keptUp) refuseWrong(wrong);
-      return {
-        keptUp,
-        completedPerSecond: tradeResultsPerSecond,
-        latencyMs: { 50: medianMs, 90: p90Ms, 99: p99Ms },
-        usage,
-        runs: 0,
-      };
+      return brokerageOutcome(result);
     },
+  };
+}
+
+/** @throws Error if the simulated cluster has done something wrong, also if it did not keep up */
+export function brokerageOutcome(result: BrokerageResult): Outcome {
+  const { keptUp, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
+  refuseWrong(wrong);
+  return {
+    keptUp,
+    completedPerSecond: tradeResultsPerSecond,
+    latencyMs: { 50: medianMs, 90: p90Ms, 99: p99Ms },
+    usage,
+    runs: 0,
   };
 }
 

@@ -95,6 +95,16 @@ test('a transaction that stays unknown misses a target', () => {
   ]);
 });
 
+test('region servers recover from when the master found them dead', () => {
+  const { headline, tables, targets } = findingsOf(run());
+  assert.match(
+    headline,
+    / after 1\.0 s; the rate .* 95 % of the offered rate was back .* the detection\.$/,
+  );
+  assert.match(tables[0]?.caption ?? '', /^The master of HBase says in its log /);
+  assert.match(targets?.[1]?.target ?? '', / s after the detection$/);
+});
+
 test('what is not a region server is not found dead by the master, and recovers from the kill', () => {
   const marks = { ...MARKS, detected: undefined, reassigned: undefined };
   const oracle = { ...run().plan, kill: 'oracle' } as const;
@@ -102,8 +112,10 @@ test('what is not a region server is not found dead by the master, and recovers 
   assert.equal(killed.check.passed, true);
   assert.match(
     killed.headline,
-    /^The timestamp oracle was killed at 10 .* The rate fell to \d+ % at the lowest, and 95 % of it was back/,
+    /^The timestamp oracle was killed at 10 .* The rate fell to \d+ % at the lowest, and 95 % of the offered rate was back .* s after the failure\.$/,
   );
+  assert.doesNotMatch(killed.tables[0]?.caption ?? '', /master/);
+  assert.match(killed.targets?.[1]?.target ?? '', / s after the failure$/);
   const stopped = findingsOf(run({ plan: { ...oracle, pause: true }, marks, regions: 0 }));
   assert.match(stopped.headline, /^The timestamp oracle was stopped for 5 s at/);
 });

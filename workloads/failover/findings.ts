@@ -38,16 +38,19 @@ const WORDS: Readonly<Record<WorkloadName, Words>> = {
   brokerage: {
     many: 'transactions',
     completed: 'until they had ended',
-    transactions: 'Transactions of customers and of the exchange',
+    transactions: 'transactions of customers and of the exchange',
   },
   'crawl-rate': {
     many: 'documents',
     completed: 'until they were clustered',
-    transactions: 'Transactions that write a document',
+    transactions: 'transactions that write a document',
   },
 };
 
-/** Seconds until the rate is back: from when the cluster has noticed, where it has to. */
+/**
+ * Seconds until the rate is back: from the detection of dead region servers, for all else from the
+ * kill.
+ */
 const TARGET_RECOVERY_SECONDS = 15;
 
 export function findingsOf(result: FailoverResult): FindingsParts {
@@ -71,7 +74,7 @@ export function findingsOf(result: FailoverResult): FindingsParts {
   };
 }
 
-/** Of a run that failed its check, a record holds the reason alone. */
+/** A run that failed its check has no numbers, only the reason, and whether anything was lost. */
 function withoutNumbers({ check }: FailoverResult, wrong: readonly string[]): FindingsParts {
   return { ...noNumbers(wrong.join('; ')), targets: [lossTarget(check)] };
 }
@@ -81,11 +84,16 @@ function isOfServers({ plan }: FailoverResult): boolean {
 }
 
 /**
- * From when the recovery counts: a dead region server from when the master has found it dead, all
- * else from the kill. Undefined if the master has not: then there is no recovery to measure.
+ * When the recovery begins to count: for region servers when the master finds them dead, for all
+ * else at the kill. Undefined if the master did not: then there is no recovery to measure.
  */
 function countedFrom(result: FailoverResult): number | undefined {
   return isOfServers(result) ? result.marks.detected : result.marks.killed;
+}
+
+/** The same moment in words. */
+function countedFromWords(result: FailoverResult): string {
+  return isOfServers(result) ? 'the detection' : 'the failure';
 }
 
 function recoveryFrom(result: FailoverResult, seconds: readonly Second[]): Recovery | undefined {
@@ -103,7 +111,7 @@ function steadyPercent({ marks, perSecond }: FailoverResult, seconds: readonly S
   return (100 * completed) / (perSecond * before.length);
 }
 
-/** The experiment's own conditions: a run without them has not shown a failure. */
+/** The experiment's own conditions: without them a run has shown no failure, or not its end. */
 function whatDidNotHappen(result: FailoverResult): readonly string[] {
   const all = [...result.arrivals, ...result.followers];
   const open = all.filter(({ completedMs }) => completedMs === undefined).length;
@@ -139,11 +147,11 @@ function headlineOf(result: FailoverResult, recovery: Recovery | undefined): str
   const back =
     recovery.recoveredAt === undefined
       ? 'did not come back for good.'
-      : `95 % of it was back ${(recovery.recoveredAt - from).toFixed(1)} s after that.`;
+      : `95 % of the offered rate was back ${(recovery.recoveredAt - from).toFixed(1)} s after ${countedFromWords(result)}.`;
   return `${begin}${dip}${back}`;
 }
 
-/** `2 of 6 region servers were killed`, `The lock service was stopped`. */
+/** `2 of 6 region servers were killed`, `The lock service was stopped for 60 s`. */
 function whatFailed({ plan, killed }: Pick<FailoverResult, 'plan' | 'killed'>): string {
   const what = describeVictims(plan);
   const are = killed.length > 1 ? 'were' : 'was';
@@ -161,7 +169,6 @@ function targetsOf(
   steady: number,
 ): readonly Target[] {
   const { check, settled, arrivals, followers } = result;
-  const since = isOfServers(result) ? 'it was detected' : 'the failure';
   const tookSeconds =
     recovery?.recoveredAt === undefined
       ? undefined
@@ -174,7 +181,7 @@ function targetsOf(
     lossTarget(check),
     {
       name: 'the rate comes back',
-      target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${since}`,
+      target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${countedFromWords(result)}`,
       measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
       ...(steady < 100 * SHARE
         ? { met: null, reason: `only ${steady.toFixed(0)} % was completed before the failure` }
@@ -238,13 +245,16 @@ function marksTable(
     name: 'failure',
     title: 'The failure, as the cluster and the load saw it',
     caption:
-      'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
-      `the servers came back. The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
+      `${isOfServers(result) ? LOG_OF_MASTER : ''}The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
       `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the failure to the end.`,
     columns: ['what', 'value', 'unit'],
     rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
   };
 }
+
+const LOG_OF_MASTER =
+  'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
+  'the servers came back. ';
 
 const COUNTER_NAMES = {
   conflicts: 'conflicts since the failure',
@@ -263,11 +273,11 @@ function transactionsTable(result: FailoverResult): ResultTable {
     marks.reassigned === undefined ? [] : inOrder(endsOf(arrivals, killedMs, at(marks.reassigned)));
   return {
     name: 'transactions',
-    title: 'Transactions that straddled the failure',
+    title: 'Attempts that straddled the failure',
     caption:
-      `${WORDS[plan.workload].transactions}. A conflict and an unavailable storage have written nothing, and the caller ` +
-      'tries again; it asks how an unknown one has ended.',
-    columns: ['transactions', ...ENDS],
+      `Attempts of ${WORDS[plan.workload].transactions}. After a conflict, or if the storage was unavailable, nothing is ` +
+      'committed, and the caller tries again. If the outcome is unknown, the caller asks for it.',
+    columns: ['attempts', ...ENDS],
     rows: [
       atKill,
       ...(until.length === 0
@@ -287,7 +297,7 @@ function secondsTable(result: FailoverResult, seconds: readonly Second[]): Resul
     title: 'Second by second',
     caption:
       `Latency, in milliseconds, of the ${manyOf(result)} that were due in that second, from then ` +
-      `${WORDS[result.plan.workload].completed}. Percentiles need a hundred of them. Failed attempts by the code of their error.`,
+      `${WORDS[result.plan.workload].completed}. p90 and p99 need a hundred of them. Failed attempts by the code of their error.`,
     columns: ['second', 'arrived', 'completed', 'median', 'p90', 'p99', 'max', 'samples', 'failed'],
     rows: seconds.map(({ second, arrived, completed, latencies, failed }) => [
       second,
@@ -310,7 +320,7 @@ const PAPERS_CURVE =
   'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
   'old level when the killed ones are back. ';
 
-/** Letters, because words would lie over each other. */
+/** Letters, because words would overlap. */
 function lettersOf({
   plan,
   marks,
@@ -329,7 +339,7 @@ function lettersOf({
   );
 }
 
-/** The letters, and seconds in between where they do not lie over a letter. */
+/** The letters, and numbers of seconds where they do not overlap a letter. */
 function axisOfMarks(result: FailoverResult): ResultChart['x'] {
   const { before, down, after } = result.plan;
   const total = before + down + after;

@@ -75,7 +75,7 @@ const DOCUMENT_BYTES = 1_024;
 
 const OF_REGION_SERVERS: readonly string[] = [
   'A server counts as dead when its session of 6 s with ZooKeeper has ended (the default of HBase is 90 s), so most of the detection time is a setting.',
-  'HBase does not move regions to a server that has come back before its balancer runs, every five minutes.',
+  'HBase moves regions to a server that has come back only when its balancer runs, every five minutes.',
 ];
 
 /** The time of a run. */
@@ -110,7 +110,7 @@ await runExperiment(
     description:
       'Runs a brokerage at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
       '(figure 10 of the paper) or another part, starts them again, and shows second by second what that costs. At ' +
-      'the end it checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
+      'the end it checks that nothing was lost. Needs Java 11 or newer and, the first time, Maven.',
     sizes: SIZES,
     options: {
       workload: choice({
@@ -144,7 +144,7 @@ await runExperiment(
         description:
           "customers' transactions, or documents, that arrive; too many, and the backlog grows even before the failure",
         defaultText: `${100 * LOAD_SHARE} % of the capacity, which is measured first`,
-        unit: 'a second',
+        unit: 'transactions or documents per second',
         min: 1,
         max: 10_000,
       }),
@@ -156,7 +156,7 @@ await runExperiment(
           max: 500_000,
         }),
       ),
-      capacitySeconds: secondsOption('the capacity, which takes half as much again'),
+      capacitySeconds: secondsOption('the capacity, after a warm-up of half that time'),
       warmUp: warmUpOption('the run'),
       before: secondsOption('the load before the kill', 2),
       down: secondsOption('the load until what was killed is started again', 10),
@@ -185,7 +185,7 @@ await runExperiment(
       },
     ],
     plan: (options) => ({
-      about: `${describeVictims(options)} ${options.pause ? 'stopped' : 'killed'} for ${options.down} s`,
+      about: `${describeVictims(options)} ${options.pause ? 'stopped' : 'down'} for ${options.down} s`,
       seconds: secondsOf(options),
       store: describeStore('hbase'),
       limitations: [

@@ -47,7 +47,7 @@ describe('second by second,', () => {
     assert.deepEqual(second?.failed, new Map([['COMMIT_UNKNOWN', 1]]));
   });
 
-  test('a transaction straddles a moment if it began before and ended after', () => {
+  test('an attempt straddles a moment if it began before and ended after', () => {
     const none = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
     assert.deepEqual(endsOf(arrivals, 5_925), { ...none, unavailable: 1 });
     assert.deepEqual(endsOf(arrivals, 6_025), { ...none, unknown: 1 });

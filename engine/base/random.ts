@@ -20,8 +20,9 @@ export interface Random {
   /** One of `items`, which must not be empty. */
   pick<T>(items: readonly T[]): T;
   /**
-   * An independent stream, decided by this seed and `name` alone, not by earlier draws. Begin all
-   * names of a run with the same word: seed 0 gives the name `1` the stream that seed 1 gives `0`.
+   * An independent stream, decided by this seed and `name` alone, not by earlier draws. Across
+   * seeds, names that differ only in their first character can have the same stream: seed 0 gives
+   * the name `1` the stream that seed 1 gives `0`. So write `client 1`, not `1`.
    */
   fork(name: string): Random;
 }

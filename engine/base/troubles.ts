@@ -22,7 +22,8 @@ export type TroubleKind =
   | 'callback'
   /** A step of the collector fails. The collector tries it again after a pause. */
   | 'step'
-  /** The worker or the collector has ended: the store was closed, or there is a bug. */
+  /** The worker or the collector has ended: the store was closed, a caller gave an invalid name, or
+   * there is a bug. */
   | 'ended';
 
 export interface Trouble {
@@ -102,7 +103,7 @@ export class Troubles {
       const answer: unknown = this.#onTrouble(trouble);
       if (answer instanceof Promise) answer.catch(() => {});
     } catch {
-      // Nothing is left to report to. The trouble stays listed in `current`.
+      // Nothing is left to report to. A trouble that begins stays listed in `current`.
     }
   }
 }

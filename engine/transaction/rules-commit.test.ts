@@ -91,7 +91,7 @@ test('P7: a row that the storage refuses for good does not keep the others locke
   assert.deepEqual(await database.locks(), []);
 });
 
-test('a transaction of more rows than a call may have arguments hears what the storage says', async () => {
+test('a transaction of more rows than a function call may have arguments hears what the storage says', async () => {
   const database = await openTestDatabase();
   const { context } = database.client('A');
   const checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
@@ -211,7 +211,7 @@ test('P16: the cells of the primary’s row commit with the primary, in its one 
   });
 });
 
-test('P17: a delete is a write: older snapshots see the value, later writers the conflict', async () => {
+test('P17: a delete is a write: older snapshots see the value, concurrent writers the conflict', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const written = await a.write({ x: 'value' });
@@ -225,7 +225,7 @@ test('P17: a delete is a write: older snapshots see the value, later writers the
 });
 
 test('P18: a retry is a new transaction: new start timestamp, new reads', async () => {
-  // To retry only the writes would lose B's increment.
+  // To retry only the writes would lose B's write.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: '1' });

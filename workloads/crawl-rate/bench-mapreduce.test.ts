@@ -7,7 +7,7 @@ import { runScript } from '../harness/testing/run-script.ts';
 
 const BENCH = new URL('bench-mapreduce.ts', import.meta.url);
 
-test('a small run prints all rates, reports the same clusters, and leaves no files', async () => {
+test('a small run prints all rates, reports the same clusters, and deletes its temporary files', async () => {
   const ended = await runScript(BENCH, ['--profile', 'smoke']);
   assert.equal(ended.exitCode, 0, ended.stderr);
   for (const engine of ['MapReduce', 'sort', 'DuckDB']) {

@@ -7,18 +7,18 @@
  * `sqlite3` and `open` next to each other. What the searcher quotes stays together, too.
  */
 
-/** Words that count. More only cost time: no page of a crawl has them all. */
-const WORDS_MAX = 32;
+/** Phrases that count. More cost time and hardly change what is found. */
+const PHRASES_MAX = 32;
 /** Characters that are looked at; a longer query is cut, not refused. */
 const CHARACTERS_MAX = 1_000;
 
-/** The phrases of the text, in order, each once. Empty if there is no letter or digit in it. */
+/** The phrases of the text, in order, each once. Empty if FTS5 finds no word in it. */
 export function phrasesOf(typed: string): readonly string[] {
   // FTS5 would end the expression at a NUL.
   const text = typed.slice(0, CHARACTERS_MAX).toWellFormed().replaceAll('\0', ' ');
   const found = [...text.matchAll(/"([^"]*)"|([^\s"]+)/gu)];
   const phrases = found.map(([, quoted, word]) => quoted ?? word ?? '').filter(hasWord);
-  return [...new Set(phrases)].slice(0, WORDS_MAX);
+  return [...new Set(phrases)].slice(0, PHRASES_MAX);
 }
 
 /** Pages with all phrases, or with any of them. */
@@ -26,7 +26,7 @@ export function expressionOf(phrases: readonly string[], joined: 'AND' | 'OR'): 
   return phrases.map((phrase) => `"${phrase.replaceAll('"', '""')}"`).join(` ${joined} `);
 }
 
-/** FTS5 finds words only of letters, digits and what is of private use. */
+/** FTS5 makes words only of letters, digits and private-use characters. */
 function hasWord(phrase: string): boolean {
   return /[\p{L}\p{N}\p{Co}]/u.test(phrase);
 }

@@ -6,6 +6,7 @@
  * crawler's clock remains.
  */
 import { type Percolator, PercolatorError, type Transaction } from '#engine';
+import { forEachInFlight } from '../../harness/load/for-each-in-flight.ts';
 import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import { cellOf, read } from './columns.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
@@ -48,19 +49,9 @@ export async function loadCrawl(
   captures: AsyncIterable<Capture> | Iterable<Capture>,
   { inFlight = 64, onLoaded = () => {}, signal }: LoadOptions = {},
 ): Promise<void> {
-  const loading = new Set<Promise<void>>();
-  try {
-    for await (const capture of captures) {
-      signal?.throwIfAborted();
-      const load = loadCapture(percolator, capture)
-        .then(() => onLoaded(capture))
-        .finally(() => loading.delete(load));
-      load.catch(() => {}); // Reported by the race below, or at the end.
-      loading.add(load);
-      if (loading.size >= inFlight) await Promise.race(loading);
-    }
-    await Promise.all(loading);
-  } finally {
-    await Promise.allSettled(loading);
-  }
+  await forEachInFlight(captures, inFlight, async (capture) => {
+    signal?.throwIfAborted();
+    await loadCapture(percolator, capture);
+    onLoaded(capture);
+  });
 }

@@ -1,8 +1,8 @@
 /** What the planner says of plans that are not all well. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planJson, planLines, type Question, tooSlowWords } from './lines.ts';
-import type { Plan } from './plan.ts';
+import { noPlanWords, planJson, planLines, type Question } from './lines.ts';
+import { FullBelowLoad, type Plan } from './plan.ts';
 import { TooSlow } from './search.ts';
 import { formula, loaded, planOf } from './testing.ts';
 import type { Trial, Workload } from './trial.ts';
@@ -33,7 +33,7 @@ test('a plan that the margin decides, and its check confirms', async () => {
     /^15 tablet servers of 1 core, 8 worker machines of 4 cores:$/m,
     /^ {2}tablet servers: processors +15 +66\.7 % +66\.7 % +15,?000$/m,
     /^Full first: tablet servers: processors, at 15,000 documents a second, 1\.5 times the load\.$/m,
-    /^Margin: each part is to be free 30 % of the time; /m,
+    /^Margin: tablet servers and workers are to be free 30 % of the time; /m,
     /^Checked by a simulation of the planned cluster: median 15 ms, 90 % 30 ms, 99 % 60 ms\.$/m,
     /^Not in it: .*, machines that fail, the machines that load documents\.$/m,
   ]) {
@@ -48,9 +48,10 @@ test('a brokerage has clients and loads no documents', async () => {
   const text = textOf(question, plan);
   assert.match(text, /^10,000 Trade-Results a second, 90 % of them done within 1,000 ms, /);
   assert.match(text, /^15 tablet servers of 1 core, 8 client machines of 4 cores:$/m);
+  assert.match(text, /^Margin: tablet servers and clients are to be free 30 % of the time; /m);
   assert.match(text, /^Not in it: .*, machines that fail\.$/m);
   const found = new TooSlow(plan.check.outcome, workload);
-  assert.match(tooSlowWords(question, found), /: with tablet servers and clients busy for /);
+  assert.match(noPlanWords(question, found), /: with tablet servers and clients busy for /);
 });
 
 test('a plan that the latency decides', async () => {
@@ -153,12 +154,20 @@ test('where no cluster is fast enough, the sentence says what the last trial fou
   const { signal } = new AbortController();
   const outcome = await workload.simulate({ ...trial, calibration: loaded.calibration }, signal);
   assert.equal(
-    tooSlowWords(questionOf(workload), new TooSlow(outcome, workload)),
+    noPlanWords(questionOf(workload), new TooSlow(outcome, workload)),
     'No cluster at the costs of cloud-bigtable does that: with tablet servers and workers busy for at most 2 % of the time, 90 % take 10.2 ms.',
   );
   assert.match(
-    tooSlowWords(questionOf(workload), new TooSlow({ ...outcome, keptUp: false }, workload)),
+    noPlanWords(questionOf(workload), new TooSlow({ ...outcome, keptUp: false }, workload)),
     / of the time, it does not keep up\.$/,
+  );
+});
+
+test('where the one oracle is full below the load, the sentence says at which load', () => {
+  const part = { place: 'oracle', resource: 'processors', machines: 1, busy: 1 } as const;
+  assert.equal(
+    noPlanWords(questionOf(formula()), new FullBelowLoad({ ...part, fullAt: 9_876.5 })),
+    'No cluster at the costs of cloud-bigtable does that: its one oracle is full at 9,880 documents a second, so plan for a load below that, or with a calibration whose oracle is faster.',
   );
 });
 

@@ -4,7 +4,7 @@ import { tableLines } from '../../harness/experiment/result-lines.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { firstFull, type Part } from './parts.ts';
-import { isSame, type Plan } from './plan.ts';
+import { FullBelowLoad, isSame, type Plan } from './plan.ts';
 import type { TooSlow } from './search.ts';
 import { machinesOf } from './sureness.ts';
 import type { Percentile, Size, Workload } from './trial.ts';
@@ -19,7 +19,7 @@ export interface Question {
   readonly inWords: string;
   readonly latencyMs: number;
   readonly percentile: Percentile;
-  /** Share of the time that each part is free. */
+  /** Share of the time that tablet servers and workers are free. */
   readonly margin: number;
   readonly seed: number;
 }
@@ -105,8 +105,9 @@ function firstFullWords({ workload, load }: Question, { parts }: Plan): string {
   return `Full first: ${nameOf(first)}, at ${fullAt} a second, ${times.toFixed(1)} times the load.`;
 }
 
-function decidedWords({ margin, percentile, latencyMs }: Question, plan: Plan): string {
-  const wanted = `each part is to be free ${formatShare(margin)} of the time`;
+function decidedWords(question: Question, plan: Plan): string {
+  const { margin, percentile, latencyMs } = question;
+  const wanted = `${sizedKinds(question)} are to be free ${formatShare(margin)} of the time`;
   return plan.decidedBy === 'margin'
     ? `Margin: ${wanted}; more would fit, but queues grow and bursts come.`
     : `The latency decides, not the margin: ${wanted}, but ${percentile} % within ${ms(latencyMs)} ask for ${formatShare(1 - plan.busyMax)}.`;
@@ -155,13 +156,32 @@ function surenessLines({ workload }: Question, { alternatives, size }: Plan): re
   ];
 }
 
-export function tooSlowWords(question: Question, { outcome, busyMax }: TooSlow): string {
-  const { percentile, loaded, workload } = question;
-  const others = workload.unit === 'documents' ? 'workers' : 'clients';
+/** Why there is no plan. */
+export function noPlanWords(question: Question, found: TooSlow | FullBelowLoad): string {
+  const reason =
+    found instanceof FullBelowLoad
+      ? fullBelowLoadWords(question, found)
+      : tooSlowWords(question, found);
+  return `No cluster at the costs of ${question.loaded.name} does that: ${reason}.`;
+}
+
+function fullBelowLoadWords({ workload }: Question, { part }: FullBelowLoad): string {
+  const { place, fullAt } = part;
+  const most = amount(Number(fullAt.toPrecision(3)), workload.unit);
+  return `its one ${place} is full at ${most} a second, so plan for a load below that, or with a calibration whose ${place} is faster`;
+}
+
+function tooSlowWords(question: Question, { outcome, busyMax }: TooSlow): string {
+  const { percentile } = question;
   const found = outcome.keptUp
     ? `${percentile} % take ${ms(outcome.latencyMs[percentile])}`
     : 'it does not keep up';
-  return `No cluster at the costs of ${loaded.name} does that: with tablet servers and ${others} busy for at most ${formatShare(busyMax)} of the time, ${found}.`;
+  return `with ${sizedKinds(question)} busy for at most ${formatShare(busyMax)} of the time, ${found}`;
+}
+
+/** The machines of which a plan says how many. */
+function sizedKinds({ workload }: Question): string {
+  return `tablet servers and ${workload.unit === 'documents' ? 'workers' : 'clients'}`;
 }
 
 /** For programs: numbers that are not rounded; null for those that are not finite. */

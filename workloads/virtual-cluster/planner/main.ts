@@ -1,8 +1,8 @@
 /**
  * `./run.sh plan-cluster`: what cluster does a load need?
  *
- * Exit codes: 0 a plan; 1 no cluster is fast enough, or the check of the plan was too slow; 2 a
- * mistake on the command line.
+ * Exit codes: 0 a plan; 1 no cluster carries the load or is fast enough, or the check of the plan
+ * was too slow; 2 a mistake on the command line.
  */
 import {
   choice,
@@ -18,8 +18,8 @@ import {
 } from '#harness';
 import { counted, formatCount } from '#results';
 import { calibrationNames, loadCalibration } from '../calibration/load.ts';
-import { amount, planJson, planLines, type Question, tooSlowWords } from './lines.ts';
-import { planCluster } from './plan.ts';
+import { amount, noPlanWords, planJson, planLines, type Question } from './lines.ts';
+import { FullBelowLoad, planCluster } from './plan.ts';
 import { TooSlow } from './search.ts';
 import { brokerageWorkload, crawlWorkload, PERCENTILES, type Workload } from './trial.ts';
 
@@ -87,7 +87,7 @@ const specification = {
     }),
     margin: number({
       description:
-        'how much of the time each part is free; little, and queues grow with every burst',
+        'how much of the time tablet servers and workers are free; little, and queues grow with every burst',
       default: 30,
       min: 1,
       max: 90,
@@ -176,8 +176,8 @@ await runCommand(specification, async (options, { signal }) => {
     margin,
     seed,
   };
-  if (found instanceof TooSlow) {
-    process.stderr.write(`${tooSlowWords(question, found)}\n`);
+  if (found instanceof TooSlow || found instanceof FullBelowLoad) {
+    process.stderr.write(`${noPlanWords(question, found)}\n`);
     process.exitCode = 1;
     return;
   }

@@ -3,7 +3,7 @@
  *
  * A demand of 0.01 for processors means that half of one machine's processors are busy at a load of
  * 50 units a second. So a load needs load × demand machines that are busy all the time, and more if
- * a part of each is to stay free.
+ * each is to be free for some of the time.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { KindUsage } from '../cluster.ts';
@@ -68,7 +68,10 @@ export function demandsOf(
   ];
 }
 
-/** The fewest machines of which no part is busy for more than `busyMax` of the time. */
+/**
+ * The fewest tablet servers and workers of which no part is busy for more than `busyMax` of the
+ * time. The oracle and the lock service are one machine each, whatever the load, and may be busier.
+ */
 export function sizeFor(
   load: number,
   demands: readonly Demand[],
@@ -86,7 +89,7 @@ export function sizeFor(
   };
 }
 
-/** Without it, 5.000000001 machines, a sum that was rounded, would be six. */
+/** Without it, 5 machines that a rounding error makes 5.000000001 would be six. */
 const ROUNDING = 1e-6;
 
 export interface Part extends Pick<Demand, 'place' | 'resource'> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
 import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
-import { planCluster } from './plan.ts';
+import { FullBelowLoad, planCluster } from './plan.ts';
 import { partOf } from './request.ts';
 import { TooSlow } from './search.ts';
 import { timesOf } from './sureness.ts';
@@ -146,6 +146,26 @@ test('an oracle is full of timestamps, not of calls', () => {
   const { perTimestampUs, cores } = loaded.calibration.oracle;
   assert.ok(Math.abs((oracle?.fullAt ?? 0) - (1e6 * cores) / perTimestampUs) < 1);
   assert.equal(firstFull(parts).place, 'tablet servers');
+});
+
+test('a load at which the one oracle is full has no plan, and nothing is checked', async () => {
+  const { perTimestampUs, cores } = loaded.calibration.oracle;
+  const perUnit = (1e6 * cores) / perTimestampUs / 9_000; // It is full at 9,000 units a second.
+  const workload = formula();
+  const withTimestamps = {
+    ...workload,
+    simulate: async (trial: Trial) => {
+      const outcome = await workload.simulate(trial, signal);
+      const timestamps = perUnit * outcome.completedPerSecond;
+      return { ...outcome, usage: { ...outcome.usage, timestamps } };
+    },
+  };
+  const found = await planCluster(requestOf(withTimestamps, {}));
+  assert.ok(found instanceof FullBelowLoad);
+  assert.deepEqual([found.part.place, Math.round(found.part.fullAt)], ['oracle', 9_000]);
+  assert.ok(workload.trials.every(({ share }) => share < 1));
+  const { parts } = await planOf(withTimestamps, { load: 8_900 });
+  assert.equal(firstFull(parts).place, 'oracle');
 });
 
 test('other costs of an assumed number have other plans', async () => {

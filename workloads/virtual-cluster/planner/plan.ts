@@ -2,14 +2,15 @@
  * A plan of the cluster that carries a load: a search (search.ts), and its check.
  *
  *   1. Try a few machines under a small load: what does a unit of load take of each part?
- *   2. From that, the machines that the whole load needs, with the margin.
+ *   2. From that, the tablet servers and workers that the whole load needs, with the margin.
  *   3. Try the same part of those machines, of the load and of the repository, again and again,
  *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not keep
- *      up, plan again with parts that are less busy.
+ *      up, plan again with parts that are less busy. If the oracle or the lock service, of which
+ *      there is one each, is full below the load, there is no plan.
  *   4. Check: try the planned cluster itself, or the largest part of it that this machine simulates
  *      in the given time. If it is too slow, plan more machines, and check again.
  */
-import { demandsOf, partsOf, type Part } from './parts.ts';
+import { demandsOf, firstFull, partsOf, type Part } from './parts.ts';
 import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
 import { type Check, type Found, search, TooSlow } from './search.ts';
 import { type Alternative, alternativesTo } from './sureness.ts';
@@ -17,9 +18,9 @@ import { secondsOf, type Size, type Trial } from './trial.ts';
 
 export interface Plan {
   readonly size: Size;
-  /** Share of the time that a part was planned to be busy, at most. */
+  /** Share of the time that a tablet server or worker was planned to be busy, at most. */
   readonly busyMax: number;
-  /** What keeps parts from being busier: the margin, or the latency. */
+  /** What keeps them from being busier: the margin, or the latency. */
   readonly decidedBy: 'margin' | 'latency';
   /** At the planned load, from the trials of a part. */
   readonly parts: readonly Part[];
@@ -32,15 +33,27 @@ export interface Plan {
   readonly alternatives: readonly Alternative[];
 }
 
+/** No cluster carries the load: a part that has one machine in any cluster is full below it. */
+export class FullBelowLoad {
+  readonly part: Part;
+
+  constructor(part: Part) {
+    this.part = part;
+  }
+}
+
 const CHECKS_MAX = 4;
 /** A cluster that was too slow gets so many times as many machines. */
 const GROWTH = 1.15;
 
-export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow> {
+export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow | FullBelowLoad> {
   const found = await search(request);
   if (found instanceof TooSlow) return found;
   const { workload, loaded, load } = request;
   const { demands, usage } = found;
+  const full = firstFull(partsOf(load, found.size, demands));
+  // The machines of all other parts are enough for the load.
+  if (full.fullAt < load) return new FullBelowLoad(full);
   const { size, check } = await checkAll(request, found);
   // A cluster that was too slow has grown, and its parts are less busy.
   const busyMax = found.busyMax * (found.size.tabletServers / size.tabletServers);

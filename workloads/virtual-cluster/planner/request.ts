@@ -10,7 +10,7 @@ export interface PlanRequest {
   /** So many percent of the units, `percentile`, must be done within this time. */
   readonly latencyMs: number;
   readonly percentile: Percentile;
-  /** Share of the time that each part is free. */
+  /** Share of the time that tablet servers and workers are free. */
   readonly margin: number;
   /** How long the check may take on this machine, about; 0: none but the last trial of the search. */
   readonly checkSeconds: number;

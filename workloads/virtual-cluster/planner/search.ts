@@ -20,7 +20,7 @@ export interface Check {
 
 export interface Found {
   readonly size: Size;
-  /** Share of the time that a part was planned to be busy, at most. */
+  /** Share of the time that a tablet server or worker was planned to be busy, at most. */
   readonly busyMax: number;
   /** From the last trial. */
   readonly demands: readonly Demand[];

@@ -1,8 +1,8 @@
 /**
  * The cells of a row by column: its locks, records, data and markers.
  *
- * Values are decoded leniently. The engine asserts that it wrote what it reads; an audit also has
- * to read what the engine did not write.
+ * Values are decoded leniently. The engine's reads may fail on a value that it did not write; an
+ * audit has to report it and go on.
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {

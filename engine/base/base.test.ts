@@ -60,7 +60,7 @@ test('an aborted sleep ends at once and does not reject', async () => {
   assert.ok(systemClock.monotonicMs() - started < 10_000);
 });
 
-test('a sleep of more than 2^31 ms does not end at once', async () => {
+test('a sleep of 2^31 ms, too long for one timer, does not end at once', async () => {
   const controller = new AbortController();
   let isOver = false;
   const sleeping = systemClock.sleep(2 ** 31, controller.signal).then(() => {
@@ -109,7 +109,7 @@ test('the message about a wrong option is one line, whatever the value is', () =
   }
 });
 
-test('the message about a wrong option shows a long value in short', () => {
+test('the message about a wrong option cuts a long value short', () => {
   const long = Array.from({ length: 90 }, (_, i) => `value ${i}`);
   const isShort = ({ message }: Error): boolean => message.length < 260;
   assert.throws(() => check('name', long, TEXT), isShort);

@@ -25,7 +25,10 @@ import { loadStore } from './systems/percolator-database.ts';
 import { targetsOf } from './targets.ts';
 import { measureSystems } from './measure-systems.ts';
 
-/** Resolves to the findings: no numbers before the last check; one wrong system invalidates all. */
+/**
+ * Resolves to the findings, which have no numbers if a check found any system wrong. Rejects if the
+ * run fails or is interrupted.
+ */
 export async function measureFigure9(plan: Plan, measuring: Measuring): Promise<FindingsParts> {
   const { run, progress, signal, work } = measuring;
   const population = createPopulation(plan.scale, plan.seed);

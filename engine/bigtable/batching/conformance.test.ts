@@ -15,6 +15,6 @@ conformanceSuite('a batched store', async () => {
 conformanceSuite('a batched store of the public API', async () => {
   const store = createMemoryBigtable();
   const remote = new FaultyBigtable(store, { conditionalBatch: false, ordered: false });
-  // Closing this client leaves its store open, as a remote client does, too.
+  // Like a remote client, this one leaves its store open when it is closed.
   return batchBigtable(remote, systemClock, { delayMs: 0, rowsMax: 3, inFlightMax: 1 }).store;
 });

@@ -35,8 +35,8 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
       name: 'backlog',
       title: 'Documents waiting',
       caption:
-        'The most documents that waited at a time in the first repeat of each point, and those ' +
-        'that waited at its end.',
+        'The most documents that waited at any one time in the first repeat of each point, and ' +
+        'the number that waited at its end.',
       columns: ['System', 'Crawl rate', 'Seconds', 'At most', 'At the end'],
       rows: all.map(({ point, rows }) => [
         formatSystem(point.system),

@@ -4,6 +4,7 @@
  * a group then waits for the disk, the curve nearest to what a raw write waited.
  */
 import { numberIn, type RunRecord } from '#results';
+import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { ALONE, IDLE_TABLE, PAUSES_MS, SYNCED } from '../measured-costs/idle.ts';
 import { type Alone, ALWAYS_WARM, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
@@ -17,6 +18,8 @@ export interface Extra {
   readonly us: number;
 }
 
+const MAIN = 'µs of the main thread';
+const UNTIL_END = 'µs until its end';
 const LONGEST_MS = Math.max(...PAUSES_MS);
 
 export function idleCosts(costs: RunRecord | null): readonly Change[] {
@@ -41,13 +44,18 @@ const NOT_MEASURED: readonly Change[] = [
   ['log.waitAfterIdleUs', assumed(0, 'not measured: bench:cluster --figure costs does')],
 ];
 
-/** Of a record from before this was measured: 0. */
+/**
+ * A read waits for nothing, so what its thread works longer than it takes is the end of the pause,
+ * before it begins. Of a record from before this was measured: 0.
+ */
 function waitAfterIdle(costs: RunRecord): Change[1] {
-  const of = (column: string, idleMs: number): number | null =>
-    numberIn(costs, IDLE_TABLE, column, SYNCED, String(idleMs));
+  const of = (column: string, what: string, idleMs: number): number | null =>
+    numberIn(costs, IDLE_TABLE, column, what, String(idleMs));
+  if (of(UNTIL_END, SYNCED, 0) === null) return assumed(0, 'not measured when it was made');
+  const standsUs = (what: string, idleMs: number): number =>
+    (of(UNTIL_END, what, idleMs) ?? 0) - (of(MAIN, what, idleMs) ?? 0);
   const waitUs = (idleMs: number): number =>
-    (of('µs until its end', idleMs) ?? 0) - (of('µs of the main thread', idleMs) ?? 0);
-  if (of('µs until its end', 0) === null) return assumed(0, 'not measured when it was made');
+    standsUs(SYNCED, idleMs) - standsUs(NAMES.rawRead, idleMs);
   const extras = PAUSES_MS.map((idleMs) => ({ idleMs, us: waitUs(idleMs) - waitUs(0) }));
   return {
     value: perRootMs(extras),
@@ -64,7 +72,7 @@ export function perRootMs(
 
 function extrasOf(costs: RunRecord): readonly Extra[] {
   const took = (what: string, idleMs: number): number =>
-    must(costs, numberIn(costs, IDLE_TABLE, 'µs of the main thread', what, String(idleMs)), what);
+    must(costs, numberIn(costs, IDLE_TABLE, MAIN, what, String(idleMs)), what);
   return ALONE.flatMap((what) => {
     const us = took(what, 0);
     return PAUSES_MS.map((idleMs) => ({

@@ -67,7 +67,9 @@ export function lockFolder(
     database.close();
     const { errcode } = error as { readonly errcode?: number };
     if (errcode === SQLITE_BUSY) return undefined;
-    if (errcode === SQLITE_READONLY) throw new Error(`the file ${path} cannot be written`);
+    if (errcode === SQLITE_READONLY) {
+      throw new Error(`the file ${path} cannot be written`, { cause: error });
+    }
     throw error;
   }
 }

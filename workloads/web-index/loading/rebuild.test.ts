@@ -30,7 +30,7 @@ async function decide(percolator: Percolator, page: ServedPage | undefined): Pro
 }
 
 /** Rebuilds the index; another process has exported `page` just before all is replaced. */
-async function rebuildBeside(
+async function rebuildMeanwhile(
   percolator: Percolator,
   index: ServingIndex,
   page: ServedPage | undefined,
@@ -42,14 +42,14 @@ async function rebuildBeside(
     else await index.put(page, version);
     await index.replaceAll(changes);
   };
-  const beside = new Proxy(index, {
+  const exporting = new Proxy(index, {
     get: (target, name) => {
       if (name === 'replaceAll') return replaceAll;
       const found: unknown = Reflect.get(target, name);
       return typeof found === 'function' ? found.bind(target) : found;
     },
   });
-  await rebuildIndex(percolator, beside);
+  await rebuildIndex(percolator, exporting);
   return version;
 }
 
@@ -60,7 +60,7 @@ for (const newer of [pageOf('new'), undefined]) {
     await createTables(percolator);
     await decide(percolator, pageOf('old'));
     await using index = await openServingIndex(temporaryFolder());
-    const version = await rebuildBeside(percolator, index, newer);
+    const version = await rebuildMeanwhile(percolator, index, newer);
     assert.deepEqual([...index.versions()], [[URL_A, version]]);
     assert.deepEqual(
       [...index.pages()].map(({ page }) => page.title),

@@ -10,7 +10,7 @@ import {
 } from '../crawl-rate/documents/index.ts';
 import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
 import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
-import { clusterCell, documentCell } from '../crawl-rate/percolator/tables.ts';
+import { CLUSTER, clusterCell, documentCell, DOCUMENTS } from '../crawl-rate/percolator/tables.ts';
 import { Persistence } from './attempts.ts';
 import { checkAtRest } from './check.ts';
 import { Crawler } from './crawler.ts';
@@ -62,15 +62,35 @@ test('a lost document is noticed', async () => {
   const wrong = await checked((percolator, row) =>
     percolator.transact(async (transaction) => transaction.delete(documentCell(row))),
   );
-  assert.match(wrong.join('\n'), /^1 acknowledged documents are lost or changed, such as \d{10}$/m);
+  assert.match(
+    wrong.join('\n'),
+    /^1 documents were acknowledged and are lost or changed, such as \d{10}$/m,
+  );
 });
 
 test('a changed document is noticed, and that its observer has not run again', async () => {
   const wrong = await checked((percolator, row) =>
     percolator.transact(async (transaction) => transaction.set(documentCell(row), 'x')),
   );
-  assert.match(wrong.join('\n'), /^1 acknowledged documents are lost or changed/m);
+  assert.match(wrong.join('\n'), /^1 documents were acknowledged and are lost or changed/m);
   assert.match(wrong.join('\n'), /^1 notifications were not cleared$/m);
+});
+
+test('a document that no observer clustered is noticed, although no notification is left', async () => {
+  const wrong = await checked(async (percolator, row) => {
+    const table = await percolator.storedName(DOCUMENTS);
+    const erase = (qualifier: string) =>
+      ({
+        kind: 'erase',
+        family: 'cells',
+        qualifier,
+        from: 0,
+        to: Number.MAX_SAFE_INTEGER,
+      }) as const;
+    const mutations = ['write', 'data'].map((part) => erase(`${CLUSTER}:${part}`));
+    await percolator.store.mutateRows([{ table, row, mutations }]);
+  });
+  assert.match(wrong.join('\n'), /^1 documents were never clustered, such as \d{10}$/m);
 });
 
 test('a document that was never written is noticed', async () => {

@@ -3,7 +3,8 @@
  *
  *     nothing lost     each document whose transaction was acknowledged is there, byte for byte
  *     nothing invented each document that is there was written, byte for byte
- *     clusters         those of the reference clustering, in the order of the stored commits
+ *     clusters         each document that is there has one, and they are those of the reference
+ *                      clustering, in the order of the stored commits
  *     notifications    none is left
  *     fsck             finds no error
  *
@@ -34,14 +35,21 @@ export async function checkAtRest(
 ): Promise<CheckResult> {
   const audited = await auditAtRest(store);
   const partition = await readPartition(percolator);
-  const inOrder = (await clusteredRows(percolator)).map((row) => {
+  const stored = await storedDocuments(percolator);
+  const rows = await clusteredRows(percolator);
+  const inOrder = rows.map((row) => {
     const number = Number(row);
     return { id: documentId(number), keys: given.documents.keysOf(number) };
   });
+  const clustered = new Set(rows);
   const clusters = checkPartition(partition, inOrder, 'commit order');
   const dirty = await countDirty(percolator);
   const wrong = [
-    ...(await checkDocuments(percolator, given)),
+    ...checkDocuments(stored, given),
+    ...such(
+      [...stored.keys()].filter((row) => !clustered.has(row)),
+      'were never clustered',
+    ),
     ...(clusters.passed ? [] : [clusters.detail]),
     ...(dirty === 0 ? [] : [`${dirty} notifications were not cleared`]),
     ...audited.wrong,
@@ -71,16 +79,22 @@ export async function clusteredRows(percolator: Percolator): Promise<readonly st
   return found.toSorted((a, b) => a.at - b.at).map(({ row }) => row);
 }
 
-async function checkDocuments(
+async function storedDocuments(
   percolator: Percolator,
-  { documents, arrivals }: Parameters<typeof checkAtRest>[2],
-): Promise<readonly string[]> {
+): Promise<ReadonlyMap<string, Buffer | undefined>> {
   const stored = new Map<string, Buffer | undefined>();
   await using snapshot = await percolator.snapshot();
   for await (const { row, values } of snapshot.scan({ table: DOCUMENTS, columns: [DOCUMENT] })) {
     const value = values.get(DOCUMENT);
     stored.set(row, value === undefined ? undefined : Buffer.from(value));
   }
+  return stored;
+}
+
+function checkDocuments(
+  stored: ReadonlyMap<string, Buffer | undefined>,
+  { documents, arrivals }: Parameters<typeof checkAtRest>[2],
+): readonly string[] {
   const repository = Array.from({ length: documents.repository }, (_, i) =>
     documentId(numberOf(i)),
   );
@@ -88,18 +102,21 @@ async function checkDocuments(
   const needed = [...repository, ...acknowledged.map(({ row }) => row)];
   const isAsWritten = (row: string): boolean =>
     stored.get(row)?.equals(encodeDocument(documents.documentOf(Number(row)))) === true;
-  const lost = needed.filter((row) => !isAsWritten(row));
   const mustBe = new Set(needed);
   const mayBe = new Set(arrivals.map(({ row }) => row));
   const invented = [...stored.keys()].filter(
     (row) => !mustBe.has(row) && !(mayBe.has(row) && isAsWritten(row)),
   );
   return [
-    ...(lost.length === 0
-      ? []
-      : [`${lost.length} acknowledged documents are lost or changed, such as ${lost[0]}`]),
-    ...(invented.length === 0
-      ? []
-      : [`${invented.length} documents are there that were never written, such as ${invented[0]}`]),
+    ...such(
+      needed.filter((row) => !isAsWritten(row)),
+      'were acknowledged and are lost or changed',
+    ),
+    ...such(invented, 'are there that were never written'),
   ];
+}
+
+/** One sentence about some documents; none if there are none. */
+function such(rows: readonly string[], what: string): readonly string[] {
+  return rows.length === 0 ? [] : [`${rows.length} documents ${what}, such as ${rows[0]}`];
 }

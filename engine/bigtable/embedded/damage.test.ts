@@ -3,7 +3,7 @@
  * are read, and named in one sentence; or it does no harm, and every row is right.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { createRandom, PercolatorError, type Random, systemClock } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
@@ -104,15 +104,39 @@ for (const [kind, damage] of Object.entries(DAMAGES)) {
   });
 }
 
-test('without an index that can be opened, the log is enough', async ({ mock }) => {
-  const disk = new SimulatedDisk({ random: createRandom(3) }, healthy.files);
+function refuseIndex(disk: SimulatedDisk, { mock }: TestContext): void {
   const openFile = disk.open.bind(disk);
   mock.method(disk, 'open', (name: string) => {
     if (name === 'index') throw new Error('EACCES: permission denied');
     return openFile(name);
   });
-  await using store = await open(disk);
-  assert.equal(await rowsOf(store), healthy.rows);
+}
+
+test('without an index that can be opened, the log is enough', async (context) => {
+  const disk = new SimulatedDisk({ random: createRandom(3) }, healthy.files);
+  refuseIndex(disk, context);
+  for (const readOnly of [true, false]) {
+    assert.deepEqual(disk.names(), names, 'reading changes nothing');
+    await using store = await open(disk, readOnly);
+    assert.equal(await rowsOf(store), healthy.rows);
+  }
+});
+
+test('an index that could not be opened does no harm later, whenever that process was killed', async (context) => {
+  const random = createRandom(6);
+  const disk = new SimulatedDisk({ random }, healthy.files);
+  refuseIndex(disk, context);
+  const left: Files[] = [];
+  disk.before = () => {
+    for (let cut = 0; cut < 10; cut++) left.push(disk.afterPowerCut(random));
+    return undefined;
+  };
+  // It writes no index.
+  await openOnDisk(disk, { fsync: true, readOnly: false, sizes: { ...SMALL, hintBytes: 1e9 } });
+  for (const files of [...left, disk.files()]) {
+    await using store = await open(new SimulatedDisk({ random }, files));
+    assert.equal(await rowsOf(store), healthy.rows);
+  }
 });
 
 /** Whether the damage was reported; if not, all rows must be right. */

@@ -102,6 +102,16 @@ export function readHint(disk: Disk): Hint | undefined {
   }
 }
 
+/**
+ * Removes the hint, if there is one, durably. A hint that could not be read once may be legible the
+ * next time, when the last groups have been written again elsewhere: it would not fit the log.
+ */
+export async function removeHint(disk: Disk): Promise<void> {
+  if (!disk.names().includes(HINT_FILE)) return;
+  disk.remove(HINT_FILE);
+  await disk.sync();
+}
+
 function leavesAfter(
   index: SortedIndex,
   after: Buffer | undefined,

@@ -3,6 +3,7 @@ import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import type { Disk } from './disk.ts';
 import { Embedded, MANIFEST } from './embedded.ts';
+import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
 import type { Place } from './leaf.ts';
 import { Log } from './log.ts';
@@ -25,7 +26,7 @@ export interface DiskSettings {
 
 export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bigtable> {
   const { fsync, readOnly, sizes, mustExist = readOnly } = settings;
-  const { isNew, index, log: state, last, leftovers, replayedBytes } = recover(disk);
+  const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = recover(disk);
   if (isNew && mustExist) throw new Error('there is no store in it');
   const log = new Log(disk, state, sizes);
   try {
@@ -46,7 +47,10 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       },
     );
     if (readOnly) applyRecords(index, last ?? []);
-    else if (last !== undefined) await rows.restore(pagesOf(last));
+    else if (last !== undefined) {
+      if (!usesHint) await removeHint(disk);
+      await rows.restore(pagesOf(last));
+    }
     if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {

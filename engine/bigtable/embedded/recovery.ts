@@ -40,6 +40,8 @@ export interface Recovered {
   readonly log: LogState;
   /** The records of the last groups; undefined if all groups are certainly on the disk. */
   readonly last: readonly LogRecord[] | undefined;
+  /** Whether the index comes from the hint. */
+  readonly usesHint: boolean;
   /** Files that do not count. */
   readonly leftovers: readonly string[];
   /** Bytes by which the log has grown since the hint. */
@@ -86,7 +88,7 @@ function newStore(newest: number, leftovers: readonly string[]): Recovered {
     newest,
   };
   const index = new SortedIndex();
-  return { isNew: true, index, log, last: undefined, leftovers, replayedBytes: 0 };
+  return { isNew: true, index, log, last: undefined, usesHint: false, leftovers, replayedBytes: 0 };
 }
 
 function refused(what: string): PercolatorError {
@@ -106,6 +108,7 @@ class Recovery {
   readonly #numbers: readonly number[];
   readonly #files = new Map<number, LogFile>();
   #index = new SortedIndex();
+  #usesHint = false;
   #store = 0;
   /** Of the last group; undefined if none is known. */
   #sequence: number | undefined;
@@ -191,6 +194,7 @@ class Recovery {
         newest: this.#numbers.at(-1) as number,
       },
       last: first === undefined ? undefined : this.#last.flatMap((one) => [...recordsAt(one)]),
+      usesHint: this.#usesHint,
       leftovers,
       replayedBytes: this.#replayedBytes,
     };
@@ -217,12 +221,16 @@ class Recovery {
   /**
    * The header of a file's first group; undefined if the file does not count. In the newest file the
    * whole group must be intact: it may be the last group of the file before, written again.
+   *
+   * A file was given up if a later one goes on from a file before it. If its group is intact, both
+   * files go on from the same place: an opening that finds this group last writes it again, from
+   * there. A torn group need not fit: an opening ignores it, and may write the one before it again.
    */
   #firstGroup(file: number, limit: Mark | undefined): StoredGroup | undefined {
     const { size } = this.#files.get(file) as LogFile;
     const reader = this.#reader({ file, from: 0, end: size });
-    const first = limit === undefined ? reader.next() : reader.header();
     const isGivenUp = limit !== undefined && file > limit.file;
+    const first = limit === undefined || isGivenUp ? reader.next() : reader.header();
     if (first === undefined) {
       // Its first group was never finished, unless more follows.
       if (isGivenUp || (limit === undefined && !reader.wasSynced())) return undefined;
@@ -245,6 +253,7 @@ class Recovery {
       throw damaged(nameOfLog(mark.file), segment?.end ?? 0, 'the log ends before its index does');
     }
     if (segment === undefined) return; // That file was cleaned away; the others have all.
+    this.#usesHint = true;
     this.#index = hint.index;
     this.#shown = hint.shown;
     this.#sequence = hint.sequence;

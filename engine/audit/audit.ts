@@ -224,7 +224,9 @@ class TablesAudit implements Audit {
     if (undecided.length === 0) return;
     const { clock } = this.#context;
     const waitMs = Math.max(...undecided.map(({ lock }) => lock.timeToLiveMs));
-    await clock.sleep(Math.min(WAIT_MS_MAX, waitMs));
+    const endMs = clock.monotonicMs() + Math.min(WAIT_MS_MAX, waitMs);
+    // Timers may wake early, and then the locks would not be old enough.
+    while (clock.monotonicMs() < endMs) await clock.sleep(endMs - clock.monotonicMs());
     for (const lock of undecided) {
       const { finding } = await this.#judgeLock(lock);
       if (finding !== undefined) yield finding;

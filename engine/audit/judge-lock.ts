@@ -51,11 +51,13 @@ export async function judgeLock(
   { cell, lock }: LockToJudge,
   limits: LockLimits,
 ): Promise<LockVerdict> {
+  // Before the reads: a slow answer shows the locks as they were long ago.
+  const askedMs = context.clock.monotonicMs();
+  const ageMs = context.clock.wallMs() - lock.wallMs;
   const sight = await lookAtPrimary(context, lock);
   const [stillThere] = (await tracesIfAny(context, cell, [lockFilter(cell.column, lock)])) ?? [];
   const stillLocked = stillThere && readLock(stillThere);
   if (stillLocked === undefined) return { isUndecided: false };
-  const ageMs = context.clock.wallMs() - lock.wallMs;
   const { owner, startTimestamp } = lock;
   const report = (code: FindingCode, severity: Severity, what: string): Finding => ({
     code,
@@ -65,7 +67,7 @@ export async function judgeLock(
     sentence: `locked by the transaction of ${startTimestamp} (owner ${owner}) for ${duration(ageMs)}; ${what}`,
     lock: { owner, ageMs },
   });
-  return verdict(context, { cell, lock, sight, ageMs, report }, limits);
+  return verdict(context, { cell, lock, sight, askedMs, ageMs, report }, limits);
 }
 
 type Sight =
@@ -75,17 +77,19 @@ type Sight =
 
 interface Seen extends LockToJudge {
   readonly sight: Sight;
+  /** When the primary was asked for, on our monotonic clock. */
+  readonly askedMs: number;
   readonly ageMs: number;
   readonly report: (code: FindingCode, severity: Severity, what: string) => Finding;
 }
 
 function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict {
-  const { cell, lock, sight, report } = seen;
+  const { cell, lock, sight, askedMs, report } = seen;
   const at = describeCell(lock.primary);
   /** Its owner may be about to remove it. */
   const leftOrOnItsWay = (finding: Finding): LockVerdict => ({
     finding,
-    isUndecided: !isOwnerDead(context, lock),
+    isUndecided: !isOwnerDead(context, lock, askedMs),
   });
   const fix = { kind: 'resolve lock', cell, lock } as const;
   switch (sight.kind) {
@@ -104,7 +108,7 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
       return decided(report('lock-primary-mismatch', 'error', what));
     }
     case 'locked': {
-      if (!isOwnerDead(context, sight.lock)) return atWork(seen, limits);
+      if (!isOwnerDead(context, sight.lock, askedMs)) return atWork(seen, limits);
       const what = isPrimary(lock, cell) ? 'it is dead' : `it is dead, and its primary is ${at}`;
       return decided({ ...report('lock-left-by-dead', 'warning', what), fix });
     }
@@ -127,8 +131,8 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
  * with that.
  */
 function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): LockVerdict {
-  const { cell, lock, sight, report } = seen;
-  if (!isOwnerDead(context, lock)) return { isUndecided: true };
+  const { cell, lock, sight, askedMs, report } = seen;
+  if (!isOwnerDead(context, lock, askedMs)) return { isUndecided: true };
   const isGone = sight.kind === 'table gone';
   const isDropped = sight.kind === 'table dropped';
   const isGivenUp = !isGone && !isDropped && lock.startTimestamp < horizon;

@@ -8,6 +8,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  type Clock,
   createRandom,
   isRetryable,
   PercolatorError,
@@ -205,6 +206,23 @@ test("an audit waits for a lock whose owner may be alive: the owner is dead if t
   );
 });
 
+test('an audit waits for the whole time to live, also if its timers wake early', async () => {
+  const database = await openTestDatabase();
+  const { clock } = database;
+  const a = database.client('A', { lockTimeToLiveMs: 1_000 });
+  a.store.crashAfter(2);
+  await assert.rejects(a.write({ x: '1', y: '1' }), CrashedError);
+  const hasty: Clock = {
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: (ms, ...rest) => clock.sleep(Math.ceil(ms / 2), ...rest),
+    yield: () => clock.yield(),
+  };
+  const auditor = database.client('auditor', { clock: hasty });
+  const findings = await clock.runUntil(findingsOf(auditor, { waitForLocks: true }));
+  assert.equal(findings.length, 2);
+});
+
 test('a lock whose heartbeat changes is not taken for dead after its time to live', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
@@ -220,6 +238,28 @@ test('a lock whose heartbeat changes is not taken for dead after its time to liv
   const findings = await database.clock.runUntil(auditing);
   assert.ok(database.clock.monotonicMs() - beganMs >= 1_000, 'it has waited');
   assert.deepEqual(await database.locks(), ['x:c'], 'it is still committing');
+  assert.deepEqual(findings.map(summaryOf), []);
+  await database.clock.runUntil(committing);
+});
+
+test('a slow answer shows a lock as it was long ago, so it makes no live owner a dead one', async () => {
+  const database = await openTestDatabase();
+  const transaction = await database.client('A', { lockTimeToLiveMs: 1_000 }).begin();
+  put(transaction, { x: '1', y: '1' });
+  const answers = [database.clock.sleep(5_000)]; // The oracle answers late.
+  database.oracle.beforeNext = () => answers.pop();
+  const committing = transaction.commit();
+  await database.clock.runUntil(database.clock.sleep(10));
+  assert.deepEqual(await database.locks(), ['x:c', 'y:c']);
+  const auditor = database.client('auditor');
+  let slow = 0;
+  auditor.store.afterCall = async (call) => {
+    if (call.kind !== 'read' || call.operation !== 'readRow' || call.rows[0] !== 'y') return;
+    slow++;
+    await database.clock.sleep(1_500);
+  };
+  const findings = await database.clock.runUntil(findingsOf(auditor, { longHeldMs: 1_000 }));
+  assert.equal(slow, 1, 'y is read again after its primary');
   assert.deepEqual(findings.map(summaryOf), []);
   await database.clock.runUntil(committing);
 });

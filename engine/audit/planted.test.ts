@@ -113,6 +113,14 @@ const PLANTED: readonly Planted[] = [
     found: ['error lock-primary-mismatch z:c @ 50'],
   },
   {
+    name: 'a primary that does not say in which table it is',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('y', 'alive'));
+      await plant(database, 'lock y', 50, lockOf('y', 'alive', { primary: ['', 'y', 'c'] }));
+    },
+    found: ['error lock-undecodable y:c @ 50'],
+  },
+  {
     name: 'a lock whose primary has committed',
     plant: async (database) => {
       await plant(database, 'write u/z', 70, recordOf(50, 'delete'));

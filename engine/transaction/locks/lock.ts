@@ -66,7 +66,8 @@ export function readLock(cell: Cell): Lock | undefined {
     const { table, row, column } = lock.primary;
     const texts = [table, row, column, lock.owner].every((text) => typeof text === 'string');
     const numbers = [lock.wallMs, lock.timeToLiveMs, lock.heartbeat].every(Number.isFinite);
-    return texts && numbers && hasValidOperation(lock) ? lock : undefined;
+    const isValid = texts && numbers && table !== '' && hasValidOperation(lock);
+    return isValid ? lock : undefined;
   } catch {
     return undefined;
   }

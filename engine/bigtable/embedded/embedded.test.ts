@@ -199,6 +199,17 @@ test('onChange tells of each durable change, until the listening ends', async ()
   assert.deepEqual([first, second], [1, 2]);
 });
 
+test('mutations that change nothing of an absent row write nothing', async () => {
+  await using store = await openWithTable(temporaryFolder());
+  let told = 0;
+  store.onChange?.(() => told++);
+  const { table, row, mutations } = setRow('absent');
+  const anyOf = [{ family: 'data' }];
+  assert.ok(!(await store.checkAndMutateRow({ table, row, anyOf, ifFound: mutations })));
+  await store.mutateRows([{ table, row, mutations: [] }]);
+  assert.equal(told, 0);
+});
+
 test('a listener that ends another one, or itself and listens anew, is told once of a change', async () => {
   await using store = await openWithTable(temporaryFolder());
   let [told, other] = [0, 0];

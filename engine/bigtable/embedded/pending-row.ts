@@ -210,7 +210,7 @@ function allMutated(
   mutations: readonly Mutation[],
   columnOf: (mutation: Mutation) => Buffer,
 ): Buffer {
-  if (page.length === 0 && mutations.every(isSet)) {
+  if (page.length === 0 && mutations.length > 0 && mutations.every(isSet)) {
     return pageOf(
       mutations.map((set) => ({
         column: columnOf(set),

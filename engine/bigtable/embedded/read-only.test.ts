@@ -1,5 +1,6 @@
 /** A read-only store refuses mutations, writes nothing, and creates nothing. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -92,27 +93,27 @@ async function bytesOf(folder: string): Promise<Map<string, string>> {
   return new Map(await Promise.all(files));
 }
 
-test('a writer that may not write the lock is refused: its lock would not exclude another one', async () => {
+test('a writer that may not write the lock is refused: its lock would not exclude another such one', async (t) => {
   const folder = await storeWithRow();
   await chmod(folder, 0o755);
   await chmod(join(folder, 'lock'), 0o444);
-  asUser(() => {
+  const canBeAsked = asUser(() => {
+    if (!existsSync(join(folder, 'lock'))) return false;
     assert.throws(() => lockFolder(folder, { readOnly: false }), /lock cannot be written/);
     const unlock = lockFolder(folder, { readOnly: true });
     assert.ok(unlock !== undefined, 'it may read');
     unlock();
+    return true;
   });
+  if (!canBeAsked) t.skip('another user cannot reach the folder for temporary files');
 });
 
 /** Runs it as a user that the system refuses what it refuses to others, if this is not one. */
-function asUser(run: () => void): void {
-  if (process.geteuid?.() !== 0) {
-    run();
-    return;
-  }
+function asUser(run: () => boolean): boolean {
+  if (process.geteuid?.() !== 0) return run();
   process.seteuid?.(OTHER_USER);
   try {
-    run();
+    return run();
   } finally {
     process.seteuid?.(0);
   }

@@ -58,15 +58,15 @@ test('a latency below that of an idle cluster is one sentence, and exit code 1',
   assert.match(ended.stderr, /^No cluster at the costs of paper-2010 does that: .*\.$/m);
 });
 
-test('a load that the one lock service cannot do is one sentence, and exit code 1', async () => {
+test('a load that the one oracle cannot do is one sentence, and exit code 1', async () => {
   // With a large margin each machine has little to do, and a trial is short.
   const words =
-    '--calibration paper-2010 --documents-per-second 1000000 --repository 200000 --margin 90';
+    '--calibration paper-2010 --documents-per-second 10000000 --repository 200000 --margin 90';
   const ended = await runProgram(PROGRAM, [...words.split(' '), '--check-seconds', '0']);
   assert.deepEqual([ended.exitCode, ended.stdout], [1, '']);
   assert.match(
     ended.stderr,
-    /^No cluster at the costs of paper-2010 does that: its one lock service is full at .*\.$/m,
+    /^No cluster at the costs of paper-2010 does that: its one oracle is full at .*\.$/m,
   );
 });
 

@@ -5,12 +5,12 @@
  *   2. From that, the tablet servers and workers that the whole load needs, with the margin.
  *   3. Try the same part of those machines, of the load and of the repository, again and again,
  *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not keep
- *      up, plan again with parts that are less busy. If the oracle or the lock service, of which
- *      there is one each, is full below the load, there is no plan.
+ *      up, plan again with parts that are less busy. If the oracle, of which there is one, is full
+ *      below the load, there is no plan.
  *   4. Check: try the planned cluster itself, or the largest part of it that this machine simulates
  *      in the given time. If it is too slow, plan more machines, and check again.
  */
-import { demandsOf, firstFull, partsOf, type Part } from './parts.ts';
+import { demandsOf, partsOf, type Part } from './parts.ts';
 import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
 import { type Check, type Found, search, TooSlow } from './search.ts';
 import { type Alternative, alternativesTo } from './sureness.ts';
@@ -33,7 +33,7 @@ export interface Plan {
   readonly alternatives: readonly Alternative[];
 }
 
-/** No cluster carries the load: a part that has one machine in any cluster is full below it. */
+/** No cluster carries the load: the oracle, of which each has one, is full below it. */
 export class FullBelowLoad {
   readonly part: Part;
 
@@ -51,9 +51,9 @@ export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow 
   if (found instanceof TooSlow) return found;
   const { workload, loaded, load } = request;
   const { demands, usage } = found;
-  const full = firstFull(partsOf(load, found.size, demands));
-  // The machines of all other parts are enough for the load.
-  if (full.fullAt < load) return new FullBelowLoad(full);
+  // The lock service has one machine, too, but the busier the workers, the less they ask of it.
+  const oracle = partsOf(load, found.size, demands).find(({ place }) => place === 'oracle');
+  if (oracle !== undefined && oracle.fullAt < load) return new FullBelowLoad(oracle);
   const { size, check } = await checkAll(request, found);
   // A cluster that was too slow has grown, and its parts are less busy.
   const busyMax = found.busyMax * (found.size.tabletServers / size.tabletServers);

@@ -1,4 +1,4 @@
-/** The ports of a local cluster: none that another process can have before the cluster has it. */
+/** The ports of a local cluster: none that a connection takes before the cluster has it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createServer } from 'node:net';

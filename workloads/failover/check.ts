@@ -11,6 +11,7 @@
  * A document whose transaction was not acknowledged may be there or not.
  */
 import type { Bigtable, Percolator } from '#engine';
+import { counted } from '#results';
 import { checkPartition } from '../crawl-rate/check.ts';
 import {
   documentId,
@@ -46,9 +47,9 @@ export async function checkAtRest(
   const dirty = await countDirty(percolator);
   const wrong = [
     ...checkDocuments(stored, given),
-    ...such(
+    ...sentenceOn(
       [...stored.keys()].filter((row) => !clustered.has(row)),
-      'were never clustered',
+      'that no observer clustered',
     ),
     ...(clusters.passed ? [] : [clusters.detail]),
     ...(dirty === 0 ? [] : [`${dirty} notifications were not cleared`]),
@@ -108,15 +109,16 @@ function checkDocuments(
     (row) => !mustBe.has(row) && !(mayBe.has(row) && isAsWritten(row)),
   );
   return [
-    ...such(
+    ...sentenceOn(
       needed.filter((row) => !isAsWritten(row)),
-      'were acknowledged and are lost or changed',
+      'lost or changed',
     ),
-    ...such(invented, 'are there that were never written'),
+    ...sentenceOn(invented, 'that no writer wrote'),
   ];
 }
 
-/** One sentence about some documents; none if there are none. */
-function such(rows: readonly string[], what: string): readonly string[] {
-  return rows.length === 0 ? [] : [`${rows.length} documents ${what}, such as ${rows[0]}`];
+/** Nothing if there are no such documents. */
+function sentenceOn(rows: readonly string[], what: string): readonly string[] {
+  if (rows.length === 0) return [];
+  return [`${counted(rows.length, 'documents')} ${what}, such as ${rows[0]}`];
 }

@@ -8,8 +8,8 @@
 import type { Counters, StoreAddress } from '#engine';
 import {
   type Crew,
-  freeAddress,
   type Member,
+  newServices,
   type SharedDatabase,
   SERVICE_PROGRAMS,
   type ServiceOptions,
@@ -53,10 +53,7 @@ export class EngineProcesses implements Parts {
 
   /** Starts the services. The workers follow with `startWorkers`, when the tables are there. */
   static async start(crew: Crew, options: EngineProcessesOptions): Promise<EngineProcesses> {
-    const { store } = options;
-    const oracles = [await freeAddress(), await freeAddress()];
-    const database = { store, oracles, lockService: await freeAddress() };
-    const processes = new EngineProcesses(crew, options, database);
+    const processes = new EngineProcesses(crew, options, await newServices(options.store));
     // The first one takes the lease.
     for (const name of ['oracle-1', 'oracle-2', 'lock-service']) await processes.start(name);
     return processes;

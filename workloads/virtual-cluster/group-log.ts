@@ -8,8 +8,8 @@
  *                         when it has nothing else to do
  *
  * So the busier the thread, the larger the groups. A group of provisional mutations alone waits for
- * no disk, and takes none of the other threads. As in the embedded store (row-store.ts). A group waits
- * longer for a disk that was idle before.
+ * no disk, and takes none of the other threads. As in the embedded store (row-store.ts). A group
+ * waits longer for a disk that was idle before.
  */
 import type { Costs } from './costs.ts';
 import type { EventLoop } from './event-loop.ts';

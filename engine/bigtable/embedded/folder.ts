@@ -48,7 +48,8 @@ export async function makeFolder(
 /**
  * @returns what ends the ownership; undefined if another process owns the folder. A reader that
  * finds no file to lock, as in a copy, owns nothing.
- * @throws if a writer may not write the file: its lock would exclude no reader, and no other such writer
+ * @throws if a writer may not write the file: its lock would exclude no reader, and no other such
+ * writer
  */
 export function lockFolder(
   folder: string,

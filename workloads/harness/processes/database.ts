@@ -78,12 +78,12 @@ export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL
 };
 
 /**
- * A port of this machine without a listener, for a service that clients must find again after a
- * restart.
+ * Two oracles and a lock service that clients find again after a restart: each has a port of this
+ * machine that had no listener.
  */
-export async function freeAddress(): Promise<string> {
-  const [port] = await freePorts(1);
-  return `${HOST}:${port}`;
+export async function newServices(store: StoreAddress): Promise<SharedDatabase> {
+  const [lockService = '', ...oracles] = (await freePorts(3)).map((port) => `${HOST}:${port}`);
+  return { store, oracles, lockService };
 }
 
 async function addressOf(service: Member): Promise<string> {

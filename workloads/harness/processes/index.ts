@@ -2,7 +2,7 @@
 export { Answers } from './answers.ts';
 export { Crew } from './crew.ts';
 export {
-  freeAddress,
+  newServices,
   type OpenDatabase,
   openDatabase,
   type SharedDatabase,

@@ -10,9 +10,9 @@ const STAMP = path.join(PACKAGES, '.set-up-by-run.sh');
 /**
  * Links the packages of `ours` into `theirs`, if the run.sh of `theirs` would install the same.
  *
- * node_modules of `theirs` is a folder of links, not a link: git ignores only a folder of that name,
- * and records would say that `theirs` has changes. And if run.sh finds another stamp, npm ci empties
- * the folder first, which must not be that of `ours`.
+ * node_modules of `theirs` is a folder of links, not a link: git ignores only a folder of that
+ * name, and records would say that `theirs` has changes. And if run.sh finds another stamp, npm ci
+ * empties the folder first, which must not be that of `ours`.
  */
 export async function sharePackages(ours: string, theirs: string): Promise<void> {
   const [wanted, given] = await Promise.all([ours, theirs].map(dependenciesOf));

@@ -28,7 +28,7 @@ import {
 } from '#engine';
 import type { Progress } from '#harness';
 import { type Ending, recordingClient, type Recorder, type Workload } from '../invariants/index.ts';
-import { freeAddress, type SharedDatabase } from '../../harness/processes/index.ts';
+import { newServices } from '../../harness/processes/index.ts';
 import { provideStore } from '../../harness/stores/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
@@ -243,12 +243,6 @@ async function waitFor(
   for (let leftMs = forMs; leftMs > 0 && !isTrue(); leftMs = untilMs - monotonicMs()) {
     await systemClock.sleep(Math.min(leftMs, LOOK_MS), signal);
   }
-}
-
-/** The addresses of services, which they keep when they are restarted. */
-async function newServices(store: StoreAddress): Promise<SharedDatabase> {
-  const oracles = [await freeAddress(), await freeAddress()];
-  return { store, oracles, lockService: await freeAddress() };
 }
 
 function sumOf({ counts }: RecordedHistory): Pick<Round, 'engine' | 'worker'> {

@@ -83,8 +83,8 @@ export interface Calibration {
     /** Of such a server's thread, for a group of provisional mutations alone, which is not synced. */
     readonly perUnsyncedGroupUs: number;
     /**
-     * What a group waits in addition after the log was idle, for each root of a millisecond, up to
-     * `idle.longestMs`: disk and threads are slow at first, too.
+     * What a group waits in addition after the log was idle, for each square root of a millisecond,
+     * up to `idle.longestMs`: disk and threads are slow at first, too.
      */
     readonly waitAfterIdleUs: number;
   };

@@ -45,17 +45,19 @@ const NOT_MEASURED: readonly Change[] = [
 ];
 
 /**
- * A read waits for nothing, so what its thread works longer than it takes is the end of the pause,
- * before it begins. Of a record from before this was measured: 0.
+ * A read does not wait for the disk. So the processor time by which its thread exceeds the read's
+ * own duration belongs to the end of the pause, and is subtracted. 0 if the record has no durations.
  */
 function waitAfterIdle(costs: RunRecord): Change[1] {
   const of = (column: string, what: string, idleMs: number): number | null =>
     numberIn(costs, IDLE_TABLE, column, what, String(idleMs));
-  if (of(UNTIL_END, SYNCED, 0) === null) return assumed(0, 'not measured when it was made');
-  const standsUs = (what: string, idleMs: number): number =>
-    (of(UNTIL_END, what, idleMs) ?? 0) - (of(MAIN, what, idleMs) ?? 0);
+  if (of(UNTIL_END, SYNCED, 0) === null) {
+    return assumed(0, 'the record has no durations after pauses');
+  }
+  const besidesWorkUs = (what: string, idleMs: number): number =>
+    must(costs, of(UNTIL_END, what, idleMs), what) - must(costs, of(MAIN, what, idleMs), what);
   const waitUs = (idleMs: number): number =>
-    standsUs(SYNCED, idleMs) - standsUs(NAMES.rawRead, idleMs);
+    besidesWorkUs(SYNCED, idleMs) - besidesWorkUs(NAMES.rawRead, idleMs);
   const extras = PAUSES_MS.map((idleMs) => ({ idleMs, us: waitUs(idleMs) - waitUs(0) }));
   return {
     value: perRootMs(extras),
@@ -63,11 +65,13 @@ function waitAfterIdle(costs: RunRecord): Change[1] {
   };
 }
 
-/** What fits best that so much more was measured after each pause, for each root of its length. */
+/** The extra wait for each √ms of a pause, with the least squares of the errors; at least 0. */
 export function perRootMs(
   extras: readonly { readonly idleMs: number; readonly us: number }[],
 ): number {
-  return scaled(extras.map(({ idleMs, us }) => ({ unit: Math.sqrt(idleMs), us }))).scale;
+  const sum = (of: (extra: { idleMs: number; us: number }) => number): number =>
+    extras.reduce((total, extra) => total + of(extra), 0);
+  return Math.max(0, sum(({ idleMs, us }) => Math.sqrt(idleMs) * us) / sum(({ idleMs }) => idleMs));
 }
 
 function extrasOf(costs: RunRecord): readonly Extra[] {
@@ -102,24 +106,12 @@ interface Fit {
 
 function fittedWith(extras: readonly Extra[], warmingUs: number): Fit {
   const unit = { refillUs: 1, longestMs: LONGEST_MS, warmingUs };
-  const { scale, error } = scaled(
-    extras.map(({ alone, us }) => ({ unit: extraUs(unit, alone), us })),
-  );
-  return { idle: { ...unit, refillUs: scale }, error };
-}
-
-/**
- * The number by which the units are to be multiplied: with the least sum of squares of the errors,
- * relative to what was measured, where that was anything.
- */
-function scaled(pairs: readonly { readonly unit: number; readonly us: number }[]): {
-  readonly scale: number;
-  readonly error: number;
-} {
-  const shares = pairs.filter(({ us }) => us > 0).map(({ unit, us }) => unit / us);
+  const shares = extras
+    .filter(({ us }) => us > 0)
+    .map(({ alone, us }) => extraUs(unit, alone) / us);
   const sum = (of: (share: number) => number): number =>
     shares.reduce((total, share) => total + of(share), 0);
   const squares = sum((share) => share ** 2);
-  const scale = squares === 0 ? 0 : sum((share) => share) / squares;
-  return { scale, error: sum((share) => (scale * share - 1) ** 2) };
+  const refillUs = squares === 0 ? 0 : sum((share) => share) / squares;
+  return { idle: { ...unit, refillUs }, error: sum((share) => (refillUs * share - 1) ** 2) };
 }

@@ -206,7 +206,7 @@ describe('with it the batch takes as long as it did', () => {
     }
   });
 
-  test('in figure 7, which was measured in another hour of a shared machine', () => {
+  test('in figure 7', () => {
     // Half a run until the next one begins, and a run.
     for (const { rate, meanMs } of points) within(0.3, seconds / (meanMs / 1500), `${rate} %`);
   });

@@ -1,7 +1,8 @@
 /**
  * What operations take one by one, and after a pause: other processes use the processor's caches
  * meanwhile, so this one is slower at first (warmth.ts), and so are the disk and the threads that
- * write to it. A pause ends with a timer, as documents and customers come; its processor time counts.
+ * write to it. A pause ends with a timer, as documents and customers come; its processor time
+ * counts.
  */
 import { median } from 'simple-statistics';
 import { systemClock } from '#engine';
@@ -15,7 +16,7 @@ export interface IdleCost {
   readonly idleMs: number;
   /** Processor time of the main thread, the median of the rounds. */
   readonly mainUs: number;
-  /** From its begin to its end, the median of a round's operations, and of the rounds. */
+  /** From its beginning to its end, the median of a round's operations, and of the rounds. */
   readonly tookUs: number;
 }
 

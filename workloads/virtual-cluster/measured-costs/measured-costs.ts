@@ -81,7 +81,7 @@ function idleTable(idle: readonly IdleCost[]): ResultTable {
     name: IDLE_TABLE,
     title: 'After a pause',
     caption:
-      'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last.',
+      'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last. The main thread also works at the end of the pause, before the operation begins.',
     columns: ['of', 'idle ms', 'µs of the main thread', 'µs until its end'],
     rows: idle.map(({ what, idleMs, mainUs, tookUs }) => [
       what,

@@ -4,8 +4,8 @@
  * higher, and then all exports of this one would change nothing.
  *
  *   1. All that the index holds is replaced by what the tables say.
- *   2. Meanwhile another process may have exported a newer page, which step 1 has erased. The tables
- *      had it before that process exported it, so a second look finds it.
+ *   2. Meanwhile another process may have exported a newer page, which step 1 has erased. The
+ *      tables had it before that process exported it, so a second look finds it.
  */
 import type { Percolator } from '#engine';
 import { ENTRY, SERVED } from '../percolator/tables.ts';

@@ -47,7 +47,7 @@ export const election: Observer = {
     const canonical = electCanonical(await readCandidates(transaction, members));
     const elected = canonical === undefined ? undefined : { canonical, members };
     await settle(transaction, ELECTED, hash, elected);
-    // Also if the result stays: a member may have been away, and new texts of its links as well.
+    // Also if the result stays: while a member was away, texts of links to it reached no page.
     for (const url of concerned(before, elected)) {
       notify(transaction, PLACE, url);
       notify(transaction, PUBLISH, url);

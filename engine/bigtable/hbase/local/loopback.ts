@@ -5,15 +5,15 @@ import { createRandom, entropySeed } from '../../../base/index.ts';
 export const HOST = '127.0.0.1';
 
 /**
- * By default Linux takes the port of an outgoing connection from 32768 to 60999, other systems from higher
- * ones. A port from there could be free now, and taken when the service starts.
+ * By default Linux takes the port of an outgoing connection from 32768 to 60999, other systems from
+ * higher ones. A port from there could be free now, and taken when the service starts.
  */
 const LOWEST = 10_000;
 const HIGHEST = 32_767;
 
 /**
- * Ports that are free now, and that the operating system by default gives to no connection. All are found
- * before any is used, so that none is given twice.
+ * Ports that are free now, and that by default the operating system gives to no connection. All are
+ * found before any is used, so that none is given twice.
  */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const random = createRandom(entropySeed());

@@ -12,7 +12,14 @@ import { openOnDisk } from './open-on-disk.ts';
 import { GROUP_BYTES } from './record.ts';
 import { SIZES } from './sizes.ts';
 
-const SMALL = { ...SIZES, fileBytes: 4_000, garbageBytes: 2_000, hintBytes: 3_000, recentBytes: 0 };
+const SMALL = {
+  ...SIZES,
+  fileBytes: 4_000,
+  garbageBytes: 2_000,
+  hintBytes: 3_000,
+  recentBytes: 0,
+  readBytes: 0,
+};
 const FILTERS = [{ family: 'f' }];
 
 type Files = ReadonlyMap<string, Buffer>;

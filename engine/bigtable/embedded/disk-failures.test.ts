@@ -94,7 +94,7 @@ async function storeWithReads(
   };
   return {
     // Without memory for the log: opening reads a row, and would keep the whole file with it.
-    store: await open(broken, { ...sizes, recentBytes: 0 }),
+    store: await open(broken, { ...sizes, recentBytes: 0, readBytes: 0 }),
     refuseReads: (isRefused) => (isBroken = isRefused),
     disk: broken,
   };

@@ -20,6 +20,7 @@ import type { Disk, DiskFile } from './disk.ts';
 import type { HintHeader } from './hint.ts';
 import type { Place } from './leaf.ts';
 import { Recent } from './recent.ts';
+import { RecentlyRead } from './recently-read.ts';
 import { bodyOf, damaged, type GroupHeader, isIntact, type Mark, nameOfLog } from './record.ts';
 import type { Sizes } from './sizes.ts';
 
@@ -52,6 +53,7 @@ export class Log {
   readonly sizes: Sizes;
   readonly #disk: Disk;
   readonly #recent: Recent;
+  readonly #recentlyRead: RecentlyRead;
   readonly #files: Map<number, LogFile>;
   readonly #store: number;
   #end: Mark;
@@ -70,6 +72,7 @@ export class Log {
     this.sizes = sizes;
     this.#disk = disk;
     this.#recent = new Recent(sizes.recentBytes);
+    this.#recentlyRead = new RecentlyRead(sizes.readBytes);
     this.#files = state.files;
     this.#store = state.store;
     this.#end = state.end;
@@ -166,12 +169,18 @@ export class Log {
 
   /** The body of the record at this place; do not change it, and do not keep it. */
   readBody(place: Place): Buffer {
-    const piece = this.#recent.find(place) ?? this.#recent.load(place, this.#readPiece);
+    const written = this.#recent.find(place);
     const start = this.#recent.startOf(place);
-    if (piece?.isLoaded === false) return bodyOf(piece.bytes, start, place.length);
+    if (written?.isLoaded === false) return bodyOf(written.bytes, start, place.length);
+    const read = this.#recentlyRead.find(place);
+    if (read !== undefined) return bodyOf(read.bytes, read.start, place.length);
+    const piece = written ?? this.#recent.load(place, this.#readPiece);
     const record = piece?.bytes.subarray(start, start + place.length) ?? this.#readRecord(place);
-    if (isIntact(record, place)) return bodyOf(record, 0, record.length);
-    throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
+    if (!isIntact(record, place)) {
+      throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
+    }
+    if (piece === undefined) this.#recentlyRead.add(place, record);
+    return bodyOf(record, 0, record.length);
   }
 
   /** Fills `target` with what was written from `mark` on. */

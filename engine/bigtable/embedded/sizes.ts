@@ -19,6 +19,8 @@ export interface Sizes {
   readonly hintBytes: number;
   /** Memory for the newest part of the log, as far as it was written or read. */
   readonly recentBytes: number;
+  /** Memory for records of the older log that were read lately. */
+  readonly readBytes: number;
 }
 
 export const SIZES: Sizes = {
@@ -27,4 +29,5 @@ export const SIZES: Sizes = {
   files: 64,
   hintBytes: 32 * 2 ** 20,
   recentBytes: 64e6,
+  readBytes: 64 * 2 ** 20,
 };

@@ -1,0 +1,92 @@
+/**
+ * Records of the older log that were read lately, in memory: what is read all the time need not be
+ * what was written last.
+ *
+ *     younger half    a record is added when it was read from the disk, or found in the older half
+ *     older half      forgotten when the younger one is full, which takes its place
+ *
+ * So a record stays as long as it is read again before half of this memory was filled by others. A
+ * record never changes at its place, so nothing here is ever out of date.
+ */
+import type { Place } from './leaf.ts';
+
+const CHUNK_BYTES = 2 ** 20;
+/** A longer record is not kept: it would take the place of too many others. */
+const RECORD_BYTES_MAX = 2 ** 16;
+/** More than any offset in a file. */
+const OFFSETS = 2 ** 32;
+
+/** Where a record is. */
+export interface FoundRecord {
+  readonly bytes: Buffer;
+  readonly start: number;
+}
+
+export class RecentlyRead {
+  readonly #chunksMax: number;
+  #younger = new Half();
+  #older = new Half();
+
+  constructor(bytesMax: number) {
+    this.#chunksMax = Math.floor(bytesMax / 2 / CHUNK_BYTES);
+  }
+
+  find(place: Place): FoundRecord | undefined {
+    const key = keyOf(place);
+    const found = this.#younger.find(key);
+    if (found !== undefined) return found;
+    const older = this.#older.find(key);
+    if (older === undefined) return undefined;
+    const { bytes, start } = older;
+    this.#add(key, bytes.subarray(start, start + place.length));
+    return older;
+  }
+
+  /** Copies a record that was read from the disk and is intact. */
+  add(place: Place, record: Buffer): void {
+    if (record.length <= RECORD_BYTES_MAX) this.#add(keyOf(place), record);
+  }
+
+  #add(key: number, record: Buffer): void {
+    if (this.#chunksMax === 0) return;
+    if (!this.#younger.fits(record.length, this.#chunksMax)) {
+      this.#older = this.#younger;
+      this.#younger = new Half();
+    }
+    this.#younger.add(key, record);
+  }
+}
+
+class Half {
+  readonly #chunks: Buffer[] = [];
+  /** Bytes of the last chunk that are in use. */
+  #end = CHUNK_BYTES;
+  /** By place in the log: the number of the chunk, and where the record begins there. */
+  readonly #starts = new Map<number, number>();
+
+  find(key: number): FoundRecord | undefined {
+    const at = this.#starts.get(key);
+    if (at === undefined) return undefined;
+    const start = at % CHUNK_BYTES;
+    return { bytes: this.#chunks[(at - start) / CHUNK_BYTES] as Buffer, start };
+  }
+
+  fits(bytes: number, chunksMax: number): boolean {
+    return this.#end + bytes <= CHUNK_BYTES || this.#chunks.length < chunksMax;
+  }
+
+  add(key: number, record: Buffer): void {
+    if (this.#end + record.length > CHUNK_BYTES) {
+      this.#chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES));
+      this.#end = 0;
+    }
+    const number = this.#chunks.length - 1;
+    record.copy(this.#chunks[number] as Buffer, this.#end);
+    this.#starts.set(key, number * CHUNK_BYTES + this.#end);
+    this.#end += record.length;
+  }
+}
+
+function keyOf({ file, offset }: Place): number {
+  return file * OFFSETS + offset;
+}

@@ -39,6 +39,12 @@ const READ: Scenario = {
     { name: 'reader', transactions: [[{ do: 'getMany', cells: ['t/p:c'] }]] },
   ],
 };
+const WRITERS: Scenario = {
+  ...ALONE,
+  name: 'writers',
+  about: 'Two write.',
+  processes: [...ALONE.processes, { name: 'B', transactions: [[{ do: 'set', cell: 't/p:c' }]] }],
+};
 
 function scenarioOf(name: string): Scenario {
   const found = SCENARIOS.find((scenario) => scenario.name === name);
@@ -157,6 +163,11 @@ describe('the search', () => {
     // If all others are taken for dead anyway, dying equals being slow, so a process dies only when
     // the others have finished.
     await assert.rejects(retell(READ, { ...ALL_DEAD, crashes: 1 }, [2]), RangeError);
+  });
+
+  test('lets as many processes die as may die, also if all others are taken for dead', async () => {
+    const { outcomes } = await exhaust(WRITERS, { ...ALL_DEAD, crashes: 2 });
+    assert.ok(outcomes.has('A unknown, B unknown'), [...outcomes.keys()].join('; '));
   });
 
   test('retells an execution from the numbers of its choices', async () => {

@@ -13,8 +13,8 @@
  * it has all of them.) A stray message may never arrive: a story may end with some in flight.
  *
  * Steps that would change nothing are left out: a message that would arrive without effect may as
- * well arrive later. For the same reason, where all others are taken for dead anyway, a process
- * dies only when all others have finished; until then, dying equals being slow.
+ * well arrive later. For the same reason, where all others are taken for dead anyway, processes die
+ * only when all that survive have finished; until then, dying equals being slow.
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -87,7 +87,7 @@ export function choicesOf(world: WorldState, suspicion: Suspicion): readonly Cho
     const sent = new Set(processes.flatMap((state) => state.sent));
     for (const message of sent) choices.push({ kind: 'copy', message });
   }
-  if (left.crashes > 0 && (suspicion === 'crashed' || atWork.length === 1)) {
+  if (left.crashes > 0 && (suspicion === 'crashed' || atWork.length <= left.crashes)) {
     for (const { process } of atWork) choices.push({ kind: 'crash', process });
   }
   return choices;

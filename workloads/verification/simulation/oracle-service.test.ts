@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../../../engine/base/index.ts';
+import { ORACLE_TABLE } from '../../../engine/oracle/index.ts';
 import { OracleService } from './oracle-service.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
@@ -11,8 +12,12 @@ import { World } from './world.ts';
 const PAUSE_MS = 200;
 const MORE_THAN_THERE_ARE = Number.MAX_SAFE_INTEGER;
 
-/** A client that asked for more timestamps than there are, and when it heard the answer. */
-function scene(): {
+/**
+ * A client that asked for more timestamps than there are, and when it heard the answer.
+ *
+ * @param families of the oracles' table, if it is there before the oracles
+ */
+function scene(families?: readonly string[]): {
   readonly world: World;
   readonly client: SimulatedProcess;
   readonly heard: { code?: string; atMs?: number };
@@ -20,6 +25,7 @@ function scene(): {
   const { knobs } = planOf(1);
   const quiet = { messages: {}, events: {}, groups: {}, delayMsMax: 10, deadlineMs: 100 };
   const world = new World(1, { ...knobs, ...quiet, leasedOracles: false });
+  if (families !== undefined) world.createTable(ORACLE_TABLE, { families });
   const client = new SimulatedProcess(world.timeline, { name: 'client', id: 1 }, () => {});
   const heard: { code?: string; atMs?: number } = {};
   const source = new OracleService(world).sourceFor(client);
@@ -35,6 +41,12 @@ test('a client hears the error of an oracle', async () => {
   const { world, heard } = scene();
   await world.timeline.run(() => heard.code !== undefined);
   assert.equal(heard.code, 'INVALID_ARGUMENT');
+});
+
+test('a client hears why an oracle could not be opened', async () => {
+  const { world, heard } = scene(['another']);
+  await world.timeline.run(() => heard.code !== undefined);
+  assert.equal(heard.code, 'TABLE_MISMATCH');
 });
 
 test('a paused client hears the error of an oracle when it continues', async () => {

@@ -123,9 +123,12 @@ export class OracleService {
         : openAllocator(store, { ...options, clock }),
     );
     const oracle: Oracle = { process, clock, source, opened: undefined };
-    void source.then((opened) => {
-      oracle.opened = opened;
-    });
+    source.then(
+      (opened) => {
+        oracle.opened = opened;
+      },
+      () => {}, // Callers that wait for the source hear the error.
+    );
     return oracle;
   }
 

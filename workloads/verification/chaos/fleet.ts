@@ -239,7 +239,8 @@ function withoutOwning({ store, database, ...others }: CommonProcessOptions): Co
 }
 
 /** Some kills also hit processes that are only starting. */
-function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
+function isExposed({ isReady, isKilled, isPaused }: Life, fault: Fault): boolean {
+  if (isKilled) return false; // Its end is not known yet.
   return fault.kind === 'kill' ? isReady || fault.starting : isReady && !isPaused;
 }
 

@@ -20,12 +20,11 @@ import {
   text,
 } from '#harness';
 import { UsageError } from '#results';
-import { describeStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
 import { optionsOf } from './matrix.ts';
-import { expectedSeconds, type Plan, plansOf, PROCESSES, SIZES } from './plan.ts';
+import { describeStores, expectedSeconds, type Plan, plansOf, PROCESSES, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
@@ -119,11 +118,10 @@ await runExperiment(
     ],
     plan: (options) => {
       const plans = plansOf(options, workloadsNamed(options.workloads), '');
-      const [first] = plans;
       return {
         about: `${counted(plans.length, 'rounds')}, seed ${options.seed}`,
         seconds: plans.map(expectedSeconds).reduce((sum, seconds) => sum + seconds, 0),
-        store: describeStore(options.store ?? 'embedded', { fsync: first?.fsync ?? true }),
+        store: describeStores(plans),
         limitations: [
           'The seed decides the faults, and the machine the rest: a run does not repeat exactly.',
         ],

@@ -63,10 +63,9 @@ export function settingOf({ engine, ...given }: PartialSetting): Setting {
 
 /** The command-line options that repeat the setting. */
 export function optionsOf({ store, services, engine, gc }: Setting): string {
-  const name = typeof store === 'string' ? store : nameOf(store);
   const plain = asConfig(defaultEngine());
   const options = [
-    `--store ${name}`,
+    `--store ${nameOf(store)}`,
     services && '--services',
     ...Object.entries(asConfig(engine)).map(
       ([option, value]) => value !== plain[option] && `--${option} ${value}`,
@@ -81,7 +80,9 @@ function defaultEngine(): EngineValues {
   return Object.fromEntries(entries);
 }
 
-function nameOf(store: Exclude<StoreName, string>): string {
+/** As `--store` takes it. */
+export function nameOf(store: StoreName): string {
+  if (typeof store === 'string') return store;
   if (store.kind === 'cloud') {
     const { project, instance, appProfile } = store;
     return `bigtable://${project}/${instance}${appProfile ? `?appProfile=${appProfile}` : ''}`;

@@ -14,11 +14,11 @@
  */
 import path from 'node:path';
 import type { Sizes } from '#harness';
-import { UsageError } from '#results';
-import { checkStoreName } from '../../harness/stores/index.ts';
+import { type StoreDescription, UsageError } from '#results';
+import { checkStoreName, describeStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import type { Workload } from '../invariants/index.ts';
-import { matrixOf, type PartialSetting, type Setting, settingOf } from './matrix.ts';
+import { matrixOf, nameOf, type PartialSetting, type Setting, settingOf } from './matrix.ts';
 
 /** What a round must have seen when it ends. */
 export interface RoundMinimums {
@@ -204,6 +204,19 @@ function floorsOf(
   if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
   const part = store === 'embedded' ? 1 : REMOTE_PART;
   return { pairs: part * round.pairs, runs: part * round.runs };
+}
+
+/** The stores of all rounds, in the words of a run's record. */
+export function describeStores(plans: readonly Plan[]): StoreDescription {
+  const names = new Set(plans.map(({ store }) => nameOf(store)));
+  const fsync = plans.every((plan) => plan.fsync);
+  const stores = [...names].map((name) => describeStore(name, { fsync }));
+  const [only] = stores;
+  if (only !== undefined && stores.length === 1) return only;
+  return {
+    name: stores.map(({ name }) => name).join(', '),
+    durability: stores.map(({ name, durability }) => `${name}: ${durability}`).join('; '),
+  };
 }
 
 export function expectedSeconds({ floors, seconds, store }: Plan): number {

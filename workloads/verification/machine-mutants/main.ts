@@ -30,17 +30,17 @@ import {
   textList,
 } from '#harness';
 import { type FindingsParts, UsageError } from '#results';
-import { Bench } from './bench.ts';
 import { readEquivalents, reasonFor, staleOf } from './equivalents.ts';
 import { findingsOf } from './findings.ts';
 import { filesOf, FOLDERS, KEPT, readSource } from './folders.ts';
 import { type MachineMutant, mutantsOf } from './generate.ts';
+import { judgeAll } from './judge-all.ts';
 import { measureJudges } from './judges.ts';
 import { Ledger } from './ledger.ts';
 import { inFairOrder } from './sample.ts';
 import type { SkipName } from './skips.ts';
 import { judgedOf, rowsOf } from './summary.ts';
-import { type VerdictOptions, judge } from './verdict.ts';
+import type { Verdict, VerdictOptions } from './verdict.ts';
 
 /** Guesses, for the plan; there are some 3,000 mutants. */
 const JUDGES_SECONDS = 120;
@@ -144,7 +144,7 @@ async function measureAll(settings: Settings, measuring: Measuring): Promise<Fin
     return settings.survivors && verdict.killedBy === undefined && isUnexplained;
   });
   try {
-    if (waiting.length > 0) await judgeAll(waiting, ledger, settings, measuring);
+    if (waiting.length > 0) await judgeWaiting(waiting, ledger, settings, measuring);
   } catch (error) {
     if (!measuring.signal.aborted) throw error;
   }
@@ -192,7 +192,7 @@ function chosen(
   return all.filter((mutant) => places.some((place) => isAt(mutant, place)));
 }
 
-async function judgeAll(
+async function judgeWaiting(
   mutants: readonly MachineMutant[],
   ledger: Ledger,
   { ledger: file, jobs, thorough }: Settings,
@@ -200,21 +200,13 @@ async function judgeAll(
 ): Promise<void> {
   const { progress, signal } = measuring;
   const judges = await findJudges(path.join(path.dirname(file), 'judges.json'), measuring);
-  const court: VerdictOptions = { judges, isThorough: thorough };
   progress.phase('judging', mutants.length, 'mutants');
-  const waiting = [...mutants];
   let judged = 0;
-  const work = async (): Promise<void> => {
-    using bench = new Bench();
-    signal.addEventListener('abort', () => bench[Symbol.dispose]());
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const verdict = await judge(mutant, court, bench);
-      signal.throwIfAborted(); // An interrupt ends the processes of judges; that is no verdict.
-      ledger.add(verdict);
-      progress.update(++judged);
-    }
+  const onVerdict = (verdict: Verdict): void => {
+    ledger.add(verdict);
+    progress.update(++judged);
   };
-  await Promise.all(Array.from({ length: jobs }, work));
+  await judgeAll(mutants, { judges, isThorough: thorough }, { jobs, signal, onVerdict });
 }
 
 async function findJudges(

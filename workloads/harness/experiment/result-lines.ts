@@ -15,6 +15,7 @@ export function resultLines(record: RunRecord, summary?: PrintedTable): readonly
     ...(summary === undefined ? [] : tableLines(summary)),
     ...(findings?.tables ?? []).flatMap(tableLines),
     ...(findings === null ? [] : [findings.headline, checkLine(record, findings)]),
+    ...failedCrawl(record),
     ...failedPoints(record),
     ...(targets.length === 0 ? [] : ['', 'Targets:', ...targets.map(targetLine)]),
   ];
@@ -34,6 +35,11 @@ function targetLine(target: Target): string {
   const reason = target.met === null ? `; ${target.reason ?? 'the load did not ask for it'}` : '';
   const verdict = targetVerdict(target).padEnd('not judged'.length);
   return `  ${verdict}  ${target.name}: ${target.measured} (target: ${target.target}${reason})`;
+}
+
+function failedCrawl({ crawl }: RunRecord): readonly string[] {
+  if (crawl === null || crawl.check.passed) return [];
+  return [`The clusters of the real crawl ${crawl.file} are wrong: ${crawl.check.detail}`];
 }
 
 function failedPoints({ points }: RunRecord): readonly string[] {

@@ -83,6 +83,19 @@ describe('a script that measures', () => {
     assert.match(ran.stdout, /^No numbers, because the check failed: a row is missing\.$/m);
   });
 
+  test('exits with 1 if only the check of its real crawl failed, and says which', async () => {
+    const crawl = `{ file: 'own.warc', pages: 2, distinctContents: 2, clusters: 1,
+      meanClusterSize: 2, nonSingletonShare: 1, crossHostDuplicateGroups: 0,
+      crossHostDuplicates: [], counts: {}, check: { passed: false, detail: 'page 2 is lost' } }`;
+    const body = `run.describe({ crawl: ${crawl} }); return null;`;
+    const ran = await runSample(body, [], 'subject: null,');
+    assert.equal(ran.exitCode, 1, ran.stderr);
+    assert.match(
+      ran.stdout,
+      /^The clusters of the real crawl own\.warc are wrong: page 2 is lost$/m,
+    );
+  });
+
   test('is refused with one sentence before anything is written if the disk is too small', async () => {
     const ran = await runSample(`return ${FOUND};`, ['--rows', '1000000000']);
     assert.equal(ran.exitCode, 2);

@@ -195,8 +195,9 @@ function print(record: RunRecord, { page, isJson, summary }: Printing): void {
 }
 
 /** The exit code of a run without an error. Prints a sentence about targets that make it 1. */
-function exitCodeOf({ findings, points, targets }: RunRecord, failOnTarget: boolean): number {
-  const isWrong = findings?.check.passed === false || points.some(({ check }) => !check.passed);
+function exitCodeOf(record: RunRecord, failOnTarget: boolean): number {
+  const { findings, crawl, points, targets } = record;
+  const isWrong = [findings, crawl, ...points].some((part) => part?.check.passed === false);
   const missed = targets.filter(({ met }) => met === false);
   if (failOnTarget && missed.length > 0) {
     const names = missed.map(({ name }) => name).join(', ');

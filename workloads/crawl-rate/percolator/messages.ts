@@ -5,6 +5,9 @@ import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
 
+/** Between two reports of the progress of a worker, in milliseconds. */
+export const REPORT_MS = 100;
+
 /** Options of each process, sent at its start. */
 export interface ProcessOptions {
   /**

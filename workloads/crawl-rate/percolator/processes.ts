@@ -19,7 +19,7 @@ import type {
 } from './messages.ts';
 
 export interface EngineResult {
-  /** Whether all loaded documents were clustered in time. */
+  /** Whether all documents that `finish` waited for were clustered in time. */
   readonly drained: boolean;
   readonly histogram: Histogram;
   readonly halfMediansMs: readonly [number | null, number | null];
@@ -87,12 +87,14 @@ export class EngineProcesses {
   }
 
   /**
-   * Drops the documents that have not begun to load, waits until all others are clustered, and
-   * stops all processes.
+   * Waits until `awaited` documents are clustered. Then drops those that have not begun to load,
+   * waits until all others are clustered, and stops all processes.
    */
-  async finish(): Promise<EngineResult> {
+  async finish(awaited: number): Promise<EngineResult> {
+    const isComplete = await this.#drain(awaited);
     this.#tellLoader({ kind: 'finish' });
-    const drained = await this.#drain(await this.#crew.during(this.#loaded.promise));
+    const loaded = await this.#crew.during(this.#loaded.promise);
+    const drained = isComplete && (await this.#drain(loaded));
     for (const worker of this.#workers) worker.send({ kind: 'report' } satisfies ToWorker);
     const results = await this.#crew.during(
       Promise.all(this.#results.map(({ promise }) => promise)),
@@ -102,9 +104,10 @@ export class EngineProcesses {
     return { drained, cpuSeconds, ...merged(results) };
   }
 
-  async #drain(loaded: number): Promise<boolean> {
+  /** Waits until so many documents are clustered; false if that takes too long. */
+  async #drain(documents: number): Promise<boolean> {
     const untilMs = systemClock.monotonicMs() + DRAIN_MS_MAX;
-    while (sum(this.#completed) < loaded) {
+    while (sum(this.#completed) < documents) {
       if (systemClock.monotonicMs() > untilMs) return false;
       await this.#crew.during(systemClock.sleep(5));
     }

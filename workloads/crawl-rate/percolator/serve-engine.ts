@@ -11,10 +11,14 @@ import { openDatabase, type OpenDatabase, tellParent } from '../../harness/proce
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { Clustered } from './clustered.ts';
 import { Loading } from './loading.ts';
-import type { FromLoader, FromWorker, ProcessOptions, ToLoader, ToWorker } from './messages.ts';
-
-/** Between two reports of progress, in milliseconds. */
-const REPORT_MS = 100;
+import {
+  type FromLoader,
+  type FromWorker,
+  type ProcessOptions,
+  REPORT_MS,
+  type ToLoader,
+  type ToWorker,
+} from './messages.ts';
 
 /** With range locks only where several processes share the database. */
 type ProcessDatabase = Omit<OpenDatabase, 'rangeLocks'> & Partial<OpenDatabase>;

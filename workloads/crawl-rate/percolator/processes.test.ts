@@ -1,0 +1,63 @@
+/** How a point ends: which documents are waited for, and which are dropped. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+import { createLatencyHistogram } from '#results';
+import type { Crew } from '../../harness/processes/index.ts';
+import { EngineProcesses, type EngineOptions } from './processes.ts';
+
+interface Message {
+  readonly kind: string;
+}
+
+/** Processes with one worker, which only says what it is told to say. */
+async function startSilent(): Promise<{
+  readonly processes: EngineProcesses;
+  readonly heard: readonly string[];
+  readonly say: (message: Message) => void;
+}> {
+  const heard: string[] = [];
+  let say: (message: Message) => void = () => {};
+  const crew = {
+    start: async ({ onMessage }: { onMessage: typeof say }) => {
+      say = onMessage;
+      return { send: ({ kind }: Message) => void heard.push(kind) };
+    },
+    during: (work: unknown) => work,
+    stop: async () => [],
+  };
+  const processes = new EngineProcesses(crew as unknown as Crew, () => {});
+  await processes.start({ processes: undefined } as EngineOptions);
+  return { processes, heard, say };
+}
+
+const histogram = encodeIntoCompressedBase64(createLatencyHistogram());
+const RESULT = { kind: 'result', halves: [histogram, histogram], commits: [] };
+
+test('documents that still wait at the end are loaded and measured before the rest is dropped', async () => {
+  const { processes, heard, say } = await startSilent();
+  const finished = processes.finish(10);
+  say({ kind: 'progress', completed: 9 } as Message);
+  await setTimeout(50);
+  assert.ok(!heard.includes('finish'), 'the tenth document would be dropped');
+  say({ kind: 'progress', completed: 10 } as Message);
+  await setTimeout(50);
+  assert.equal(heard.at(-1), 'finish');
+  say({ kind: 'loaded', documents: 10 } as Message);
+  await setTimeout(50);
+  say(RESULT);
+  assert.equal((await finished).drained, true);
+});
+
+test('without documents to wait for, those that have not begun to load are dropped at once', async () => {
+  const { processes, heard, say } = await startSilent();
+  const finished = processes.finish(0);
+  await setTimeout(0);
+  assert.equal(heard.at(-1), 'finish');
+  say({ kind: 'progress', completed: 3 } as Message);
+  say({ kind: 'loaded', documents: 3 } as Message);
+  await setTimeout(50);
+  say(RESULT);
+  assert.equal((await finished).drained, true);
+});

@@ -11,7 +11,10 @@ export function figuresSection(record: RunRecord): Html {
     repository && ['documents in the repository', formatCount(repository.documents)],
     repository && ['mean cluster size', formatDigits(repository.meanClusterSize)],
     repository && ['documents that share their cluster', formatShare(repository.nonSingletonShare)],
-    rate('documents/s, highest that Percolator sustained', capacity?.percolatorDocumentsPerSecond),
+    rate(
+      'documents/s, highest rate at which Percolator clustered',
+      capacity?.percolatorDocumentsPerSecond,
+    ),
     rate('documents/s streamed by MapReduce', capacity?.mapreduceDocumentsPerSecond),
     rate('q, cost of a document in Percolator over MapReduce', capacity?.costRatio),
     model && [

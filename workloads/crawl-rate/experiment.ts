@@ -12,10 +12,9 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import type { ChainEngine } from '#mapreduce';
 import type { Run } from '#results';
 import type { Measuring, Progress } from '#harness';
-import { openBatchEngine } from '../harness/batch-engines.ts';
+import { type BatchEngine, openBatchEngine } from '../harness/batch-engines.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
@@ -83,7 +82,7 @@ function conclude(plan: Plan, run: Run, measured: MeasuredPoints): void {
 
 async function demonstrate(
   plan: Plan,
-  { run, crawl, work, progress, signal, engine }: Context & { readonly engine: ChainEngine },
+  { run, crawl, work, progress, signal, engine }: Context & { readonly engine: BatchEngine },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   const folder = path.join(work, 'crawl');
@@ -120,7 +119,7 @@ async function measure(
   { system, rate }: Measurement,
   context: {
     readonly prepared: PreparedRepository;
-    readonly batch: ChainEngine;
+    readonly batch: BatchEngine;
     readonly signal: AbortSignal;
     readonly measured: MeasuredPoints;
     readonly progress: Progress;
@@ -131,11 +130,13 @@ async function measure(
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
+    const { serverPids } = prepared.store;
     const store = await prepared.store.forPoint();
     const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds: warmUp };
     const schedule = createSchedule(options);
     const point = await measurePercolator({
       store,
+      serverPids,
       documents,
       schedule,
       seconds,

@@ -35,7 +35,7 @@ export function addPercolatorPoint(
       documents: repeats.reduce((sum, { histogram }) => sum + histogram.totalCount, 0),
       seconds: plan.seconds * repeats.length,
       generatorLagP99Ms: lagMs,
-      cpuSecondsPerDocument: mean(repeats.map((point) => point.cpuSecondsPerDocument)),
+      cpuSecondsPerDocument: meanCost(repeats),
     },
     mergeHistograms(repeats.map(({ histogram }) => histogram)),
     repeats[0]?.series,
@@ -51,7 +51,6 @@ export function addMapReducePoint(
   if (repeats.length === 0) return;
   const seconds = repeats.reduce((sum, point) => sum + point.seconds, 0);
   const documents = repeats.reduce((sum, point) => sum + point.documents, 0);
-  const costs = repeats.flatMap(({ cpuSecondsPerDocument }) => cpuSecondsPerDocument ?? []);
   run.addPoint(
     {
       system: 'mapreduce',
@@ -60,12 +59,20 @@ export function addMapReducePoint(
       documentsPerSecondCompleted: seconds > 0 ? documents / seconds : 0,
       documents,
       seconds,
-      cpuSecondsPerDocument: costs.length > 0 ? mean(costs) : null,
+      cpuSecondsPerDocument: meanCost(repeats),
       cyclesMeasured: repeats.reduce((sum, { cycles }) => sum + cycles.length, 0),
     },
     mergeHistograms(repeats.map(({ histogram }) => histogram)),
     repeats[0]?.series,
   );
+}
+
+/** The mean of those that are known; null if none is. */
+function meanCost(
+  repeats: readonly Pick<PercolatorPoint, 'cpuSecondsPerDocument'>[],
+): number | null {
+  const costs = repeats.flatMap(({ cpuSecondsPerDocument }) => cpuSecondsPerDocument ?? []);
+  return costs.length > 0 ? mean(costs) : null;
 }
 
 function lateness(lagMs: number): string | null {

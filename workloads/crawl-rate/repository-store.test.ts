@@ -27,4 +27,5 @@ test('documents that are loaded for a point are not counted as points', async (t
   });
   await store.forPoint();
   assert.deepEqual(reported, []);
+  assert.equal(store.serverPids, null, 'it already ran');
 });

@@ -16,6 +16,8 @@ import { DOCUMENTS, KEYS } from './percolator/tables.ts';
 export interface RepositoryStore extends AsyncDisposable {
   /** Resolves when the store has the repository and nothing else of ours. */
   forPoint(): Promise<StoreAddress>;
+  /** The processes that serve it; null if they are not known, because it already ran. */
+  readonly serverPids: readonly number[] | null;
 }
 
 export interface RepositoryStoreOptions {
@@ -36,8 +38,9 @@ export async function openRepositoryStore(
   const { store, regionServers, folder, load } = options;
   if (store === 'embedded') return copying(folder, load);
   const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
-  const { address } = provided;
+  const { address, serverPids } = provided;
   return {
+    serverPids: serverPids.length > 0 ? serverPids : null,
     forPoint: async () => {
       await onPercolator(address, async (percolator) => {
         await dropTables(percolator);
@@ -64,6 +67,7 @@ async function copying(
   await onPercolator(loaded, (percolator) => loadRepository(percolator, load()));
   const copy = { kind: 'embedded', folder: path.join(folder, 'point') } as const;
   return {
+    serverPids: [],
     forPoint: async () => {
       await rm(copy.folder, { recursive: true, force: true });
       await copyStore(loaded.folder, copy.folder);

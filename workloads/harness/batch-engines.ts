@@ -11,9 +11,15 @@ import {
 import { UsageError } from '#results';
 import { findHadoop } from './jvm/hadoop.ts';
 import { findSpark } from './jvm/spark.ts';
+import { cpuSecondsOf } from './processes/processor-time.ts';
 
 export const BATCH_ENGINES = ['local', 'sort', 'hadoop', 'spark'] as const;
 export type BatchEngineName = (typeof BATCH_ENGINES)[number];
+
+export interface BatchEngine extends ChainEngine {
+  /** Whether it may work in processes that this one has not started, such as those of a cluster. */
+  readonly mayWorkElsewhere?: boolean;
+}
 
 export interface BatchEngineOptions extends EngineSize {
   /** Settings of Hadoop or Spark. */
@@ -24,7 +30,7 @@ export interface BatchEngineOptions extends EngineSize {
 export async function openBatchEngine(
   name: BatchEngineName,
   options: BatchEngineOptions,
-): Promise<ChainEngine> {
+): Promise<BatchEngine> {
   const engine = await findBatchEngine(name, options);
   if (typeof engine === 'string') throw new UsageError(engine);
   return engine;
@@ -34,13 +40,23 @@ export async function openBatchEngine(
 export async function findBatchEngine(
   name: BatchEngineName,
   { settings = {}, ...size }: BatchEngineOptions,
-): Promise<ChainEngine | string> {
+): Promise<BatchEngine | string> {
   if (name === 'local') return localEngine(size);
   if (name === 'sort') return (await whyNoGnuSort()) ?? sortEngine(size);
   if (name === 'hadoop') {
     const hadoop = await findHadoop(size.memoryBytes);
-    return typeof hadoop === 'string' ? hadoop : hadoopEngine({ ...hadoop, ...size, settings });
+    if (typeof hadoop === 'string') return hadoop;
+    const engine = hadoopEngine({ ...hadoop, ...size, settings });
+    return { ...engine, mayWorkElsewhere: !hadoop.isLocal };
   }
   const command = await findSpark();
   return typeof command === 'string' ? command : sparkEngine({ command, ...size, settings });
+}
+
+/**
+ * CPU seconds so far of this process and all its descendants, the engine's among them; null if the
+ * engine may work elsewhere, or the system does not report them.
+ */
+export function batchCpuSeconds({ mayWorkElsewhere = false }: BatchEngine): number | null {
+  return mayWorkElsewhere ? null : cpuSecondsOf([process.pid]);
 }

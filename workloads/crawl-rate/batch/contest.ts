@@ -8,8 +8,7 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ChainEngine } from '#mapreduce';
-import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
+import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
 import { digestClusters } from './cluster-digest.ts';
 import { CLUSTERING } from './cluster-job.ts';
 import { readClusters } from './read-clusters.ts';
@@ -28,7 +27,7 @@ export interface ContestOptions {
 export interface Run {
   readonly engine: string;
   readonly seconds: number;
-  /** Of all its processes; null if the system does not report it. */
+  /** Of all its processes; null if it is not known. */
   readonly cpuSeconds: number | null;
   /** The most that its files took at any moment, as far as it was seen. */
   readonly diskBytes: number;
@@ -50,7 +49,7 @@ export class Contest {
    * Runs the engine on all documents.
    * @throws if its clusters are not those of the runs before
    */
-  async run(engine: ChainEngine): Promise<Run> {
+  async run(engine: BatchEngine): Promise<Run> {
     const run = await this.#timed(engine, this.#options.inputs);
     this.#digest ??= run.digest;
     if (run.digest === this.#digest) return run;
@@ -61,23 +60,23 @@ export class Contest {
   }
 
   /** Seconds of a run on one document: what is not work on documents. */
-  async startUpSeconds(engine: ChainEngine): Promise<number> {
+  async startUpSeconds(engine: BatchEngine): Promise<number> {
     return (await this.#timed(engine, [this.#options.single])).seconds;
   }
 
-  async #timed(engine: ChainEngine, inputs: readonly string[]): Promise<Run> {
+  async #timed(engine: BatchEngine, inputs: readonly string[]): Promise<Run> {
     const { signal } = this.#options;
     const folder = join(this.#options.folder, 'contest');
     await mkdir(folder);
     const outputFolder = join(folder, 'clusters');
     const disk = watchDisk(folder);
     try {
-      const cpuBefore = cpuSecondsOf([process.pid]);
+      const cpuBefore = batchCpuSeconds(engine);
       const startedMs = performance.now();
       const files = inputs.map((path) => ({ path }));
       await engine.run({ chain: CLUSTERING, inputs: files, outputFolder, signal });
       const seconds = (performance.now() - startedMs) / 1000;
-      const cpuAfter = cpuSecondsOf([process.pid]);
+      const cpuAfter = batchCpuSeconds(engine);
       return {
         engine: engine.name,
         seconds,

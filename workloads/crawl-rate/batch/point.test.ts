@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { ChainEngine } from '#mapreduce';
 import { temporaryFolder } from '#engine/testing';
+import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
 import { CYCLES_MIN, type MapReducePoint, measureMapReduce } from './point.ts';
 
 const RUN_MS = 30;
 const PER_SECOND = 1_000;
 
 /** Its clusters are wrong, because it finds none. */
-const idle: ChainEngine = {
+const idle: BatchEngine = {
   name: 'idle',
   run: async ({ outputFolder }) => {
     await setTimeout(RUN_MS);
@@ -20,9 +20,9 @@ const idle: ChainEngine = {
   [Symbol.asyncDispose]: async () => {},
 };
 
-function measure(arrivals: number): Promise<MapReducePoint> {
+function measure(arrivals: number, engine = idle): Promise<MapReducePoint> {
   return measureMapReduce({
-    engine: idle,
+    engine,
     folder: temporaryFolder(),
     documents: { repository: 10, documentBytes: 200, seed: 1 },
     repositoryFiles: [],
@@ -45,4 +45,11 @@ test('runs for which no more documents arrive are not measured', async () => {
   assert.ok(cycles.length < CYCLES_MIN);
   assert.equal(documents === 0, cycles.length === 0);
   assert.equal(seconds === 0, cycles.length === 0);
+});
+
+test('the cost on a cluster is not that of the program that asks it', async (t) => {
+  if (batchCpuSeconds(idle) === null) return t.skip('only Linux tells the time of processes');
+  assert.ok((await measure(1_000_000)).cpuSecondsPerDocument !== null);
+  const elsewhere = await measure(1_000_000, { ...idle, mayWorkElsewhere: true });
+  return assert.equal(elsewhere.cpuSecondsPerDocument, null);
 });

@@ -15,7 +15,6 @@
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { ChainEngine } from '#mapreduce';
 import { createLatencyHistogram, type Histogram, type TimeSeriesRow } from '#results';
 import { CLUSTERING, readRepresentatives } from './index.ts';
 import {
@@ -24,13 +23,13 @@ import {
   type KeyedDocument,
   type SyntheticOptions,
 } from '../documents/index.ts';
+import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
-import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { type Check, checkPartition } from '../check.ts';
 import { judge, type KeptUp } from '../saturation.ts';
 
 export interface MapReducePointOptions {
-  readonly engine: ChainEngine;
+  readonly engine: BatchEngine;
   /** For the output of the runs, which is removed. */
   readonly folder: string;
   readonly documents: SyntheticOptions;
@@ -46,7 +45,7 @@ export interface MapReducePointOptions {
 export interface Cycle {
   readonly documents: number;
   readonly seconds: number;
-  /** Of this process and all workers; null if the system does not report it. */
+  /** Of this process and all workers; null if it is not known. */
   readonly cpuSeconds: number | null;
 }
 
@@ -147,11 +146,11 @@ async function runOnce(options: MapReducePointOptions, arrived: number): Promise
     ...repositoryFiles.map((file) => ({ path: file })),
     { path: arrivals.file, end: arrived * documents.documentBytes },
   ];
-  const cpuBefore = cpuSecondsOf([process.pid]);
+  const cpuBefore = batchCpuSeconds(engine);
   const startUs = monotonicUs();
   await engine.run({ chain: CLUSTERING, inputs, outputFolder, signal });
   const seconds = (monotonicUs() - startUs) / 1e6;
-  const cpuAfter = cpuSecondsOf([process.pid]);
+  const cpuAfter = batchCpuSeconds(engine);
   return {
     documents: documents.repository + arrived,
     seconds,

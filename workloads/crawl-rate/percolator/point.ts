@@ -3,25 +3,30 @@
  *
  *   1. Start the engine's processes on it; they load and cluster the arriving documents.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
- *   3. Let them drain, take their histograms, and stop them.
+ *   3. Let them drain, take their histograms, and stop them. Documents that arrived and have not
+ *      begun to load are dropped if the engine did not keep up, and otherwise measured.
  *   4. Open the store again in this process, and compare the partition with the reference
  *      clustering.
  */
 import { openPercolator, openStore } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
 import { Crew } from '../../harness/processes/index.ts';
+import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
 import { type Check, checkPartition } from '../check.ts';
 import { generate } from '../../harness/load/generator.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
-import { judge, type KeptUp } from '../saturation.ts';
-import { dueBy, measuredFromUs } from '../../harness/load/schedule.ts';
+import { judge, type KeptUp, type Observation } from '../saturation.ts';
+import { measuredFromUs, scheduledDocuments } from '../../harness/load/schedule.ts';
 import { countDirty, readPartition } from './read-partition.ts';
 import { type EngineOptions, EngineProcesses, type EngineResult } from './processes.ts';
+import { Samples } from './samples.ts';
 
 /** `store` has the repository and nothing else of ours. */
 export interface PercolatorPointOptions extends EngineOptions {
   readonly seconds: number;
+  /** The processes that serve the store; null if they are not known. */
+  readonly serverPids: readonly number[] | null;
   readonly signal: AbortSignal;
 }
 
@@ -31,32 +36,47 @@ export interface PercolatorPoint {
   readonly keptUp: KeptUp;
   readonly check: Check;
   readonly generatorLagP99Ms: number;
-  readonly cpuSecondsPerDocument: number;
+  /** Of the engine and of the store's servers; null if the servers' time is not known. */
+  readonly cpuSecondsPerDocument: number | null;
   /** Over the measured interval. */
   readonly completedPerSecond: number;
   readonly engine: EngineResult;
 }
 
 export async function measurePercolator(options: PercolatorPointOptions): Promise<PercolatorPoint> {
-  const { schedule, seconds } = options;
+  const before = serverSeconds(options.serverPids);
   const { engine, series, generatorLagP99Ms } = await runEngine(options);
-  const fromSecond = measuredFromUs(schedule) / 1e6;
-  const measured = series.filter((row) => row.seconds >= fromSecond);
+  const after = serverSeconds(options.serverPids);
+  const observed = observedIn(options, series);
   return {
     histogram: engine.histogram,
     series,
-    keptUp: judge({
-      series: measured,
-      perSecond: schedule.perSecond,
-      seconds,
-      halfMediansMs: engine.halfMediansMs,
-    }),
+    keptUp: judge({ ...observed, halfMediansMs: engine.halfMediansMs }),
     check: await checkPoint(options, engine),
     generatorLagP99Ms,
-    cpuSecondsPerDocument: engine.cpuSeconds / Math.max(1, engine.commits.length),
-    completedPerSecond: completionRate(measured),
+    cpuSecondsPerDocument:
+      before === null || after === null
+        ? null
+        : (engine.cpuSeconds + after - before) / Math.max(1, engine.commits.length),
+    completedPerSecond: completionRate(observed.series),
     engine,
   };
+}
+
+/** CPU seconds of the store's servers so far, also if it has none; null if they are not known. */
+export function serverSeconds(pids: readonly number[] | null): number | null {
+  if (pids === null) return null;
+  return pids.length === 0 ? 0 : cpuSecondsOf(pids);
+}
+
+/** What was seen of the measured interval. */
+function observedIn(
+  { schedule, seconds }: PercolatorPointOptions,
+  series: readonly TimeSeriesRow[],
+): Omit<Observation, 'halfMediansMs'> {
+  const fromSecond = measuredFromUs(schedule) / 1e6;
+  const measured = series.filter((row) => row.seconds >= fromSecond);
+  return { series: measured, perSecond: schedule.perSecond, seconds };
 }
 
 /** Documents per second from the first sample to the last; 0 if there is no second one. */
@@ -75,22 +95,38 @@ interface EngineRun {
 /** Runs the processes from their start to their result. */
 async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
   const { schedule, signal } = options;
-  const series: TimeSeriesRow[] = [];
+  const samples = new Samples(schedule);
   let startUs = 0;
+  const elapsedUs = (): number => monotonicUs() - startUs;
   await using crew = new Crew(signal);
   const processes = new EngineProcesses(crew, (completed) => {
-    if (startUs === 0) return;
-    const elapsedUs = monotonicUs() - startUs;
-    series.push({ seconds: elapsedUs / 1e6, arrived: dueBy(schedule, elapsedUs), completed });
+    if (startUs > 0) samples.add(elapsedUs(), completed);
   });
   await processes.start(options);
   startUs = monotonicUs();
   processes.begin(startUs);
-  const announce = (end: number): void => processes.announce(end);
+  const announce = (end: number): void => {
+    samples.addIfOverdue(elapsedUs());
+    processes.announce(end);
+  };
   const { lagP99Ms } = await crew.during(generate(schedule, startUs, announce, signal));
-  const inTime = series.length; // Later samples are the drain.
-  const engine = await processes.finish();
-  return { engine, series: series.slice(0, inTime), generatorLagP99Ms: lagP99Ms };
+  samples.addIfOverdue(elapsedUs());
+  const series = samples.rows; // Later samples are the drain.
+  const engine = await processes.finish(awaitedDocuments(options, series));
+  return { engine, series, generatorLagP99Ms: lagP99Ms };
+}
+
+/**
+ * The number of documents to wait for after the interval: all, because without those that wait at
+ * its end the latencies would look better than they were. None if the engine did not keep up: it
+ * has no latency, and all of them might take hours.
+ */
+function awaitedDocuments(
+  options: PercolatorPointOptions,
+  series: readonly TimeSeriesRow[],
+): number {
+  const { saturated } = judge({ ...observedIn(options, series), halfMediansMs: [null, null] });
+  return saturated ? 0 : scheduledDocuments(options.schedule);
 }
 
 async function checkPoint(options: PercolatorPointOptions, engine: EngineResult): Promise<Check> {

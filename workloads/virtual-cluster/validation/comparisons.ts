@@ -30,7 +30,7 @@ export function comparedPoint(
     errorMax: isHalf ? LATENCY_ERROR_MAX : null,
   };
   const { cpuSecondsPerDocument } = point;
-  // A record of HBase has the processor time of the client's process, without the servers'.
+  // An old record of HBase has the processor time of the client's process, without the servers'.
   if (cpuSecondsPerDocument === null || crawl.store === 'hbase') return [median];
   const what = 'processor time of a document';
   const measured = 1e6 * cpuSecondsPerDocument;

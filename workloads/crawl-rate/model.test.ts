@@ -72,3 +72,13 @@ test('no cost of the model is negative, and larger runs that took no longer have
   }
   assert.equal(modelOf(-0.001, 5), null);
 });
+
+test('the model may rest on more runs than a call can have arguments', () => {
+  const many = {
+    ...batch(0.001, true),
+    cycles: Array(30_000).fill(batch(0.001, true).cycles).flat(),
+  };
+  const measured = { percolator: new Map(), mapreduce: new Map([[1, [many]]]) };
+  const model = fitBatchModel({ repository: REPOSITORY }, measured);
+  assert.equal(model?.fixedSeconds.toFixed(3), '1.000');
+});

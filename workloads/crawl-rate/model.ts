@@ -2,7 +2,7 @@
  * Results derived from the points: the batch's model T = F + V·size, and the capacity of each
  * system.
  */
-import { linearRegression, median, sum } from 'simple-statistics';
+import { linearRegression, max, median, min, sum } from 'simple-statistics';
 import type { Capacity, MapreduceModel } from '#results';
 import type { MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
@@ -28,7 +28,7 @@ export function fitBatchModel(
   const cycles = checked(mapreduce).flatMap((point) => point.cycles);
   const points = cycles.map(({ documents, seconds }) => [documents / plan.repository, seconds]);
   const sizes = points.map(([size = 0]) => size);
-  if (points.length < 5 || Math.max(...sizes) - Math.min(...sizes) < SPREAD_MIN) return null;
+  if (points.length < 5 || max(sizes) - min(sizes) < SPREAD_MIN) return null;
   const { m, b } = linearRegression(points);
   if (m <= 0) return null;
   if (b >= 0) return { fixedSeconds: b, perRepositorySeconds: m };

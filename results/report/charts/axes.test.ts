@@ -1,7 +1,7 @@
 /** The labels of axes, and of marks, do not touch one another. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { areTurned, chartScale, shownTicks } from './axes.ts';
+import { areTurned, axisRange, chartScale, shownTicks } from './axes.ts';
 import type { ChartAxis } from './chart.ts';
 import { belowAll } from './decorations.ts';
 import { chartTheme } from './theme.ts';
@@ -66,4 +66,11 @@ test('a label that would touch others is drawn below them', () => {
     top: 42,
     bottom: 58,
   });
+});
+
+test('a range is that of any number of values', () => {
+  const linear: ChartAxis = { title: '', scale: 'linear', ticks: [] };
+  const values = Array.from({ length: 300_000 }, (_, i) => i - 10);
+  assert.deepEqual(axisRange(linear, values, 1), { min: -10, max: 299_989 * 1.1 });
+  assert.deepEqual(axisRange(linear, [], 1), { min: 0.1, max: 1 });
 });

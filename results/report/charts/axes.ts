@@ -67,7 +67,7 @@ export function titleLines(title: string, width: number): string | string[] {
 
 /** From zero, or half a place around words; on a logarithmic axis with a margin at both ends. */
 export function axisRange(axis: ChartAxis, values: readonly number[], above: number): AxisRange {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const [low, high] = extremes(values);
   if (axis.hasWords === true) {
     const places = axis.ticks.map(({ at }) => at);
     return { min: Math.min(...places, low) - 0.5, max: Math.max(...places, high) + 0.5 };
@@ -76,6 +76,16 @@ export function axisRange(axis: ChartAxis, values: readonly number[], above: num
   if (axis.scale === 'linear') return { min: Math.min(0, low), max: high * 1.1 || 1 };
   const margin = Math.max(1.5, (high / low) ** 0.06);
   return { min: low / margin, max: high * margin * above };
+}
+
+/** The lowest and the highest value. They may be more than a call can have arguments. */
+function extremes(values: readonly number[]): readonly [low: number, high: number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return [low, high];
 }
 
 /**

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import type { System } from '../run-record.ts';
 import { createSampleRun } from '../testing/sample-run.ts';
 import { writeTimeSeries } from '../time-series.ts';
-import { backlogFigure } from './backlog.ts';
+import { backlogFigure, mostWaiting } from './backlog.ts';
 
 const folder = temporaryFolder();
 const { record } = createSampleRun(folder);
@@ -49,4 +49,9 @@ test('Percolator, which completes documents all the time, has those of its sampl
     [3, 2],
   ]);
   assert.deepEqual(told, [3, 2, 2]);
+});
+
+test('the rows of a day are not too many', () => {
+  const rows = Array.from({ length: 300_000 }, (_, i) => ({ documents: i === 7 ? 9 : 1 }));
+  assert.equal(mostWaiting(rows), 9);
 });

@@ -42,11 +42,16 @@ export function backlogFigure(folder: string, record: RunRecord): ChartWithTable
         formatSystem(point.system),
         formatRate(point.ratePercentPerHour),
         rows.at(-1)?.seconds ?? null,
-        Math.max(...rows.map(({ documents }) => documents)),
+        mostWaiting(rows),
         rows.at(-1)?.documents ?? null,
       ]),
     },
   };
+}
+
+/** Rows may be more than a call can have arguments. */
+export function mostWaiting(rows: readonly { readonly documents: number }[]): number {
+  return rows.reduce((most, { documents }) => Math.max(most, documents), 0);
 }
 
 function waitingIn(folder: string, point: Point): readonly Waiting[] {

@@ -4,18 +4,16 @@
  * No Percolator point begins with the additions of an earlier one (repository-store.ts). The batch
  * always begins with the repository's files and none of the arrivals.
  */
-import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { Progress } from '#harness';
 import type { BatchEngineName } from '../harness/batch-engines.ts';
 import type { RepositoryDescription } from '#results';
-import { writeRepository } from './batch/index.ts';
+import { writeDocuments, writeRepository } from './batch/index.ts';
 import {
   clusterOneByOne,
   createSyntheticDocuments,
   describePartition,
   documentId,
-  encodeRecord,
   type KeyedDocument,
   type Partition,
   type SyntheticDocuments,
@@ -111,13 +109,7 @@ async function writeArrivals(
   const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
   const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
   const name = path.join(folder, 'arrivals');
-  await using file = await open(name, 'wx');
-  const end = plan.repository + count;
-  for (let next = plan.repository; next < end; next += 2_000) {
-    signal.throwIfAborted();
-    const piece = documents.range(next, Math.min(end, next + 2_000));
-    await file.write(Buffer.concat([...piece].map(encodeRecord)));
-  }
-  await file.sync();
+  const first = plan.repository;
+  await writeDocuments(name, documents, { first, end: first + count, signal });
   return { file: name, documents: count };
 }

@@ -53,7 +53,7 @@ export async function clusterCrawl(options: RealCrawlOptions): Promise<CrawlResu
       options.signal.throwIfAborted();
       const { contents: _, ...page } = document;
       pages.push(page);
-      await file.write(encodeRecord(document));
+      await file.writeFile(encodeRecord(document)); // Unlike `write`, it writes everything.
       yield document;
       options.onProgress?.(pages.length);
     }

@@ -3,12 +3,18 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeRecord, type SyntheticDocuments } from '../documents/index.ts';
 
+/** A piece, which is in memory as a whole, has at most this many documents. */
 const PIECE_DOCUMENTS = 2048;
+/** It has no more bytes than this, unless one document has. */
+const PIECE_BYTES = 2 ** 21;
 
-export interface RepositoryOptions {
+export interface RepositoryOptions extends WritingOptions {
   readonly folder: string;
   /** Number of files, over which the documents are spread evenly and in order. */
   readonly files: number;
+}
+
+interface WritingOptions {
   /** Stops the writing between two pieces, with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Called from time to time with the number of documents written. */
@@ -32,17 +38,21 @@ export async function writeRepository(
   return paths;
 }
 
-async function writeDocuments(
+/** Writes documents `first` to `end` - 1 to a new file, and syncs it. */
+export async function writeDocuments(
   path: string,
   documents: SyntheticDocuments,
-  options: RepositoryOptions & { readonly first: number; readonly end: number },
+  options: WritingOptions & { readonly first: number; readonly end: number },
 ): Promise<void> {
   const { first, end, signal, onProgress } = options;
   await using file = await open(path, 'wx');
-  for (let next = first; next < end; next += PIECE_DOCUMENTS) {
+  const ofBytes = Math.floor(PIECE_BYTES / documents.documentBytes);
+  const piece = Math.max(1, Math.min(PIECE_DOCUMENTS, ofBytes));
+  for (let next = first; next < end; next += piece) {
     signal?.throwIfAborted();
-    const pieceEnd = Math.min(end, next + PIECE_DOCUMENTS);
-    await file.write(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
+    const pieceEnd = Math.min(end, next + piece);
+    // Unlike `write`, it writes everything; it goes on at the end of the piece before.
+    await file.writeFile(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
     onProgress?.(pieceEnd);
   }
   await file.sync(); // Else the first measurement would share the disk with the write-back.

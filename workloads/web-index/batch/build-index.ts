@@ -50,7 +50,8 @@ export async function writeCaptures(
 ): Promise<void> {
   await using output = await open(file, 'a');
   for await (const capture of captures) {
-    await output.write(`${capture.url}\t${JSON.stringify(captureLine(capture))}\n`);
+    // Unlike `write`, it writes everything.
+    await output.writeFile(`${capture.url}\t${JSON.stringify(captureLine(capture))}\n`);
   }
 }
 

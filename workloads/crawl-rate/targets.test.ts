@@ -1,7 +1,7 @@
 /** A target is judged only if the load asked for it. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { type Point, readRunRecord, type RunRecord } from '#results';
 import { targetsOf } from './targets.ts';
 
@@ -62,4 +62,42 @@ test('the two systems are compared at one rate, also after an interrupt', () => 
     system === 'percolator' ? rate >= 10 : rate <= 1;
   const ratio = targetsOf({ ...REFERENCE, points: REFERENCE.points.filter(isKept) })[2];
   assert.deepEqual([ratio?.met, ratio?.measured], [null, 'no ratio']);
+});
+
+describe('a target of latency', () => {
+  /** The verdicts on latency and ratio if the lowest point of a system is another one. */
+  const verdictsWith = (
+    system: Point['system'],
+    change: Partial<Point>,
+  ): readonly (readonly [boolean | null, string | undefined | null])[] => {
+    const points = REFERENCE.points.map((point) =>
+      point.system === system && point.ratePercentPerHour === 1 ? { ...point, ...change } : point,
+    );
+    const [, latency, ratio] = targetsOf({ ...REFERENCE, points });
+    return [latency, ratio].map((target) => [target?.met ?? null, target?.reason]);
+  };
+  const reason = 'the generator was late';
+  const [met] = verdictsWith('mapreduce', {});
+
+  test('is not judged if the measurement that it needs failed', () => {
+    const invalid = { verdict: 'invalid', verdictReason: reason, latency: null } as const;
+    const unknown = [null, reason];
+    assert.deepEqual(verdictsWith('percolator', invalid), [unknown, unknown]);
+    assert.deepEqual(verdictsWith('mapreduce', invalid), [met, unknown]);
+  });
+
+  test('is not judged if no document was measured', () => {
+    const empty = [null, 'no document was measured'];
+    assert.deepEqual(verdictsWith('percolator', { latency: null }), [empty, empty]);
+  });
+
+  test('is not met by a system that did not keep up, or whose answer was wrong', () => {
+    const missed = [false, undefined];
+    const saturated = { verdict: 'saturated', latency: null } as const;
+    assert.deepEqual(verdictsWith('percolator', saturated), [missed, missed]);
+    const wrong = { check: { passed: false, detail: 'a document is lost' }, latency: null };
+    assert.deepEqual(verdictsWith('percolator', wrong), [missed, missed]);
+    const both = { ...wrong, verdict: 'invalid', verdictReason: reason } as const;
+    assert.deepEqual(verdictsWith('percolator', both), [missed, missed]);
+  });
 });

@@ -44,9 +44,9 @@ function lowRateTarget(record: RunRecord): Target {
     name: 'latency at the lowest rate',
     target: `milliseconds, not scan intervals: a median below ${LOW_RATE_MEDIAN_MS} ms`,
     measured: medianMs === undefined ? 'no latency' : `${medianMs.toFixed(2)} ms at ${rate} %/hour`,
-    ...(rate <= LOW_RATE_MAX
-      ? { met: medianMs !== undefined && medianMs < LOW_RATE_MEDIAN_MS }
-      : { met: null, reason: `no rate was ${LOW_RATE_MAX} %/hour or lower` }),
+    ...(rate > LOW_RATE_MAX
+      ? { met: null, reason: `no rate was ${LOW_RATE_MAX} %/hour or lower` }
+      : judged([point], medianMs !== undefined && medianMs < LOW_RATE_MEDIAN_MS)),
   };
 }
 
@@ -69,9 +69,25 @@ function ratioTarget(record: RunRecord): Target {
         ? 'no ratio'
         : `${formatCount(ratio)} times, with ${formatCount(documents)} documents at ${rate} %/hour`,
     ...(isAsked
-      ? { met: ratio !== undefined && ratio >= RATIO }
+      ? judged([ours, batch], ratio !== undefined && ratio >= RATIO)
       : { met: null, reason: 'the repository was smaller, or no rate as low on both systems' }),
   };
+}
+
+/** The verdict, unless one of the points that it rests on was not measured. */
+function judged(
+  points: readonly (Point | undefined)[],
+  met: boolean,
+): Pick<Target, 'met' | 'reason'> {
+  const [reason] = points.flatMap((point) => (point && whyNotMeasured(point)) ?? []);
+  return reason === undefined ? { met } : { met: null, reason };
+}
+
+/** Undefined if the point says something about the system, be it that its answer was wrong. */
+function whyNotMeasured({ check, verdict, verdictReason, latency }: Point): string | undefined {
+  if (!check.passed || verdict === 'saturated') return undefined;
+  if (verdict === 'invalid') return verdictReason;
+  return latency === null ? 'no document was measured' : undefined;
 }
 
 function lowest({ points }: RunRecord, system: Point['system']): Point | undefined {

@@ -27,6 +27,8 @@ const HADOOP: Artifacts = {
 };
 const STREAMING = 'org.apache.hadoop.streaming.HadoopStreaming';
 const STREAMING_FOLDER = 'share/hadoop/tools/lib';
+/** Of any vendor's version, such as 3.3.6-amzn-3; not the jar of its sources, tests or documents. */
+const STREAMING_JAR = /^hadoop-streaming-\d(?!.*-(?:sources|tests|javadoc)\.jar$).*\.jar$/;
 /** For Hadoop itself, besides what it sorts in memory. */
 const JVM_MEBIBYTES = 512;
 const MEBIBYTE = 1024 * 1024;
@@ -96,7 +98,7 @@ export async function fetchHadoop(progress: (line: string) => void): Promise<voi
 function ofHome(home: string): HadoopCommand | string {
   const folder = path.join(home, STREAMING_FOLDER);
   const jars = existsSync(folder) ? readdirSync(folder) : [];
-  const jar = jars.find((name) => /^hadoop-streaming-[\d.]+\.jar$/.test(name));
+  const jar = jars.find((name) => STREAMING_JAR.test(name));
   if (jar === undefined) {
     return `HADOOP_HOME must name a Hadoop with ${STREAMING_FOLDER}/hadoop-streaming-*.jar, but is "${home}".`;
   }

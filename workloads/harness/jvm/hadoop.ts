@@ -27,7 +27,7 @@ const HADOOP: Artifacts = {
 };
 const STREAMING = 'org.apache.hadoop.streaming.HadoopStreaming';
 const STREAMING_FOLDER = 'share/hadoop/tools/lib';
-/** Of any vendor's version, such as 3.3.6-amzn-3; not the jar of its sources, tests or documents. */
+/** Its version may be a vendor's, such as 3.3.6-amzn-3. Its sources and tests may have jars, too. */
 const STREAMING_JAR = /^hadoop-streaming-\d(?!.*-(?:sources|tests|javadoc)\.jar$).*\.jar$/;
 /** For Hadoop itself, besides what it sorts in memory. */
 const JVM_MEBIBYTES = 512;

@@ -119,6 +119,11 @@ test('--store emulator loads the repository anew for each point, and drops it at
     ours.map(({ check }) => check.passed),
     [true, true],
   );
+  assert.deepEqual(
+    ours.map((point) => point.cpuSecondsPerDocument),
+    [null, null],
+    'the time of an emulator that already ran is not known',
+  );
 });
 
 test('--sweep repository says what a document costs in a small repository and in a larger one', async () => {
@@ -164,6 +169,7 @@ describe('bad input', () => {
     [['--ratse', '1'], /--ratse/],
     [['--rates', '0'], /--rates.*"0"/],
     [['--repository', '10'], /--repository.*"10"/],
+    [['--repository', '10000001'], /--repository.*"10000001"/],
     [['--sweep', 'repository', '--rates', '5'], /--rates .*--sweep rates/],
     [['--profile', 'huge'], /--profile.*"huge"/],
     [['--input', 'no-such-file.warc.gz'], /--input.*no-such-file/],

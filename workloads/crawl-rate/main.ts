@@ -63,7 +63,8 @@ await runExperiment(
         description:
           'documents in the repository before the crawl; with --sweep repository, in the largest one',
         min: 1_000,
-        max: 20_000_000,
+        // Loading keeps a map of 1.25 entries for each document, and a map has at most 2^24.
+        max: 10_000_000,
       }),
       rates: ofFigure(
         numberList({

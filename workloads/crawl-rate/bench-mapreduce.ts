@@ -14,7 +14,7 @@
 import { appendFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { type ChainEngine, type EngineSize, whyNoGnuSort } from '#mapreduce';
+import { type EngineSize, whyNoGnuSort } from '#mapreduce';
 import { UsageError } from '#results';
 import {
   integer,
@@ -25,10 +25,12 @@ import {
   type Sizes,
 } from '#harness';
 import {
+  type BatchEngine,
   type BatchEngineName,
   findBatchEngine,
   openBatchEngine,
 } from '../harness/batch-engines.ts';
+import { isHadoopConfigured } from '../harness/jvm/hadoop.ts';
 import { Contest } from './batch/contest.ts';
 import { type ContestResult, findingsOf, type RepeatedRun } from './batch/contest-findings.ts';
 import { duckdbEngine } from './batch/duckdb.ts';
@@ -126,7 +128,9 @@ await runExperiment(
       },
       limitations: [
         'The first repeat of the MapReduce includes the compilation of its code; the programs of the others are started for each repeat.',
-        'Hadoop runs in one process, as for a developer; on a cluster it has more machines, and more to start.',
+        isHadoopConfigured()
+          ? 'Hadoop runs where its configuration says, and its processor time there is not known.'
+          : 'Hadoop runs in one process, as for a developer; on a cluster it has more machines, and more to start.',
       ],
     }),
   },
@@ -185,14 +189,14 @@ async function writeDocuments(
 }
 
 interface Engines {
-  readonly fast: readonly ChainEngine[];
-  readonly slow: readonly ChainEngine[];
+  readonly fast: readonly BatchEngine[];
+  readonly slow: readonly BatchEngine[];
   /** Sentences about those that are not on this machine. */
   readonly missing: readonly string[];
 }
 
 async function enginesNextTo(
-  ours: ChainEngine,
+  ours: BatchEngine,
   size: EngineSize,
   slow: readonly BatchEngineName[],
 ): Promise<Engines> {

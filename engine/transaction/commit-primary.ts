@@ -6,6 +6,8 @@
  *        │ refused for a moment, or no answer ─▶ send it again
  *        ▼ refused for good, or no attempt is left
  *     refused each time ─▶ roll back, if the lock is still there ─▶ the refusal
+ *        │ the rollback fails, and one of the two may be applied yet
+ *        ▼
  *     in doubt ─▶ look once more, and clean nothing up (P11) ─▶ COMMIT_UNKNOWN
  *
  * As long as our lock is there, a commit that was sent may yet be applied. The storage says that it
@@ -136,15 +138,16 @@ function isRefusedForGood({ isInDoubt, refusal }: Told): boolean {
   return !isInDoubt && refusal !== undefined && !mayPass(refusal);
 }
 
-/** Whether the storage refuses only for a moment: a later attempt may be applied. */
+/** Whether a later attempt may be applied: the storage refuses only for a moment, or is in doubt. */
 function mayPass({ code }: PercolatorError): boolean {
-  return code === 'STORE_UNAVAILABLE';
+  return code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT';
 }
 
 /**
  * Rolls back a transaction whose commit was never in doubt. Resolves if it may have committed all
- * the same, or may yet: its lock is gone; or the storage refuses this, too, and has refused the
- * commit only for a moment, or for a table that may still be there.
+ * the same, or may yet: its lock is gone; or the rollback fails, and the storage has refused the
+ * commit for a table that may still be there, or may apply one of the two later. A storage that
+ * refuses both for good also refuses a copy of the commit.
  * @throws the refusal, or ROLLED_BACK, if it has not committed, and never will
  */
 async function undo(
@@ -160,8 +163,11 @@ async function undo(
     if (!(await rollBackPrimary(context, primaryRow, startTimestamp))) return;
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    if (mayPass(refusal)) return;
-    if (isTableNotFound(refusal) && !(await isMissing(context, primaryRow.table))) return;
+    if (!isTableNotFound(refusal)) {
+      if (mayPass(refusal) || mayPass(error)) return;
+      throw refusal; // Our lock may still be there, and decides what becomes of the other rows.
+    }
+    if (!(await isMissing(context, primaryRow.table))) return;
   }
   await quietly(rollBackSecondaries(context, others, startTimestamp));
   throw refusal;

@@ -24,6 +24,8 @@ const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
 const isRollback = ({ mutations }: MutationCall): boolean =>
   mutations.some((one) => isOf('rollback', one));
 
+const isRollbackOfPrimary = (call: MutationCall): boolean => call.row === 'p' && isRollback(call);
+
 /** Awaits the action before the client's first mutation that rolls back is delivered. */
 function beforeRollback({ store }: Client, action: () => Promise<void>): void {
   let isReached = false;
@@ -245,11 +247,33 @@ for (const code of ['STORE_CLOSED', 'STORE_REFUSED'] as const) {
     const database = await openTestDatabase();
     const a = database.client('A');
     a.store.beforeCall = (call) => {
-      if (call.kind !== 'mutation' || !(isCommitPoint(call) || isRollback(call))) return;
+      if (call.kind !== 'mutation' || !(isCommitPoint(call) || isRollbackOfPrimary(call))) return;
       throw new PercolatorError(code, 'no');
     };
     await assert.rejects(database.clock.runUntil(a.write({ p: '1', x: '1' })), { code });
     assert.equal(a.context.counters.unknown, 0);
+    assert.deepEqual(await database.locks(), ['p:c', 'x:c'], 'the primary decides');
+  });
+}
+
+for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT'] as const) {
+  test(`P11: a commit that is refused for good is unknown if its rollback ends with ${code}`, async () => {
+    const store = createMemoryBigtable();
+    const database = await openTestDatabase({ store });
+    const [a, b] = [database.client('A'), database.client('B')];
+    let deliverCopy = async (): Promise<unknown> => assert.fail('the commit is sent');
+    a.store.beforeCall = (call) => {
+      if (call.kind !== 'mutation') return;
+      if (isRollbackOfPrimary(call)) throw new PercolatorError(code, 'lost');
+      if (!isCommitPoint(call)) return;
+      const { table, row, anyOf = [], mutations: ifFound } = call;
+      deliverCopy = () => store.checkAndMutateRow({ table, row, anyOf, ifFound });
+      throw new PercolatorError('STORE_REFUSED', 'the credentials have just expired');
+    };
+    const error = await unknownCommit(database, a, { p: '1', x: '1' });
+    await deliverCopy();
+    assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
+    assert.equal(await outcomeOf(b.context, error), 'committed');
   });
 }
 

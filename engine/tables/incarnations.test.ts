@@ -434,6 +434,27 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
     assert.equal(String(await snapshot.get(X)), 'old'); // It has been read.
   });
 
+  test('a commit during which a read of it is refused the new incarnation stays in the old one', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    const transaction = await scene.run(b.percolator.begin());
+    await scene.run(transaction.get(cell('t/y')));
+    const read = scene.hold(b, ({ kind, table }) => kind === 'read' && table === 't');
+    const reading = transaction.get(X);
+    await scene.run(read.reached);
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    transaction.set(X, 'new');
+    const prewrite = scene.hold(b, ({ kind, table }) => kind === 'mutation' && table === 't');
+    const committing = transaction.commit();
+    await scene.run(prewrite.reached);
+    read.release();
+    await assert.rejects(scene.run(reading), { code: 'STALE_SNAPSHOT' });
+    prewrite.release();
+    await assert.rejects(scene.run(committing), { code: 'STALE_SNAPSHOT' });
+  });
+
   test('a new snapshot sees the new incarnation, also in a process that knew the old one', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');

@@ -115,7 +115,7 @@ export class BoundTables {
         const [present] = await catalog.look([table]);
         // It should exist; or the error is about another table.
         if (present?.stored === stored) throw error;
-        this.#bound.delete(table);
+        // If this throws, the table stays bound: a commit may be in progress.
         this.#bindTo(table, present);
       }
     }

@@ -111,7 +111,7 @@ export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
 
 const RANGE_SIZE = 10_000_000;
 const LEASE_TTL_MS = 2_000;
-/** Renewals per time to live: two may fail. */
+/** Renewals per time to live: one may fail, and the next one is in time. */
 const RENEWALS_PER_TTL = 3;
 /** The part of the time to live that we count on; clocks may differ in speed by the rest. */
 const COUNTED_ON = 5 / 6;

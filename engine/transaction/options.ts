@@ -28,9 +28,11 @@ export interface Options {
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
   /**
-   * How often a mutation without a clear answer is looked up and sent again before its outcome is
-   * called unknown. Default 5. Too small: short outages of the store surface as STORE_UNAVAILABLE,
-   * or as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for their error.
+   * How often a mutation without a clear answer is sent before its outcome is called unknown: the
+   * commit of the primary, and marks that are waited for, this often in all; a prewrite once, and
+   * then this often again. Default 5. Too small: short outages of the store surface as
+   * STORE_UNAVAILABLE, or as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for
+   * their error.
    */
   readonly inDoubtAttemptsMax: number;
   /**

@@ -162,7 +162,8 @@ export function pendingLocks(row: Row | undefined): readonly Cell[] {
 /**
  * Deals with the locks found in a row. Readers may wait, because they hold nothing that others wait
  * for (P22).
- * @throws LOCKED if a live transaction has held its lock for longer than `lockWaitMsMax`
+ * @throws LOCKED if a live transaction's lock is there when the read has waited for locks for longer
+ * than `lockWaitMsMax`
  */
 async function resolveOrWait(
   context: Context,
@@ -178,8 +179,8 @@ async function resolveOrWait(
     if (waitedMs > context.options.lockWaitMsMax) {
       throw new PercolatorError(
         'LOCKED',
-        `${describeCell(address)} has been locked by the transaction of ${lock.startTimestamp} ` +
-          `(owner ${lock.owner}) for ${Math.round(waitedMs)} ms`,
+        `${describeCell(address)} is locked by the transaction of ${lock.startTimestamp} ` +
+          `(owner ${lock.owner}); the read has waited ${Math.round(waitedMs)} ms for locks`,
       );
     }
     context.counters.lockWaits++;

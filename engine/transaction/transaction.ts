@@ -35,7 +35,10 @@ import { type Write, WriteBuffer } from './writes.ts';
 export interface Reader {
   /** Fixes the snapshot; identifies the transaction. */
   readonly startTimestamp: Timestamp;
-  /** The cell's value, or undefined if it has none. Not a copy: changing it changes later reads. */
+  /**
+   * The cell's value, or undefined if it has none. A value of the snapshot is not a copy: changing
+   * it changes later reads.
+   */
   get(cell: CellAddress): Promise<Buffer | undefined>;
   /** The values of several cells; cells of one row are read together. */
   getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]>;

@@ -97,7 +97,10 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   };
 }
 
-/** Two beats may be lost before another process may take this one for dead. */
+/**
+ * One beat may be lost, and the next one may come late, before another process may take this one for
+ * dead.
+ */
 function intervalMs(lock: Lock): number {
   return lock.timeToLiveMs / 3;
 }

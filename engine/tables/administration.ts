@@ -25,7 +25,7 @@ export async function stepOf(
   from: StoredDefinition | undefined,
   to: Definition,
 ): Promise<StoredDefinition | undefined> {
-  const made = await step(store, table, from, to);
+  const made = await step(store, table, { from, to, known: catalog.versionOf(table) });
   if (made !== undefined) catalog.note(table, made);
   return made;
 }

@@ -56,6 +56,11 @@ export class StoredCatalog implements TableCatalog {
     return this.#known.get(table)?.incarnation;
   }
 
+  /** The version of the definition that this process knows; 0 if it knows none. */
+  versionOf(table: string): number {
+    return this.#known.get(table)?.version ?? 0;
+  }
+
   isCurrent(table: string): boolean {
     return this.#known.get(table)?.drops === this.#heard.drops;
   }
@@ -71,11 +76,13 @@ export class StoredCatalog implements TableCatalog {
 
   async isGone(stored: string): Promise<boolean> {
     if (!canBeStored(stored)) return false; // A lock may name anything.
+    const own = await readDefinition(this.#store, stored);
+    // Also a table whose name looks like an incarnation's, from before such names were refused.
+    if (own !== undefined) return isOver(own, 1);
     const { table, incarnation } = incarnationOf(stored);
     const definition = await readDefinition(this.#store, table);
-    if (definition === undefined) return true; // Dropped before definitions were kept.
-    if (definition.incarnation !== incarnation) return definition.incarnation > incarnation;
-    return definition.state === 'settled' || definition.state === 'gone';
+    // If there is none, the table was dropped before definitions were kept.
+    return definition === undefined || isOver(definition, incarnation);
   }
 
   /**
@@ -124,6 +131,11 @@ export class StoredCatalog implements TableCatalog {
       for (const { reject } of callers) reject(error);
     }
   }
+}
+
+function isOver({ state, incarnation: newest }: StoredDefinition, incarnation: number): boolean {
+  if (newest !== incarnation) return newest > incarnation;
+  return state === 'settled' || state === 'gone';
 }
 
 function present(table: string, definition: StoredDefinition): Incarnation | undefined {

@@ -20,7 +20,8 @@
  * Tables that exist without a definition may contain data. So they are taken over in one step: an
  * attempt that failed half way would be given up, and its tables dropped. And nothing is made for
  * them: a late request could bring a table back after it was taken over and dropped. So if one of
- * the two is missing, the call is refused.
+ * the two is missing, the call is refused. It is also refused if a later incarnation exists: which
+ * ones there were was lost with the definition.
  *
  * createdAt is handed out when the tables of the previous incarnation are gone from the storage. So
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
@@ -41,10 +42,16 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
-import { as, type Definition, readDefinition, type StoredDefinition } from './definition.ts';
+import {
+  as,
+  type Definition,
+  readDefinition,
+  type StoredDefinition,
+  TABLES_TABLE,
+} from './definition.ts';
 import { dropLeftovers, finishDrop } from './drop.ts';
-import { checkForm, existingTables } from './form.ts';
-import { checkFits, checkName, checkNewName, storedName } from './names.ts';
+import { checkForm, existingAmong, hasForm } from './form.ts';
+import { checkFits, checkName, checkNewName, incarnationOf, storedName } from './names.ts';
 
 export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
@@ -66,8 +73,8 @@ interface Wanted {
 
 /**
  * Creates the table; harmless if it exists as defined.
- * @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name or a
- *   wrong option
+ * @throws TABLE_MISMATCH if it exists in another form, or its definition is damaged or, for a later
+ *   incarnation, lost; INVALID_ARGUMENT for an impossible name or a wrong option
  * @throws TABLE_NOT_FOUND if its definition is there, and the storage lacks it or its companion
  * @throws LOCKED if an unfinished drop has to be finished first, and a live transaction keeps its
  *   lock for too long: call it again
@@ -135,7 +142,7 @@ async function isLike(
 /**
  * The first incarnation may find its tables made already: by an older version that was interrupted,
  * by hand, or before the definition was lost. Resolves as `tryToCreate` does.
- * @throws TABLE_MISMATCH if only one of the two exists
+ * @throws TABLE_MISMATCH if only one of the two exists, or a later incarnation
  */
 async function tryToCreateFirst(
   administration: Administration,
@@ -144,15 +151,46 @@ async function tryToCreateFirst(
 ): Promise<boolean> {
   const { store } = administration;
   checkNewName(table);
-  const existing = await existingTables(store, table);
-  if (existing.length === 0) return tryToCreate(administration, table, undefined, wanted);
-  if (existing.length === 2) return takeOver(administration, table, wanted);
+  const listed = await store.listTables();
+  const existing = await existingAmong(store, table, listed);
+  const later = await laterIncarnation(store, table, listed);
+  if (later === undefined) {
+    if (existing.length === 0) return tryToCreate(administration, table, undefined, wanted);
+    if (existing.length === 2) return takeOver(administration, table, wanted);
+  }
   // Unless another process has begun to make them since.
   if ((await readDefinition(store, table)) !== undefined) return false;
+  throw new PercolatorError('TABLE_MISMATCH', whyNotFirst(table, existing, later));
+}
+
+/**
+ * The storage's name of a later incarnation, whose definition must have been lost: processes that
+ * know it may still use it, and what is in it must not be hidden by an empty table.
+ */
+async function laterIncarnation(
+  store: Bigtable,
+  table: string,
+  listed: readonly string[],
+): Promise<string | undefined> {
+  for (const stored of listed) {
+    if (stored === table || incarnationOf(stored).table !== table) continue;
+    const isDefined = (await readDefinition(store, stored)) !== undefined; // A table of its own.
+    if (!isDefined && (await hasForm(store, stored))) return stored;
+  }
+  return undefined;
+}
+
+function whyNotFirst(table: string, existing: readonly string[], later?: string): string {
+  if (later !== undefined) {
+    return (
+      `table ${table} was created before, and its definition is lost, but ${later} exists: ` +
+      `restore row ${table} of ${TABLES_TABLE}, or delete ${later} and its companion in the storage`
+    );
+  }
   const what = existing.includes(table)
     ? `table ${table} exists without its companion, which fsck makes with repair; then create it again`
     : `${notifyTable(table)} exists without table ${table}`;
-  throw new PercolatorError('TABLE_MISMATCH', `${what}; or drop table ${table}`);
+  return `${what}; or drop table ${table}`;
 }
 
 /** Makes existing tables the first incarnation, as they are: their splits remain unknown. */
@@ -197,8 +235,9 @@ async function tryToCreate(
 }
 
 /**
- * The first number whose names are free: another table may have a name that looks like an
- * incarnation's, from before such names were refused.
+ * The first number whose names are free: another table may have, or have had, a name that looks like
+ * an incarnation's, from before such names were refused. A late drop of that table must not find
+ * ours.
  */
 async function nextIncarnation(
   store: Bigtable,
@@ -210,7 +249,8 @@ async function nextIncarnation(
   for (let incarnation = before.incarnation + 1; ; incarnation++) {
     checkFits(table, incarnation);
     const stored = storedName(table, incarnation);
-    if (!existing.has(stored) && !existing.has(notifyTable(stored))) return incarnation;
+    if (existing.has(stored) || existing.has(notifyTable(stored))) continue;
+    if ((await readDefinition(store, stored)) === undefined) return incarnation;
   }
 }
 

@@ -9,21 +9,22 @@
  * From nothing, a definition goes straight to `there` if its tables exist already, and straight to
  * `dropping` if such tables are dropped.
  *
- * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
- * "unless there is a newer version". So of two processes that see the same definition, one makes
- * the next step, and a step that a process decided on an hour ago is refused, however late it
+ * The version is the cell's timestamp and grows with each step. Each step is one conditional
+ * mutation, "unless there is a newer version". So of two processes that see the same definition, one
+ * makes the next step, and a step that a process decided on an hour ago is refused, however late it
  * arrives. The row is never deleted: it remembers which incarnations there were, so none is
  * mistaken for another.
  *
- * From nothing, versions count from `createdAt`. That is 0 for a table that is about to be made,
- * and a timestamp if its tables exist already: their definition may have been lost. A process that
- * still knows it takes no smaller version for newer, and databases hand out more timestamps than
- * they make steps.
+ * All the same a definition may be lost, and processes that still know it take no smaller version
+ * for newer. So a version is also above `createdAt`, and databases hand out more timestamps than
+ * they make steps. A process that makes a definition from nothing counts on from the version that it
+ * knows.
  *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
 import { assert, PercolatorError } from '../base/index.ts';
+import { COUNT, oneOf, TEXT, TEXTS, WHOLE } from '../base/options.ts';
 import {
   type Bigtable,
   type Cell,
@@ -38,7 +39,10 @@ import {
  * the drop waits for them. settled: none of those is left, or its creation was given up; its stored
  * tables are being dropped. gone: they no longer exist.
  */
-export type TableState = 'creating' | 'there' | 'dropping' | 'settled' | 'gone';
+export type TableState = (typeof STATES)[number];
+
+const STATES = ['creating', 'there', 'dropping', 'settled', 'gone'] as const;
+const STATE = oneOf(...STATES);
 
 export interface Definition {
   readonly state: TableState;
@@ -110,6 +114,14 @@ export async function allDefinitions(
   return definitions;
 }
 
+/** A step that a process has decided on. */
+interface Step {
+  readonly from: StoredDefinition | undefined;
+  readonly to: Definition;
+  /** The version of the newest definition that this process knows, perhaps of a lost one. */
+  readonly known: number;
+}
+
 /**
  * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is the step
  * of another process. If it throws, the step may have been made or not; reading again and
@@ -118,15 +130,14 @@ export async function allDefinitions(
 export async function step(
   store: Bigtable,
   table: string,
-  from: StoredDefinition | undefined,
-  to: Definition,
+  { from, to, known }: Step,
 ): Promise<StoredDefinition | undefined> {
   assert(
     to.incarnation > (from?.incarnation ?? 0) || from?.incarnation === to.incarnation,
     'incarnations only move forward',
   );
   const before = from?.version ?? 0;
-  const version = (from?.version ?? to.createdAt) + 1;
+  const version = Math.max(from?.version ?? known, to.createdAt) + 1;
   const value = Buffer.from(JSON.stringify(to));
   try {
     const isLate = await store.checkAndMutateRow({
@@ -157,12 +168,22 @@ export function as(state: TableState, from: StoredDefinition): Definition {
 function decodeIfLegible({ cells: [cell] }: Row): StoredDefinition | undefined {
   try {
     const definition = cell && decode(cell);
-    const columns: unknown = definition?.observedColumns;
-    if (!Array.isArray(columns)) return undefined;
-    return columns.every((column) => typeof column === 'string') ? definition : undefined;
+    return definition !== undefined && isLegible(definition) ? definition : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isLegible(definition: StoredDefinition): boolean {
+  const { state, incarnation, observedColumns, splits = [], createdAt, creator = '' } = definition;
+  return (
+    STATE.accepts(state) &&
+    COUNT.accepts(incarnation) &&
+    TEXTS.accepts(observedColumns) &&
+    TEXTS.accepts(splits) &&
+    WHOLE.accepts(createdAt) &&
+    TEXT.accepts(creator)
+  );
 }
 
 function decode({ timestamp: version, value }: Cell): StoredDefinition {

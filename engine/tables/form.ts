@@ -19,8 +19,16 @@ import { companionOf } from './names.ts';
  * @throws TABLE_NOT_FOUND if the storage lists one and does not find it
  */
 export async function existingTables(store: Bigtable, table: string): Promise<readonly string[]> {
-  const all = new Set(await store.listTables());
-  const existing = [table, notifyTable(table)].filter((stored) => all.has(stored));
+  return existingAmong(store, table, await store.listTables());
+}
+
+/** The same, among tables that the storage has listed. */
+export async function existingAmong(
+  store: Bigtable,
+  table: string,
+  listed: readonly string[],
+): Promise<readonly string[]> {
+  const existing = [table, notifyTable(table)].filter((stored) => listed.includes(stored));
   for (const stored of existing) {
     try {
       await checkForm(store, stored);

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { cell } from '../testing/index.ts';
 import { type Process, Scene } from '../testing/table-scene.ts';
+import { NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 import { DEFINITION, TABLES_TABLE } from './definition.ts';
 
 const X = cell('t/x');
@@ -34,6 +35,74 @@ test('P54: a drop of a table without a definition fails commits of processes tha
   held.release();
   await scene.run(dropping);
   assert.equal(await scene.get(a, U), 'old');
+});
+
+test('P52: a table whose lost definition said that it was dropped is created, and used at once', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't');
+  await scene.drop(a, 't');
+  await loseDefinition(scene);
+  await scene.create(a, 't');
+  await scene.set(a, '1', X);
+  assert.equal(await scene.get(a, X), '1');
+});
+
+test('P52: a process that knew that a table was dropped uses the one that another process made anew', async () => {
+  const scene = new Scene();
+  const [a, b, c] = await scene.processes('a', 'b', 'c');
+  await scene.create(a, 't');
+  for (const value of ['1', '2', '3']) await scene.set(a, value, X);
+  await scene.drop(a, 't');
+  await assert.rejects(scene.get(b, X), { code: 'TABLE_NOT_FOUND' });
+  await loseDefinition(scene);
+  await scene.create(c, 't');
+  await scene.set(b, '4', X);
+  assert.equal(await scene.get(c, X), '4');
+});
+
+test('P52: a table is not made anew while a later incarnation exists whose definition was lost', async () => {
+  const scene = new Scene();
+  const [a, b, c] = await scene.processes('a', 'b', 'c');
+  for (const stored of ['t', 't.i2']) {
+    await scene.create(a, 't');
+    assert.equal(await b.percolator.storedName('t'), stored);
+    if (stored === 't') await scene.drop(a, 't');
+  }
+  await loseDefinition(scene);
+  for (const others of [[], ['t.notify'], ['t', 't.notify']]) {
+    for (const other of others) {
+      const families = other === 't' ? TABLE_FAMILIES : NOTIFY_FAMILIES;
+      await scene.store.createTable(other, { families });
+    }
+    const refusal = { code: 'TABLE_MISMATCH', message: /its definition is lost, but t\.i2 exists/ };
+    await assert.rejects(scene.create(c, 't'), refusal);
+  }
+  await scene.set(b, '1', X);
+  assert.equal(await scene.get(b, X), '1');
+});
+
+test('a table of another program that is called like a later incarnation is no obstacle', async () => {
+  const scene = new Scene();
+  await scene.store.createTable('t.i2', { families: ['foreign'] });
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't');
+  assert.equal(await a.percolator.storedName('t'), 't');
+});
+
+test('a table that another process creates anew during the check for lost definitions is found', async () => {
+  const scene = new Scene();
+  const [a, b] = await scene.processes('a', 'b');
+  let isFirst = true;
+  b.store.afterCall = async ({ table }) => {
+    if (table !== TABLES_TABLE || !isFirst) return;
+    isFirst = false; // It has read that there is no definition.
+    await a.percolator.createTable('t');
+    await a.percolator.dropTable('t');
+    await a.percolator.createTable('t');
+  };
+  await scene.create(b, 't');
+  assert.equal(await b.percolator.storedName('t'), 't.i2');
 });
 
 async function loseDefinition({ store }: Scene): Promise<void> {
@@ -152,11 +221,26 @@ describe('tables that exist without a definition', () => {
   });
 });
 
+const DAMAGED = [
+  '{',
+  'null',
+  '{"observedColumns":7}',
+  '{"observedColumns":[7]}',
+  '{"observedColumns":[],"state":"x"}',
+  '{"observedColumns":[],"incarnation":0}',
+  '{"observedColumns":[],"incarnation":"2"}',
+  '{"observedColumns":[],"splits":7}',
+  '{"observedColumns":[],"splits":[7]}',
+  '{"observedColumns":[],"createdAt":-1}',
+  '{"observedColumns":[],"createdAt":"1"}',
+  '{"observedColumns":[],"state":"creating","creator":7}',
+];
+
 test('a definition that cannot be decoded is named, and nothing is built on it', async () => {
   const scene = new Scene();
   const [a, b] = await scene.processes('a', 'b');
   await scene.create(a, 't');
-  for (const damage of ['{', 'null', '{"observedColumns":7}']) {
+  for (const damage of DAMAGED) {
     const value = Buffer.from(damage);
     const set = { kind: 'set', ...DEFINITION, timestamp: 1_000, value } as const;
     await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [set] }]);

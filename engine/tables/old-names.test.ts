@@ -1,0 +1,88 @@
+/**
+ * The claims about tables that are called like a later incarnation of another table, from before such
+ * names were refused (P52, P55).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { cell } from '../testing/index.ts';
+import { type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+
+const OLD = cell('t.i2/x');
+const U = cell('u/x');
+const X = cell('t/x');
+
+/** A database with such a table `t.i2`, and some of its processes. */
+async function open<const N extends readonly string[]>(
+  ...names: N
+): Promise<{
+  readonly scene: Scene;
+  readonly processes: { -readonly [K in keyof N]: Process };
+}> {
+  const scene = new Scene();
+  await scene.plantTable('t.i2', { observedColumns: [] });
+  return { scene, processes: await scene.processes(...names) };
+}
+
+test('P52: a late drop of such a table finds nothing, also after another table was created again', async () => {
+  const { scene, processes } = await open('a', 'c');
+  const [a, c] = processes;
+  await scene.create(a, 't');
+  const held = scene.holdNext(c, 'dropTable');
+  const late = c.percolator.dropTable('t.i2');
+  await scene.run(held.reached);
+  await scene.drop(a, 't.i2');
+  await scene.drop(a, 't');
+  await scene.create(a, 't');
+  await scene.set(a, 'kept', X);
+  held.release();
+  await scene.run(late);
+  assert.equal(await scene.get(a, X), 'kept');
+  assert.equal(await a.percolator.storedName('t'), 't.i3');
+});
+
+for (const other of ['nothing', 'first incarnation', 'later incarnation'] as const) {
+  const what = `where the other table has its ${other}`.replace('its nothing', 'none');
+
+  test(`P55: a lock whose primary was in such a table is resolved after the drop, ${what}`, async () => {
+    const { scene, processes } = await open('a', 'b');
+    const [a, b] = processes;
+    await makeOther(scene, a, other);
+    await scene.create(a, 'u');
+    await scene.set(a, 'old', OLD, U);
+    const held = scene.hold(b, ({ kind, table }) => kind === 'mutation' && table === 'u');
+    const writing = scene.write(b, 'new', OLD, U);
+    await scene.run(held.reached);
+    await scene.drop(a, 't.i2');
+    const after = scene.hold(b, readsDefinitions);
+    held.release();
+    await scene.run(after.reached);
+    assert.equal(await scene.get(a, U), 'old');
+    after.release();
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
+  });
+
+  test(`P55: such a table that is missing by mistake proves nothing about a lock, ${what}`, async () => {
+    const { scene, processes } = await open('a', 'b');
+    const [a, b] = processes;
+    await makeOther(scene, a, other);
+    await scene.create(a, 'u');
+    await scene.set(a, 'old', OLD, U);
+    await scene.dieAfterCommitPoint(b, 'new', OLD, U);
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind !== 'read' || table !== 't.i2') return;
+      throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+    };
+    await assert.rejects(scene.get(a, U), { code: 'TABLE_NOT_FOUND' });
+    a.store.beforeCall = undefined;
+    assert.equal(await scene.get(a, U), 'new');
+  });
+}
+
+async function makeOther(scene: Scene, process: Process, which: string): Promise<void> {
+  if (which === 'nothing') return;
+  await scene.create(process, 't');
+  if (which === 'first incarnation') return;
+  await scene.drop(process, 't');
+  await scene.create(process, 't');
+}

@@ -48,6 +48,8 @@ export const FUNCTION: Kind = {
   accepts: (value) => typeof value === 'function',
 };
 
+export const CLOCK: Kind = objectWith('a clock', { monotonicMs: FUNCTION });
+
 export function oneOf(...values: readonly string[]): Kind {
   return { expected: values.join(' or '), accepts: (value) => values.includes(value as string) };
 }

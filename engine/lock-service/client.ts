@@ -15,6 +15,16 @@
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../base/index.ts';
+import {
+  checkOptions,
+  CLOCK,
+  COUNT,
+  FUNCTION,
+  type Kinds,
+  NAME,
+  objectWith,
+  TEXT,
+} from '../base/options.ts';
 import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
 import type { Liveness } from './liveness.ts';
 import type { LockedRange, RangeLock, RangeLocks } from './range-locks.ts';
@@ -27,7 +37,7 @@ export interface LockServiceOptions {
   /** Names our token, and knows the processes of this machine: `localProcesses(...)`. */
   readonly local: Liveness;
   /**
-   * Milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a
+   * Whole milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a
    * pause of the process costs its transactions. Too large: locks of a process whose machine is
    * gone wait that long. If a process exits or is killed, the end of the connection shows it at
    * once.
@@ -37,6 +47,16 @@ export interface LockServiceOptions {
   readonly clock?: Clock | undefined;
 }
 
+const KINDS: Kinds<LockServiceOptions> = {
+  address: NAME,
+  local: objectWith('an object with the text self and the function isDead', {
+    self: TEXT,
+    isDead: FUNCTION,
+  }),
+  timeToLiveMs: COUNT, // The service hears of it in whole milliseconds.
+  clock: CLOCK,
+};
+
 /** Close it after the database that uses it; twice is harmless. */
 export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
   /** Whether the service knows us, and reports dead workers to us. */
@@ -45,7 +65,7 @@ export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable
 }
 
 const TTL_MS = 3_000;
-/** Beats per time to live: two may get lost. */
+/** Beats per time to live: one may get lost, and the next one may come late. */
 const BEATS_PER_TTL = 3;
 const RECONNECT_MS = 50;
 /** How long a scanner waits for an answer, and then how long it works without locks. */
@@ -53,7 +73,10 @@ const LOCK_DEADLINE_MS = 200;
 const WITHOUT_LOCKS_MS = 1_000;
 const NO_LOCK: RangeLock = { release: () => {} };
 
-/** Connects in the background, retrying until it succeeds. */
+/**
+ * Connects in the background, retrying until it succeeds.
+ * @throws INVALID_ARGUMENT for a wrong option
+ */
 export function connectLockService(options: LockServiceOptions): LockServiceClient {
   return new Connection(options);
 }
@@ -73,6 +96,7 @@ class Connection implements LockServiceClient {
   #withoutLocksUntilMs = -Infinity;
 
   constructor(options: LockServiceOptions) {
+    checkOptions('connectLockService', options, KINDS, ['address', 'local']);
     this.self = options.local.self;
     this.#local = options.local;
     this.#clock = options.clock ?? systemClock;

@@ -7,6 +7,7 @@
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../base/index.ts';
+import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';
 import { type RpcServer, startServer, unary } from '../rpc/index.ts';
 import { RangeLockTable } from './range-locks.ts';
 import {
@@ -28,13 +29,23 @@ export interface ServeLocksOptions {
   readonly clock?: Clock | undefined;
 }
 
+const KINDS: Kinds<ServeLocksOptions> = {
+  address: NAME,
+  rangeTimeToLiveMs: POSITIVE,
+  clock: CLOCK,
+};
+
 type Stay = ServerDuplexStream<Beat, Changes>;
 
 /** Milliseconds between two looks for expired tokens. */
 const EXPIRE_MS = 50;
 
-/** Starts to serve. @throws INVALID_ARGUMENT if the server cannot listen at the address */
+/**
+ * Starts to serve.
+ * @throws INVALID_ARGUMENT for a wrong option, or if the server cannot listen at the address
+ */
 export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcServer> {
+  checkOptions('serveLocks', options, KINDS);
   const clock = options.clock ?? systemClock;
   const locks = new RangeLockTable(clock, options.rangeTimeToLiveMs);
   const stays = new Set<Stay>();

@@ -189,6 +189,22 @@ test('P49: without the service every lock is granted, and asking costs nothing a
   assert.ok(systemClock.monotonicMs() - startedMs < 200);
 });
 
+test('wrong options are refused at once', async () => {
+  const wrong = { code: 'INVALID_ARGUMENT' };
+  const right = { address: '127.0.0.1:1', local: { self: 'a', isDead: () => false } };
+  for (const options of [
+    { address: '' },
+    { timeToLiveMs: 0 },
+    { timeToLiveMs: 0.5 },
+    { timeToLiveMs: Number.NaN },
+  ]) {
+    assert.throws(() => connectLockService({ ...right, ...options }), wrong);
+  }
+  for (const options of [{ address: '' }, { rangeTimeToLiveMs: Number.NaN }]) {
+    await assert.rejects(serveLocks(options), wrong);
+  }
+});
+
 async function serve(t: TestContext, options: ServeLocksOptions = {}) {
   const server = await serveLocks(options);
   t.after(() => server.close());

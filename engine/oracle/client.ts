@@ -16,6 +16,7 @@
  * guards all of them (leased-allocator.ts).
  */
 import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
+import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
 import { batchTimestamps } from './batching.ts';
@@ -52,6 +53,16 @@ export interface OracleClient extends TimestampOracle, AsyncDisposable {
   close(): Promise<void>;
 }
 
+const KINDS: Kinds<OracleClientOptions> = {
+  addresses: {
+    expected: 'a list of one or more texts that are not empty',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(NAME.accepts),
+  },
+  attemptMs: POSITIVE,
+  timeoutMs: POSITIVE,
+  clock: CLOCK,
+};
+
 const ATTEMPT_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 const BACKOFF_MS_MIN = 5;
@@ -59,7 +70,7 @@ const BACKOFF_MS_MAX = 100;
 
 /**
  * Connects at the first request.
- * @throws INVALID_ARGUMENT if there is no address
+ * @throws INVALID_ARGUMENT for a wrong option
  */
 export function connectOracle(options: OracleClientOptions): OracleClient {
   const source = new RemoteSource(options);
@@ -94,9 +105,7 @@ class RemoteSource implements TimestampSource {
   #largest: Timestamp = 0;
 
   constructor(options: OracleClientOptions) {
-    if (options.addresses.length === 0) {
-      throw new PercolatorError('INVALID_ARGUMENT', 'a timestamp oracle needs an address');
-    }
+    checkOptions('connectOracle', options, KINDS, ['addresses']);
     this.#clock = options.clock ?? systemClock;
     this.#attemptMs = options.attemptMs ?? ATTEMPT_MS;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;

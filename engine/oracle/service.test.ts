@@ -237,7 +237,15 @@ test('closing answers the waiting callers, and leaves no connection open', async
 });
 
 test('wrong options are refused at once', async (t) => {
-  assert.throws(() => connectOracle({ addresses: [] }), { code: 'INVALID_ARGUMENT' });
+  const addresses = ['127.0.0.1:1'];
+  for (const [options, message] of [
+    [{ addresses: [] }, 'addresses must be a list of one or more texts that are not empty, not []'],
+    [{ addresses: [''] }, /^addresses must be/],
+    [{ addresses, attemptMs: 0 }, /^attemptMs must be/],
+    [{ addresses, timeoutMs: Number.NaN }, 'timeoutMs must be a finite number above 0, not NaN'],
+  ] as const) {
+    assert.throws(() => connectOracle(options), { code: 'INVALID_ARGUMENT', message });
+  }
   const occupied = createServer().listen(0, '127.0.0.1');
   t.after(() => occupied.close());
   await new Promise((resolve) => occupied.once('listening', resolve));

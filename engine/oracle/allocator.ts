@@ -155,8 +155,12 @@ class Allocator implements TimestampSource {
   async #strikeOff(lease: RowLease): Promise<void> {
     await this.#clock.sleep(lease.ttlMs);
     const freed = setFreed(lease.counter + 1);
-    if (await mutateOracleRow(this.#store, leaseMovedSince(lease), freed)) return;
-    if ((await readOracleRow(this.#store)).lease.owner === '') return;
+    let now: RowLease;
+    do {
+      if (await mutateOracleRow(this.#store, leaseMovedSince(lease), freed)) return;
+      now = (await readOracleRow(this.#store)).lease;
+      if (now.owner === '') return;
+    } while (now.counter === lease.counter); // The request was lost.
     throw new PercolatorError(
       'STORE_UNAVAILABLE',
       `the timestamps of this store are handed out by an oracle service (${lease.owner}): ` +

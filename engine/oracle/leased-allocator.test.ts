@@ -375,6 +375,20 @@ test('P35: a lease whose service was killed is struck off by the process that me
   assert.equal(allocated, 0, 'the service is back');
 });
 
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`P35: a lease of a killed service is struck off although one ${lost === 'loseAnswer' ? 'answer' : 'request'} is lost`, async () => {
+    const { clock, store } = scene();
+    const stopped = new PausableClock(clock);
+    const service = await openLeasedAllocator(store, stopped, options);
+    const last = await one(service);
+    stopped.isPaused = true;
+    const client = new FaultyBigtable(store);
+    const embedded = await openAllocator(client, { clock });
+    client[lost](once(() => true));
+    assert.ok((await clock.runUntil(one(embedded))) > last);
+  });
+}
+
 test('a row that an earlier version wrote is taken over unchanged', async () => {
   const { clock, store } = scene();
   const embedded = await openAllocator(store, { rangeSize: 10 });

@@ -25,6 +25,41 @@ test('both versions are run in the folder of the caller, compared and removed', 
   assert.ok(!trees.includes('percolator-compare-'), trees);
 });
 
+test('a script that cannot be started is told with the reason', async () => {
+  const { commit, env } = await commitWithoutRunSh();
+  const words = [commit, '--run', 'bench:oracle'];
+  const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR, ...env } });
+  assert.equal(exitCode, 2, stderr);
+  assert.match(
+    stderr,
+    /^--run is .*; in the older one it could not be started: .*run\.sh ENOENT\.$/m,
+  );
+  assert.deepEqual(readdirSync(TMPDIR), []);
+});
+
+/** A commit of this repository whose new objects are in a folder of their own. */
+async function commitWithoutRunSh(): Promise<{
+  readonly commit: string;
+  /** With it, git finds the commit. */
+  readonly env: Readonly<Record<string, string>>;
+}> {
+  const folder = temporaryFolder();
+  const inRepository = { cwd: path.resolve(import.meta.dirname, '../../..') };
+  const where = ['rev-parse', '--path-format=absolute', '--git-path', 'objects'];
+  const { stdout: objects } = await execa('git', where, inRepository);
+  const env = { GIT_OBJECT_DIRECTORY: folder, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
+  const author = ['-c', 'user.name=test', '-c', 'user.email=test@localhost'];
+  const git = async (...words: string[]): Promise<string> => {
+    const index = { GIT_INDEX_FILE: path.join(folder, 'index') };
+    const all = [...author, ...words];
+    return (await execa('git', all, { ...inRepository, env: { ...env, ...index } })).stdout;
+  };
+  await git('read-tree', 'HEAD');
+  await git('update-index', '--force-remove', 'run.sh');
+  const tree = await git('write-tree');
+  return { commit: await git('commit-tree', tree, '-m', 'without run.sh'), env };
+}
+
 for (const [name, words, sentence] of [
   ['a commit that is none', ['no-such', '--run', 'x'], /^<commit> is "no-such", and must be a com/],
   [

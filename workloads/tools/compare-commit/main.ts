@@ -116,7 +116,7 @@ async function runScript(
   }: { readonly run: string; readonly out: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const words = [...run.trim().split(/\s+/), '--out', out];
-  const { exitCode, failed } = await execa(path.join(tree, 'run.sh'), words, {
+  const ended = await execa(path.join(tree, 'run.sh'), words, {
     stdin: 'ignore',
     stdout: process.stderr,
     stderr: 'inherit',
@@ -126,8 +126,20 @@ async function runScript(
     forceKillAfterDelay: 10_000,
   });
   signal.throwIfAborted();
-  if (!failed) return;
+  if (!ended.failed) return;
   throw new UsageError(
-    `--run is ${JSON.stringify(run)}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ended with exit code ${exitCode}.`,
+    `--run is ${JSON.stringify(run)}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ${wayOf(ended)}.`,
   );
+}
+
+interface Ended {
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly originalMessage?: string | undefined;
+}
+
+function wayOf({ exitCode, signal, originalMessage }: Ended): string {
+  if (signal !== undefined) return `was ended by ${signal}`;
+  if (exitCode !== undefined) return `ended with exit code ${exitCode}`;
+  return `could not be started: ${originalMessage}`;
 }

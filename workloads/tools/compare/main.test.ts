@@ -152,6 +152,13 @@ describe('what is compared:', () => {
     );
   });
 
+  test('several runs whose names together are too long for a path', () => {
+    const side = (name: string): string =>
+      ['1', '2'].map((i) => runOf(`${name}-${i}`.padEnd(255, '-'), { rate: 1000 })).join(',');
+    const { differences } = compareRuns(side('long-a'), side('long-b'), OPTIONS);
+    assert.equal(differences.length, 2);
+  });
+
   test('rows of the same name, which are repeats', () => {
     const metrics = { rowNames: 2, columns: [higherIsBetter('per second', 'operations/s')] };
     const rows = (rate: number): ResultTable['rows'] =>

@@ -5,7 +5,7 @@
  * name of a folder in results/runs or results/reference. Only finished runs whose check has passed
  * have numbers.
  */
-import { statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import {
   mayBeMeasuring,
@@ -76,11 +76,20 @@ function fileOf(name: string): string | null {
   if (name === '') return null;
   for (const base of [process.cwd(), REFERENCE_FOLDER, RUNS_FOLDER]) {
     const found = path.resolve(base, name);
-    const stat = statSync(found, { throwIfNoEntry: false });
+    const stat = statOrNone(found);
     if (stat?.isFile() === true) return found;
     if (stat?.isDirectory() === true) return path.join(found, RECORD_FILE);
   }
   return null;
+}
+
+/** Undefined also for a list of names that is longer than a path may be. */
+function statOrNone(file: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch {
+    return undefined;
+  }
 }
 
 function whyNoNumbers(record: RunRecord): string | null {

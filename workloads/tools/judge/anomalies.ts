@@ -62,7 +62,7 @@ export const ANOMALIES = {
   },
   'write skew': {
     also: 'A5B; Adya G2-item',
-    means: 'two transactions each missed the write of the other, to different keys',
+    means: 'in a circle of transactions, two in a row each missed a write of the next one',
   },
   'own write not read': {
     also: 'Elle internal; axiom INT',

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { ANOMALIES } from './anomalies.ts';
 import { judgeFile, type Model } from './judge-file.ts';
-import type { Report } from './report.ts';
+import { type Report, reportOf } from './report.ts';
 import type { Verdict } from './verdict.ts';
 import { runProgram } from '../../harness/testing/run-script.ts';
 
@@ -150,6 +150,31 @@ describe('the report', () => {
     assert.match(stdout, /998 more; use --all or --limit to see them\./);
     const all = await run(file, '--all');
     assert.equal(all.stdout.match(/ On key "x":/g)?.length, 2000);
+  });
+
+  test('counts all anomalies that the model allows, also those that are not kept', async () => {
+    const file = path.join(folder, 'skews.edn');
+    const skew = (i: number): readonly string[] => [
+      `[[:r x${i} []] [:append y${i} 1]]`,
+      `[[:r y${i} []] [:append x${i} 1]]`,
+      `[[:r x${i} [1]] [:r y${i} [1]]]`,
+    ];
+    const operations = Array.from({ length: 1_001 }, (_, i) => skew(i)).flat();
+    const lines = operations.map((value) => `{:type :ok, :process 0, :f :txn, :value ${value}}`);
+    writeFileSync(file, lines.join('\n'));
+    const { exitCode, stdout } = await run(file);
+    assert.equal(exitCode, 0);
+    assert.match(
+      stdout,
+      /^Allowed by snapshot isolation, 1,001 cycles; the first 1,000 are grouped here:$/m,
+    );
+  });
+
+  test('tells the peak of its memory in units of a million bytes', async () => {
+    const before = (process.resourceUsage().maxRSS * 1024) / 1e6;
+    const verdict = await judge('write-skew.edn');
+    const report = reportOf(verdict, { file: '', model: '', seconds: 0, limit: 3 });
+    assert.ok(report.peakMemoryMB >= Math.floor(before), `${report.peakMemoryMB} of ${before} MB`);
   });
 });
 

@@ -43,26 +43,35 @@ export function reportOf(
     violations: groupsOf(stories, limit),
     allowed: groupsOf(allowed, limit),
     seconds: Math.round(seconds * 100) / 100,
-    peakMemoryMB: Math.round(process.resourceUsage().maxRSS / 1024),
+    peakMemoryMB: Math.round((process.resourceUsage().maxRSS * 1024) / 1e6), // The system tells KiB.
   };
 }
 
 export function reportLines(report: Report): readonly string[] {
-  const { verdict, model, found, violations, allowed } = report;
-  const told = violations.reduce((sum, { count }) => sum + count, 0);
-  const ofWhich = told < found ? `; the first ${formatCount(told)} are grouped here` : '';
+  const { verdict, model, found, violations, allowed, allowedFound } = report;
   const sentence =
     verdict === 'clean'
       ? `Clean: nothing contradicts ${wordsOf(model)}.`
-      : `Violated: ${counted(found, 'violations')} of ${wordsOf(model)}${ofWhich}.`;
+      : `Violated: ${counted(found, 'violations')} of ${wordsOf(model)}${ofWhich(violations, found)}.`;
   return [
     ...summaryLines(report),
     '',
     sentence,
     ...violations.flatMap(groupLines),
-    ...(allowed.length === 0 ? [] : ['', `Allowed by ${wordsOf(model)}:`]),
+    ...(allowed.length === 0
+      ? []
+      : [
+          '',
+          `Allowed by ${wordsOf(model)}, ${counted(allowedFound, 'cycles')}${ofWhich(allowed, allowedFound)}:`,
+        ]),
     ...allowed.flatMap(groupLines),
   ];
+}
+
+/** Empty if all that were found are in the groups. */
+function ofWhich(groups: readonly Group[], found: number): string {
+  const told = groups.reduce((sum, { count }) => sum + count, 0);
+  return told < found ? `; the first ${formatCount(told)} are grouped here` : '';
 }
 
 function summaryLines(report: Report): readonly string[] {

@@ -8,7 +8,7 @@ export interface JudgeOptions {
   readonly serializable: boolean;
   /** Whether transactions read their own writes, or always their snapshot. */
   readonly ownWritesSeen: boolean;
-  /** Maximum number of violations kept; all are counted. */
+  /** Maximum number of violations kept, and of allowed anomalies; all are counted. */
   readonly keepMax: number;
   /** Called from time to time with the number of transactions read. */
   readonly onProgress: (transactions: number) => void;
@@ -34,4 +34,6 @@ export interface Verdict {
   readonly stories: readonly Story[];
   /** Anomalies that the model allows and a stricter one does not: write skew. */
   readonly allowed: readonly Story[];
+  /** Number of allowed anomalies; `allowed` may hold fewer. */
+  readonly allowedFound: number;
 }

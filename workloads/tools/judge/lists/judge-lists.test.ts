@@ -166,6 +166,25 @@ describe('a history of list append', () => {
     }
   });
 
+  test('with a cycle that snapshot isolation allows says which writes were missed', async () => {
+    const lastWords = async (text: string): Promise<string | undefined> =>
+      (await judge('h.edn', text)).allowed[0]?.why.at(-1);
+    const two = await lastWords(readFileSync(path.join(FIXTURES, 'write-skew.edn'), 'utf8'));
+    assert.match(two ?? '', /allows it: the two that missed each other wrote different keys\.$/);
+    const values = [
+      '[[:r x [1]] [:r y []]]',
+      '[[:r z []] [:append y 1]]',
+      '[[:append z 1] [:append x 1]]',
+      '[[:r y [1]] [:r z [1]]]',
+    ];
+    const lines = values.map((value) => `{:type :ok, :process 0, :f :txn, :value ${value}}\n`);
+    assert.equal(
+      await lastWords(lines.join('')),
+      'One after the other they would be T0 before T1 before T2 before T0, so no serial order has this. ' +
+        'Snapshot isolation allows it: T0 missed a write of T1, and T1 missed one of T2.',
+    );
+  });
+
   test('skips the operations of the nemesis', async () => {
     const nemesis = '{:type :info, :process :nemesis, :f :start, :value {"n1" #{"n2"}}}\n';
     const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 nil]]}\n';

@@ -30,7 +30,7 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
   judgeListAppend(transactions, { strict, findings, allowed });
   const stories = new ListStories(transactions, { serializable });
   const violations = serializable ? [...findings.kept, ...allowed.kept] : findings.kept;
-  const counts = [...findings.counts.values(), ...(serializable ? allowed.counts.values() : [])];
+  const allowedCount = countOf(allowed);
   const count = (outcome: JepsenTransaction['outcome']): number =>
     transactions.filter((one) => one.outcome === outcome).length;
   const reads = transactions.flatMap(({ operations, outcome }) =>
@@ -48,10 +48,16 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
     reads: reads.length,
     readsNotJudged: 0,
     overlappingWriters: overlapsOf(transactions),
-    found: counts.reduce((sum, one) => sum + one, 0),
+    found: countOf(findings) + (serializable ? allowedCount : 0),
     stories: violations.map((found) => stories.tell(found)),
     allowed: serializable ? [] : allowed.kept.map((found) => stories.tell(found)),
+    allowedFound: serializable ? 0 : allowedCount,
   };
+}
+
+/** Kept or not. */
+function countOf({ counts }: Findings<ListProof>): number {
+  return [...counts.values()].reduce((sum, one) => sum + one, 0);
 }
 
 /**

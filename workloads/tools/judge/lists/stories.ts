@@ -119,8 +119,8 @@ export class ListStories {
   }
 
   /**
-   * The list that the transaction read of the key: the one that ends in `element`, or the first
-   * one.
+   * The list that the transaction read of the key: the first one with `element`, or the first of
+   * all.
    */
   #readOf(transaction: number, key: string, element?: Element): string {
     const reads = (this.#transactions[transaction]?.operations ?? []).filter(
@@ -138,8 +138,19 @@ export class ListStories {
     const order = path.map((i) => this.#name(i)).join(' before ');
     const allowed = this.#serializable
       ? ''
-      : ' Snapshot isolation allows it: the two that missed each other wrote different keys.';
+      : ` Snapshot isolation allows it: ${this.#whyAllowed(edges)}.`;
     return `One after the other they would be ${order}, so no serial order has this.${allowed}`;
+  }
+
+  /** Two rw edges follow one another. */
+  #whyAllowed(edges: readonly ListEdge[]): string {
+    if (edges.length === 2) return 'the two that missed each other wrote different keys';
+    const second = edges.findIndex(
+      ({ kind }, i) => kind === 'rw' && edges.at(i - 1)?.kind === 'rw',
+    );
+    const [one, other] = [edges.at(second - 1), edges[second]];
+    const [first, next, last] = [one?.from, other?.from, other?.to].map((i) => this.#name(i ?? 0));
+    return `${first} missed a write of ${next}, and ${next} missed one of ${last}`;
   }
 
   /** The chain under snapshot isolation; the edges have no two rw in a row. */

@@ -252,6 +252,13 @@ describe('reads', () => {
     assert.equal(stories[0]?.why[0], 'T2 read "x" = 1. T1 wrote that first and then deleted it.');
   });
 
+  test('of a value that a failed transaction replaced are told as reads of a failed one', async () => {
+    const writer = line({ start: 1, outcome: 'fail', ops: [write('x', 1), write('x', 2)] });
+    const { stories } = await judge([writer, line({ start: 3, ops: [read('x', 1)] })]);
+    assert.equal(stories[0]?.anomaly, 'aborted read');
+    assert.equal(stories[0].why[0], 'T2 read "x" = 1, which only T1 wrote, and T1 failed.');
+  });
+
   test('may be of values with any fields, also those of histories of list append', async () => {
     const value = { type: 'ok', start: 1 };
     const history = [

@@ -63,6 +63,7 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
     found: [...findings.counts.values()].reduce((sum, one) => sum + one, collected.own.length),
     stories: storiesOf(collector, collected, findings),
     allowed: [],
+    allowedFound: 0,
   };
 }
 

@@ -166,22 +166,31 @@ function futureRead(reader: number, read: HistoricValue, history: KnownHistory):
 }
 
 function uncommittedRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
-  const name = history.name(reader);
   const failed = history.failedWriter(read);
-  const cells = [read.cell];
-  if (failed !== undefined) {
-    const what = `${name} read ${shown(read)}, which only ${history.name(failed)} wrote, and ${history.name(failed)} failed.`;
-    const why = [what, 'No transaction may see a write of a failed one.'];
-    return { anomaly: 'aborted read', cells, transactions: [reader, failed], why };
-  }
+  if (failed !== undefined) return abortedRead(reader, failed, { read, history });
   const writer = history.replacedBy(read);
   if (writer === undefined) return neverWritten(reader, read, history);
+  if (history.draft(writer).outcome === 'failed') {
+    return abortedRead(reader, writer, { read, history });
+  }
   const last = history.draft(writer).writes.find(({ cell }) => cell === read.cell);
   const then =
     last?.value === undefined ? 'deleted it' : `replaced it by ${shownValue(last.value)}`;
-  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then ${then}.`;
+  const what = `${history.name(reader)} read ${shown(read)}. ${history.name(writer)} wrote that first and then ${then}.`;
   const why = [what, 'Of the writes of a transaction to one key, only the last may be seen.'];
+  const cells = [read.cell];
   return { anomaly: 'intermediate read', cells, transactions: [reader, writer], why };
+}
+
+function abortedRead(
+  reader: number,
+  failed: number,
+  { read, history }: { readonly read: HistoricValue; readonly history: KnownHistory },
+): Plot {
+  const [name, writer] = [reader, failed].map((i) => history.name(i));
+  const what = `${name} read ${shown(read)}, which only ${writer} wrote, and ${writer} failed.`;
+  const why = [what, 'No transaction may see a write of a failed one.'];
+  return { anomaly: 'aborted read', cells: [read.cell], transactions: [reader, failed], why };
 }
 
 function neverWritten(reader: number, read: HistoricValue, history: KnownHistory): Plot {

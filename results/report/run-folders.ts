@@ -1,5 +1,5 @@
 /** The folders of runs in this project, and the runs that are in a folder. */
-import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import { RECORD_FILE, readRunRecord } from './record-file.ts';
 import type { RunRecord } from './run-record.ts';
@@ -39,7 +39,7 @@ export function findRuns(root: string): readonly FoundRun[] {
 export function findRun(root: string, name: string): FoundRun | null {
   const folder = path.join(root, name);
   if (!isFile(path.join(folder, RECORD_FILE))) return null;
-  const isLink = lstatSync(folder).isSymbolicLink();
+  const isLink = lstatOrNone(folder)?.isSymbolicLink() === true;
   try {
     return { name, folder, isLink, record: readRunRecord(folder), damage: null };
   } catch (error) {
@@ -51,11 +51,11 @@ export function findRun(root: string, name: string): FoundRun | null {
 /** A link to a group is not followed: the runs that it leads to are not in `root`. */
 function runsOfGroup(root: string, group: string): readonly FoundRun[] {
   const folder = path.join(root, group);
-  if (!lstatSync(folder).isDirectory()) return [];
+  if (lstatOrNone(folder)?.isDirectory() !== true) return [];
   return readdirOrNone(folder).flatMap((name) => findRun(root, path.join(group, name)) ?? []);
 }
 
-/** The names in a folder; none if this user may not list it. */
+/** The names in a folder; none if this user may not list it, or if it is gone. */
 function readdirOrNone(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -73,11 +73,27 @@ function isFile(file: string): boolean {
   }
 }
 
-/** Bytes of all files below a folder; links count as themselves. */
+/**
+ * Bytes of all files below a folder that this user may look at; links count as themselves. Files
+ * may go while they are counted, because a run may be in progress.
+ */
 export function bytesIn(folder: string): number {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((file) => lstatSync(path.join(folder, file), { throwIfNoEntry: false }))
-    .reduce((sum, stat) => sum + (stat?.isDirectory() === false ? stat.size : 0), 0);
+  return readdirOrNone(folder).reduce((sum, name) => sum + bytesOf(path.join(folder, name)), 0);
+}
+
+function bytesOf(file: string): number {
+  const stat = lstatOrNone(file);
+  if (stat === undefined) return 0;
+  return stat.isDirectory() ? bytesIn(file) : stat.size;
+}
+
+/** Undefined for what is gone, and for what this user may not look at. */
+function lstatOrNone(file: string): Stats | undefined {
+  try {
+    return lstatSync(file);
+  } catch {
+    return undefined;
+  }
 }
 
 function namesIn(root: string): readonly string[] {

@@ -73,6 +73,18 @@ describe('the page of all figures', () => {
     assert.doesNotMatch(pageOf(smoke).text, /<th scope="col"[^>]*>Latest run here<\/th>/);
   });
 
+  test('judges the claims by the latest run that is not a smoke run', () => {
+    const runs = newRuns();
+    addRun(runs, 'figure-7', { startedAt: '2027-01-01T00:00:00.000Z' });
+    const smoke = addRun(runs, 'figure-7', {
+      startedAt: '2027-02-01T00:00:00.000Z',
+      profile: 'smoke',
+    });
+    const { text } = pageOf(runs);
+    assert.match(text, new RegExp(`<a href="runs/${smoke}/report\\.html">Its page</a>`));
+    assert.match(text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+  });
+
   test('lists damaged runs with the reason, and shows the run before them', () => {
     const runs = newRuns();
     const good = addRun(runs, 'figure-7', { startedAt: '2027-01-01T00:00:00.000Z' });

@@ -34,6 +34,10 @@ export interface Figure {
   readonly reference: ShownRun;
   /** The latest finished run of this machine; null if there is none. */
   readonly latest: ShownRun | null;
+  /**
+   * The latest one that is not a smoke run: a smoke run is too small to say anything about a claim.
+   */
+  readonly judging: ShownRun | null;
 }
 
 export interface AllRuns {
@@ -95,10 +99,8 @@ function headlineWith(claims: readonly Claim[]): string {
   );
 }
 
-/** A smoke run is too small to say anything about a claim. */
 function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): PageTable {
-  const latest = figures.flatMap(({ latest: run }) => run ?? []);
-  const judging = latest.filter(({ record }) => record.profile !== 'smoke');
+  const judging = figures.flatMap((figure) => figure.judging ?? []);
   const here = judging.length === 0 ? null : claimsOf(recordsOf(judging));
   return {
     name: 'claims',

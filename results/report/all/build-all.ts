@@ -52,12 +52,20 @@ function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null
   const shown = shownRun(reference);
   if (shown === null) return null;
   const { experiment } = shown.record;
-  const latest = runs
-    .filter(({ record }) => record?.experiment === experiment && record.state === 'finished')
-    .values()
-    .map(shownRun)
-    .find((run) => run !== null && run.content.charts.length > 0);
-  return { name: reference.name, reference: shown, latest: latest ?? null };
+  const finished = runs.filter(
+    ({ record }) => record?.experiment === experiment && record.state === 'finished',
+  );
+  const latest = newestShown(finished);
+  const isSmoke = latest?.record.profile === 'smoke';
+  const large = finished.filter(({ record }) => record?.profile !== 'smoke');
+  const judging = isSmoke ? newestShown(large) : latest;
+  return { name: reference.name, reference: shown, latest, judging };
+}
+
+/** @param runs the newest first */
+function newestShown(runs: readonly FoundRun[]): ShownRun | null {
+  const shown = runs.values().map(shownRun);
+  return shown.find((run) => run !== null && run.content.charts.length > 0) ?? null;
 }
 
 /** Null if its files are damaged. */

@@ -12,9 +12,17 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa, execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
-import { createRun, findRuns, REFERENCE_FOLDER, readRunRecord, type RunRecord } from '#results';
+import {
+  bytesIn,
+  createRun,
+  findRuns,
+  REFERENCE_FOLDER,
+  readRunRecord,
+  type RunRecord,
+} from '#results';
 import { type Choice, removable, removeRun } from './removable.ts';
 
 const RUNS = path.join(import.meta.dirname, 'main.ts');
@@ -125,6 +133,36 @@ describe('list', () => {
     const { stdout, exitCode } = await runs('list', '--in', root);
     assert.equal(exitCode, 0);
     assert.match(stdout, /: no runs$/m);
+  });
+});
+
+describe('the size of a run', () => {
+  test('counts a link as itself, and not what it leads to', () => {
+    const folder = addRun('linking');
+    const before = bytesIn(folder);
+    mkdirSync(path.join(root, 'large'));
+    writeFileSync(path.join(root, 'large', 'file'), Buffer.alloc(100_000));
+    symlinkSync(path.join(root, 'large'), path.join(folder, 'link'), 'dir');
+    assert.ok(bytesIn(folder) - before < 10_000);
+  });
+
+  test('can be told while its folders come and go', async () => {
+    const folder = addRun('measuring');
+    const program = `
+      import { mkdirSync, rmSync } from 'node:fs';
+      for (;;) {
+        mkdirSync('work/a/b', { recursive: true });
+        rmSync('work', { recursive: true });
+      }`;
+    const options = ['--input-type=module', '--eval', program];
+    const measuring = execa(process.execPath, options, { cwd: folder, reject: false });
+    try {
+      while (!existsSync(path.join(folder, 'work'))) await sleep(1);
+      for (let i = 0; i < 5_000; i++) assert.ok(bytesIn(folder) > 1_000);
+    } finally {
+      measuring.kill('SIGKILL');
+      await measuring;
+    }
   });
 });
 

@@ -21,10 +21,18 @@ import { certaintyOf, configText, recommended } from './tune-findings.ts';
 async function find(
   goodness: (values: EngineValues) => number,
   { noise = 0.02, seed = 1 } = {},
-): Promise<SearchResult & { readonly lengths: number; readonly trials: number }> {
+): Promise<
+  SearchResult & {
+    readonly lengths: number;
+    readonly trials: number;
+    /** Of each trial. */
+    readonly dataSeeds: readonly number[];
+  }
+> {
   const random = createRandom(seed);
   const chance = random.fork('noise');
   const candidates = drawCandidates(12, random.fork('candidates'));
+  const dataSeeds: number[] = [];
   let [lengths, trials] = [0, 0];
   const found = await search({
     candidates,
@@ -32,14 +40,15 @@ async function find(
     seconds: 1,
     repeats: 5,
     random,
-    measure: async (values, { seconds }): Promise<Trial> => {
+    measure: async (values, { seconds, seed: dataSeed }): Promise<Trial> => {
+      dataSeeds.push(dataSeed);
       lengths += seconds;
       trials++;
       const luck = 1 + noise * (chance.fraction() - 0.5);
       return { perSecond: 100 * goodness(values) * luck, latencyMs: 1 };
     },
   });
-  return { ...found, lengths, trials };
+  return { ...found, lengths, trials, dataSeeds };
 }
 
 function certainty(found: SearchResult): string {
@@ -78,6 +87,21 @@ describe('the search', () => {
     assert.equal(found.winner, DEFAULTS);
     assert.equal(found.gain, null);
     assert.match(certainty(found), /keep them/);
+  });
+
+  test('gives all trials of a round, and of a final pair, the same data; the seed decides it', async () => {
+    const goodness = ({ batching }: EngineValues): number => (batching === 'on' ? 1.5 : 1);
+    const { dataSeeds } = await find(goodness);
+    const rounds = [12, 6, 3, 2, 2, 2, 2, 2, 2];
+    const expected = [...new Set(dataSeeds)].flatMap((seed, i) => Array(rounds[i]).fill(seed));
+    assert.deepEqual(dataSeeds, expected);
+    assert.equal(new Set(dataSeeds).size, rounds.length);
+    assert.deepEqual((await find(goodness)).dataSeeds, dataSeeds);
+    const { dataSeeds: others } = await find(goodness, { seed: 2 });
+    assert.deepEqual(
+      others.filter((seed) => dataSeeds.includes(seed)),
+      [],
+    );
   });
 
   test('takes the number of trials, and the time, announced in advance', async () => {

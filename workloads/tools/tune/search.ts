@@ -39,8 +39,9 @@ export interface SearchOptions {
   readonly seconds: number;
   /** Trials of winner and defaults at the end, each; at least 3. */
   readonly repeats: number;
+  /** Decides the order of the trials, and the seeds of their data. */
   readonly random: Random;
-  /** Measures one trial; `seed` decides its data. */
+  /** Measures one trial; `seed` decides its data, which all trials of a round share. */
   readonly measure: (
     values: EngineValues,
     trial: { readonly seconds: number; readonly seed: number },
@@ -58,12 +59,8 @@ export interface SearchResult {
   readonly defaultTrials: readonly Trial[];
 }
 
-/**
- * Length of a final trial, in units of the first round's; it also gives seeds that no earlier round
- * used.
- */
+/** Length of a final trial, in units of the first round's. */
 const FINAL_LENGTH = 4;
-const FIRST_FINAL_SEED = 1_000;
 
 export async function search(options: SearchOptions): Promise<SearchResult> {
   const { candidates, objective, random } = options;
@@ -79,8 +76,9 @@ export async function search(options: SearchOptions): Promise<SearchResult> {
 
   let left = [...candidates];
   for (let round = 0, { seconds } = options; left.length > 1; round++, seconds *= 2) {
+    const seed = dataSeed(random, `round ${round}`);
     for (const values of shuffled(random, left)) {
-      const trial = await measure(values, { seconds, seed: round });
+      const trial = await measure(values, { seconds, seed });
       tried.set(values, { values, trial, seconds });
     }
     left = betterHalf(left, tried, objective);
@@ -107,13 +105,18 @@ async function compare(
   const defaultTrials: Trial[] = [];
   const seconds = options.seconds * FINAL_LENGTH;
   for (let repeat = 0; repeat < options.repeats; repeat++) {
-    const seed = FIRST_FINAL_SEED + repeat;
+    const seed = dataSeed(options.random, `final pair ${repeat}`);
     for (const side of shuffled(options.random, [winner, defaults])) {
       const trial = await options.measure(side, { seconds, seed });
       (side === winner ? winnerTrials : defaultTrials).push(trial);
     }
   }
   return { winnerTrials, defaultTrials };
+}
+
+/** @param trials which trials share the data: "round 2" */
+function dataSeed(random: Random, trials: string): number {
+  return random.fork(`data of ${trials}`).integer(0, 2 ** 31 - 1);
 }
 
 /**

@@ -12,7 +12,6 @@
  * 4. Report the rates, the ratios of the medians, and what each needed.
  */
 import { appendFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { type EngineSize, whyNoGnuSort } from '#mapreduce';
 import { UsageError } from '#results';
@@ -23,6 +22,7 @@ import {
   runExperiment,
   seedOption,
   type Sizes,
+  workersOption,
 } from '#harness';
 import {
   type BatchEngine,
@@ -86,13 +86,7 @@ await runExperiment(
         unit: 'bytes',
       }),
       seed: seedOption('the documents'),
-      workers: integer({
-        description: 'processes or threads that work at the same time, of each engine',
-        default: availableParallelism(),
-        defaultText: 'one per core',
-        min: 1,
-        max: 64,
-      }),
+      workers: workersOption('processes or threads that work at the same time, of each engine'),
       memory: integer({
         description:
           'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256',

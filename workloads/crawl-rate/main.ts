@@ -1,5 +1,4 @@
 /** `./run.sh bench:crawl-rate`: the paper's figure 7 on this machine. */
-import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
   choice,
@@ -18,6 +17,7 @@ import {
   seedOption,
   storeOption,
   warmUpOption,
+  workersOption,
 } from '#harness';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, engineValuesOf } from '../harness/engine-settings.ts';
@@ -111,15 +111,7 @@ await runExperiment(
           default: 'local',
         }),
       ),
-      workers: ofFigure(
-        integer({
-          description: 'worker processes of the batch',
-          default: availableParallelism(),
-          defaultText: 'one per core',
-          min: 1,
-          max: 64,
-        }),
-      ),
+      workers: ofFigure(workersOption('worker processes of the batch')),
       documentBytes: ofFigure(
         integer({
           description:

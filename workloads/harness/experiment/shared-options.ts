@@ -60,14 +60,24 @@ export function firstSeedOption(): Option<number> {
 
 /** @param worked "runs simulated" */
 export function jobsOption(worked: string): Option<number> {
-  const jobs = integer({
-    description: `${worked} at the same time; the times of --profile are those of two`,
-    default: availableParallelism(),
+  const description = `${worked} at the same time; the times of --profile are those of two`;
+  return { ...onePerCore(description, 256), typical: 2 };
+}
+
+/** Worker processes of a batch. */
+export function workersOption(description: string): Option<number> {
+  return onePerCore(description, 64);
+}
+
+/** The default is in the range also on a machine with more cores than `max`. */
+export function onePerCore(description: string, max: number): Option<number> {
+  return integer({
+    description,
+    default: Math.min(max, availableParallelism()),
     defaultText: 'one per core',
     min: 1,
-    max: 256,
+    max,
   });
-  return { ...jobs, typical: 2 };
 }
 
 /** @param repeated what is measured again: "each point" */

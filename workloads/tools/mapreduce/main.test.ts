@@ -119,10 +119,13 @@ test('bad input is answered with one sentence that names the option', async () =
   const { folder, job, words } = await files();
   const output = path.join(folder, 'output');
   const both = ['--input', words, '--output', output];
+  const links = temporaryFolder();
+  await symlink(path.join(folder, 'nothing'), path.join(links, 'lost'));
   const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
     [['--input', words], /^--output must name a new folder, but is missing\.$/],
     [['--output', output], /^--input must name a file or a folder, but is missing\.$/],
     [['--input', 'nothing', '--output', output], /^--input must be .* exists, but is "nothing"\.$/],
+    [['--input', links, '--output', output], /^--input must have no link .*, but has ".*lost"\.$/],
     [['--input', words, '--output', folder], /^--output must be a new folder, but ".*" exists\.$/],
     [['--input', 'hdfs://a/b', '--output', output], /^--input must be a path with --engine local/],
     [[...both, '--setting', 'a=b'], /^--setting has no effect with --engine local\.$/],

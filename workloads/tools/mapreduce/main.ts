@@ -9,7 +9,6 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
@@ -22,6 +21,7 @@ import {
   startProgress,
   text,
   textList,
+  workersOption,
 } from '#harness';
 import { type JobChain, loadChain, MapReduceError } from '#mapreduce';
 import { UsageError } from '#results';
@@ -63,13 +63,9 @@ const specification = {
         'module that exports createJob, and chain if there are several jobs (mapreduce-baseline/job.ts)',
       placeholder: 'file',
     }),
-    workers: integer({
-      description: 'processes that map or reduce at the same time; also the number of reducers',
-      default: availableParallelism(),
-      defaultText: 'one per core',
-      min: 1,
-      max: 64,
-    }),
+    workers: workersOption(
+      'processes that map or reduce at the same time; also the number of reducers',
+    ),
     memory: integer({
       description: 'memory for sorting, of all workers together; with less, more is sorted on disk',
       default: 512,
@@ -141,12 +137,13 @@ async function run(given: Settings, progress: Progress, signal: AbortSignal): Pr
   const cpuBefore = cpuSecondsOf([process.pid]) ?? Number.NaN;
   const files = inputs.map((file) => ({ path: file }));
   await engine.run({ chain, inputs: files, outputFolder, signal });
+  const seconds = (performance.now() - startedMs) / 1000;
   const cpuSeconds = (cpuSecondsOf([process.pid]) ?? Number.NaN) - cpuBefore;
   return {
     engine: engine.name,
     jobs: chain.parameters.length,
     inputBytes: await bytesOf(inputs),
-    seconds: (performance.now() - startedMs) / 1000,
+    seconds,
     cpuSeconds: Number.isNaN(cpuSeconds) ? null : cpuSeconds,
     output: outputFolder,
     outputBytes: isUri(outputFolder) ? null : await bytesOf(await filesIn(outputFolder)),
@@ -191,7 +188,7 @@ async function inputsOf({ input, engine }: Settings): Promise<readonly string[]>
     if (!existsSync(name)) {
       throw new UsageError(`--input must be a file or a folder that exists, but is "${name}".`);
     }
-    const files = statSync(name).isDirectory() ? await filesIn(name) : [name];
+    const files = statSync(name).isDirectory() ? await inputFilesIn(name) : [name];
     if (files.length === 0) throw new UsageError(`--input "${name}" is a folder without files.`);
     return files.map((file) => path.resolve(file));
   });
@@ -238,6 +235,14 @@ async function chainOf(file: string): Promise<JobChain> {
 
 function isUri(name: string): boolean {
   return name.includes('://');
+}
+
+/** A link that leads nowhere is refused, because the result would lack the lines of its file. */
+async function inputFilesIn(folder: string): Promise<readonly string[]> {
+  const files = (await readdir(folder)).map((name) => path.join(folder, name));
+  const lost = files.find((file) => !existsSync(file));
+  if (lost === undefined) return filesIn(folder);
+  throw new UsageError(`--input must have no link that leads nowhere, but has "${lost}".`);
 }
 
 /** Its files, and those to which its links lead. */

@@ -3,11 +3,11 @@
  * into the cluster's file system, fetches the output, and ends jobs that are no longer wanted.
  */
 import { mkdir, symlink } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { type ChainRun, isUri, type Workplace } from './engine.ts';
 import { packProgram } from './packed-program.ts';
 import { runProgram } from './program.ts';
-import { moveParts } from './whole-files.ts';
+import { literalInput, moveParts } from './whole-files.ts';
 
 export const NAME = 'Hadoop';
 
@@ -77,14 +77,14 @@ export async function stage(
   const program = await packProgram(run.chain.url, join(upload, archive));
   const inputs: string[] = [];
   for (const [i, file] of files.entries()) {
-    inputs.push(isUri(file) ? file : `${folder}/upload/input-${i}`);
+    inputs.push(isUri(file) ? file : literalInput(`${folder}/upload/input-${i}`));
     if (!isUri(file)) await symlink(resolve(file), join(upload, `input-${i}`));
   }
   // The parent is made first, without OURS: OURS would make missing folders above ours private.
   const parent = folder.slice(0, folder.lastIndexOf('/') + 1);
   await runShell(access, ['-mkdir', '-p', parent], run.signal);
   await runShell(access, [...OURS, '-mkdir', folder], run.signal);
-  await runShell(access, [...OURS, '-put', upload, `${folder}/upload`], run.signal);
+  await runShell(access, [...OURS, '-put', encoded(upload), `${folder}/upload`], run.signal);
   return {
     command: (side, parameters) => program.command(PROGRAM, side, parameters),
     archives: [`${folder}/upload/${archive}#${PROGRAM}`],
@@ -99,7 +99,7 @@ export async function fetchParts(
   { run, place }: HadoopWork,
 ): Promise<void> {
   const fetched = join(place.work, 'fetched');
-  await runShell(access, ['-get', from, fetched], run.signal);
+  await runShell(access, ['-get', from, encoded(fetched)], run.signal);
   await moveParts(fetched, place.output);
 }
 
@@ -118,6 +118,11 @@ export async function killJobs({ program, settings }: HadoopAccess, said: string
     // Why the program was stopped says more than why one of its jobs could not be killed.
     await runProgram(NAME, [...client, '-kill', id], {}).catch(() => {});
   }
+}
+
+/** A path of this machine for the file system's shell, which decodes it, as the path of a URI. */
+function encoded(path: string): string {
+  return resolve(path).split(sep).map(encodeURIComponent).join('/');
 }
 
 async function runShell(

@@ -1,6 +1,6 @@
 /** What the engine asks of a Hadoop with a cluster: a script in its place writes it down. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +12,8 @@ const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
 /** What a script does in Hadoop's place, as text of a shell. */
 interface HadoopScript {
+  /** That of the cluster. */
+  readonly fileSystem?: string;
   readonly streaming?: string;
   /** As the shell of the file system. */
   readonly shell?: string;
@@ -23,6 +25,7 @@ interface HadoopScript {
  * given, one call a line.
  */
 async function writtenDown({
+  fileSystem = 'hdfs://names/',
   streaming = ':',
   shell = ':',
   jobClient = ':',
@@ -31,10 +34,10 @@ async function writtenDown({
   const [script, calls] = [join(folder, 'hadoop.sh'), join(folder, 'calls')];
   await writeFile(
     script,
-    `echo "$@" >>'${calls}'
+    `printf '%s\\n' "$*" >>'${calls}'
 case "$1" in
   streaming) ${streaming} ;;
-  *Configuration) echo '<name>fs.defaultFS</name><value>hdfs://names/</value>' ;;
+  *Configuration) echo '<name>fs.defaultFS</name><value>${fileSystem}</value>' ;;
   *FsShell) ${shell} ;;
   *JobClient) ${jobClient} ;;
 esac
@@ -126,6 +129,20 @@ test('an input is put from its place, also if its path is relative', async () =>
   const inputs = [{ path: relative(process.cwd(), words) }];
   await run(engine, { inputs, outputFolder: 'hdfs://names/counts' });
   assert.equal(await readFile(copy, 'utf8'), 'to be\n');
+});
+
+test('a name is a name, whatever Hadoop takes its characters for in a URI or a pattern', async () => {
+  const folder = join(temporaryFolder(), '100% spacé, {new}');
+  await mkdir(folder);
+  const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];
+  await writeFile(words, 'to be\n');
+  const streaming = `while [ "$1" != -output ]; do shift; done
+    mkdir "\${2#file://}" && echo counted >"\${2#file://}/part-00000"`;
+  const [engine, calls] = await writtenDown({ fileSystem: 'file:///', streaming });
+  await run(engine, { inputs: [{ path: words }], outputFolder });
+  assert.equal(await readFile(join(outputFolder, 'part-00000'), 'utf8'), 'counted\n');
+  const input = String.raw`/100% spacé{\,} \{new\}/my \[1\] words\? -output file:///`;
+  assert.ok((await readFile(calls, 'utf8')).includes(input));
 });
 
 test('no temporary folder is in the output, also if that was given with a slash at its end', async () => {

@@ -28,7 +28,6 @@ import {
   isUri,
   outsideEngine,
   streamingCommand,
-  type Workplace,
 } from './engine.ts';
 import {
   fetchParts,
@@ -43,7 +42,14 @@ import {
   type Staged,
 } from './hadoop-cluster.ts';
 import { runProgram } from './program.ts';
-import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
+import {
+  inputOf,
+  literalInput,
+  moveParts,
+  scratchFolder,
+  uriOf,
+  wholeFiles,
+} from './whole-files.ts';
 
 /** A folder of the cluster's to which each user may write. */
 const SHARED_FOLDER = '/tmp';
@@ -74,7 +80,7 @@ function onFiles({ run, files }: HadoopWork): Staged {
   return {
     command: (side, parameters) => streamingCommand(side, run.chain.url, parameters),
     archives: [],
-    inputs: files.map(uriOf),
+    inputs: files.map(inputOf),
   };
 }
 
@@ -130,10 +136,11 @@ async function runJobs(
 ): Promise<void> {
   const { command, archives } = staged;
   let { inputs } = staged;
+  await using scratch = await scratchFolder(place.work);
   for (const [i, parameters] of run.chain.parameters.entries()) {
     const output = outputOf(i + 1);
     const words = [
-      ...settingWords(settingsOf(options, place)),
+      ...settingWords(settingsOf(options, scratch.path)),
       ...archives.flatMap((archive) => ['-archives', archive]),
       ...inputs.flatMap((input) => ['-input', input]),
       '-output',
@@ -147,18 +154,18 @@ async function runJobs(
       signal: run.signal,
       stopped: (said) => killJobs(options, said),
     });
-    inputs = [output];
+    inputs = [literalInput(output)];
   }
 }
 
 function settingsOf(
   { settings, isLocal, workers, memoryBytes }: HadoopOptions,
-  { work }: Workplace,
+  scratch: string,
 ): Readonly<Record<string, string>> {
   const local = {
     'mapreduce.framework.name': 'local',
     'fs.defaultFS': 'file:///',
-    'hadoop.tmp.dir': join(work, 'hadoop'),
+    'hadoop.tmp.dir': join(scratch, 'hadoop'),
     'mapreduce.local.map.tasks.maximum': String(workers),
     'mapreduce.local.reduce.tasks.maximum': String(workers),
     'mapreduce.task.io.sort.mb': String(sortMebibytes({ memoryBytes, workers })),

@@ -28,6 +28,29 @@ test('spark-submit gets the settings before its script, also if another program 
   assert.match(await given(['nice'], 'bin/spark-submit'), begin);
 });
 
+test('a name is a name, whatever Spark takes its characters for in a URI or a pattern', async () => {
+  const folder = join(temporaryFolder(), '100% spacé, {new}');
+  await mkdir(folder);
+  const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];
+  await writeFile(words, 'to be\n');
+  const script = join(folder, 'python.mjs');
+  await writeFile(
+    script,
+    `import { mkdirSync, writeFileSync } from 'node:fs';
+const { inputs, output } = JSON.parse(process.argv.at(-1));
+const folder = output.slice('file://'.length);
+mkdirSync(folder);
+writeFileSync(folder + '/part-00000', inputs.join());
+`,
+  );
+  const engine = sparkEngine({ command: [process.execPath, script], settings: {}, workers: 1 });
+  const chain = { url: 'file:///job.ts', parameters: [{}] };
+  await engine.run({ chain, inputs: [{ path: words }], outputFolder });
+  const input = await readFile(join(outputFolder, 'part-00000'), 'utf8');
+  assert.match(input, /^file:\/\/\//);
+  assert.ok(input.endsWith(String.raw`/100% spacé{\,} \{new\}/my \[1\] words\?`), input);
+});
+
 test('a Python gets its script first, also if its folder is named after spark-submit', async () => {
   assert.match(await given([], 'spark-submit-env/bin/python'), /^\S+spark-chain\.py \{/);
 });

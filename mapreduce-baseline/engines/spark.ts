@@ -9,7 +9,7 @@ import {
   streamingCommand,
 } from './engine.ts';
 import { runProgram } from './program.ts';
-import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
+import { inputOf, moveParts, scratchFolder, uriOf, wholeFiles } from './whole-files.ts';
 
 const NAME = 'Spark';
 const SCRIPT = fileURLToPath(new URL('spark-chain.py', import.meta.url));
@@ -21,13 +21,17 @@ export interface SparkOptions extends Pick<EngineSize, 'workers'> {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Spark's own configuration decides where it runs; by default on all cores of this machine. */
+/**
+ * Spark's own configuration decides where it runs; by default on all cores of this machine.
+ * Inputs must be UTF-8: Spark takes lines for texts, and changes other bytes.
+ */
 export function sparkEngine({ command, settings, workers }: SparkOptions): ChainEngine {
   return outsideEngine(NAME, async ({ chain, signal }, inputs, { work, output }) => {
     const files = await wholeFiles(inputs, work, NAME);
+    await using scratch = await scratchFolder(work);
     const after = isUri(output) ? output : join(work, 'after');
     const task = {
-      inputs: files.map(uriOf),
+      inputs: files.map(inputOf),
       output: uriOf(after),
       reducers: workers,
       jobs: chain.parameters.map((parameters) => ({
@@ -38,7 +42,7 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
     const env = {
       // Python hashes texts differently in each process unless it is told not to.
       PYTHONHASHSEED: '0',
-      SPARK_LOCAL_DIRS: join(work, 'spark'),
+      SPARK_LOCAL_DIRS: join(scratch.path, 'spark'),
       PYSPARK_SUBMIT_ARGS: shellCommand([...confWords(settings), 'pyspark-shell']),
     };
     // Any word may be it, because another program may start it.

@@ -1,9 +1,9 @@
 /** Inputs and outputs of engines that read and write whole files. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdtempDisposable, readdir, rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { pathToFileURL } from 'node:url';
 import type { Split } from '../input-splits.ts';
 import { isUri, wholeFile } from './engine.ts';
 
@@ -44,8 +44,34 @@ export async function endOfRecords({ path, end }: Split): Promise<number> {
   return position;
 }
 
+/** For Hadoop's file systems and Spark, which read each character of a URI as it is. */
 export function uriOf(path: string): string {
-  return isUri(path) ? path : pathToFileURL(path).href;
+  return isUri(path) ? path : `file://${resolve(path)}`;
+}
+
+/** An input of Hadoop or Spark. A URI is left as it is: it may be a pattern. */
+export function inputOf(path: string): string {
+  return isUri(path) ? path : literalInput(uriOf(path));
+}
+
+/**
+ * An input that is this file or folder, and no pattern. Commas are in braces, because Hadoop divides
+ * an input at all others, also at those after a backslash.
+ */
+export function literalInput(uri: string): string {
+  return uri.replaceAll(/[\\{}[\]*?,]/g, (special) =>
+    special === ',' ? String.raw`{\,}` : `\\${special}`,
+  );
+}
+
+/**
+ * A folder for what Hadoop or Spark writes meanwhile: next to the output, or in the system's folder
+ * for temporary files if the path has a character that they do not take as it is. Both take a comma
+ * for the end of a path, and Hadoop's shuffle in one process encodes spaces.
+ */
+export async function scratchFolder(work: string): Promise<AsyncDisposable & { path: string }> {
+  if (/^[-\w./]+$/.test(work)) return { path: work, [Symbol.asyncDispose]: async () => {} };
+  return mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
 }
 
 /** The parts alone, without the sums and the mark of success that Hadoop's writers add. */

@@ -3,7 +3,7 @@
  * be wrong.
  */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -25,7 +25,9 @@ import { type Cluster, CLUSTERING, readClusters, readRepresentatives } from './i
 import { duckdbEngine } from './duckdb.ts';
 import { findBatchEngine } from '../../harness/batch-engines.ts';
 
-const folder = temporaryFolder();
+/** Its characters mean something else in a URI and in the pattern of a path. */
+const folder = join(temporaryFolder(), 'with a spacé, 100% [new]');
+mkdirSync(folder);
 const pool = await openWorkerPool({ workers: 2 });
 after(() => pool[Symbol.asyncDispose]());
 

@@ -1,6 +1,6 @@
 /** `./run.sh mapreduce` on a Hadoop cluster of this machine: HDFS and YARN, as processes. */
 import assert from 'node:assert/strict';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { createRandom } from '#engine/base';
@@ -30,7 +30,8 @@ function claimAll(hadoop: LocalHadoop): void {
     'Hadoop finds the same clusters of documents as our runner, with a program that came with the job',
     LONG,
     async () => {
-      const folder = temporaryFolder();
+      const folder = path.join(temporaryFolder(), 'with a spacé, 100%41 [new]');
+      await mkdir(folder);
       const crawl = path.join(folder, 'crawl');
       await writeFile(crawl, documents());
       const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];

@@ -54,7 +54,7 @@ export async function resolveInputs(inputs: readonly Input[]): Promise<Split[]> 
   return Promise.all(inputs.map(resolveInput));
 }
 
-/** @throws INVALID_ARGUMENT if there is no such file, or it is shorter */
+/** @throws INVALID_ARGUMENT if there is no such file, it is no regular file, or it is shorter */
 export async function resolveInput({ path, start = 0, end }: Input): Promise<Split> {
   const size = await fileSize(path);
   const split = { path, start, end: end ?? size };
@@ -67,9 +67,10 @@ export async function resolveInput({ path, start = 0, end }: Input): Promise<Spl
 }
 
 async function fileSize(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch (cause) {
+  const found = await stat(path).catch((cause: unknown) => {
     throw new MapReduceError('INVALID_ARGUMENT', `input ${path} cannot be read`, { cause });
-  }
+  });
+  // The size of a pipe is 0, whatever is in it.
+  if (found.isFile()) return found.size;
+  throw new MapReduceError('INVALID_ARGUMENT', `input ${path} is not a regular file`);
 }

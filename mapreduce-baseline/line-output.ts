@@ -1,5 +1,6 @@
 /**
- * Records as lines: `key`, tab, `value`, newline, or the key alone if the value is empty.
+ * Records as lines: `key`, tab, `value`, newline. Without the tab if the value is empty, unless the
+ * lines are to be sorted: only with the tab are those of a key next to one another.
  *
  * Lines are gathered and written in large pieces, to a part of the output or to a pipe.
  */
@@ -15,17 +16,22 @@ export class LineOutput implements Output {
   records = 0;
   bytes = 0;
   readonly #file: number;
+  readonly #isSorted: boolean;
   readonly #lines = new ByteBuilder(PIECE_BYTES + 4096);
 
-  /** `file` is an open file descriptor; its opener closes it. */
-  constructor(file: number) {
+  /**
+   * @param file an open file descriptor; its opener closes it
+   * @param isSorted whether the lines are sorted afterwards
+   */
+  constructor(file: number, { isSorted = false }: { readonly isSorted?: boolean } = {}) {
     this.#file = file;
+    this.#isSorted = isSorted;
   }
 
   emit(key: Slice, value: Slice): void {
     const lines = this.#lines;
     lines.appendSlice(key);
-    if (value.end > value.start) {
+    if (this.#isSorted || value.end > value.start) {
       lines.appendByte(TAB);
       lines.appendSlice(value);
     }

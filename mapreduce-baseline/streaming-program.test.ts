@@ -36,13 +36,20 @@ test('a job gets from the program what it gets from a worker, also if that is no
     });`)}`;
   for (const parameters of [undefined, null, 7]) {
     const { stdout } = await run(streamingCommand('map', job, parameters), 'x\n');
-    assert.equal(stdout, String(parameters));
+    assert.equal(stdout, `${String(parameters)}\t`);
   }
 });
 
 test('the program answers wrong arguments with one sentence and exit code 2', async () => {
   const program = fileURLToPath(new URL('streaming-program.ts', import.meta.url));
-  for (const words of [[], ['mop'], ['map', 'file:///no/such/job.ts']]) {
+  const noJob = new URL('errors.ts', import.meta.url).href;
+  for (const words of [
+    [],
+    ['mop'],
+    ['map', 'file:///no/such/job.ts'],
+    ['map', noJob],
+    ['map', JOB, 'nonsense'],
+  ]) {
     const result = await run([process.execPath, program, ...words]);
     assert.equal(result.exitCode, 2);
     assert.match(result.stderr, /^streaming-program: [^\n]+$/);

@@ -16,7 +16,8 @@ const [side = '', url = '', parameters = ''] = process.argv.slice(2);
 const stream = Object.entries(STREAMS).find(([name]) => name === side)?.[1];
 if (stream === undefined) refuse(`the first argument is "${side}"; it must be map or reduce`);
 try {
-  stream((await jobModule()).createJob(decoded()));
+  const createJob = await loadedJob();
+  stream(createJob(decoded()));
 } catch (error) {
   // One line, which the engine's report can be searched for.
   if (!(error instanceof MapReduceError)) throw error;
@@ -24,9 +25,15 @@ try {
   process.exitCode = 1;
 }
 
-async function jobModule(): Promise<{ readonly createJob: CreateJob }> {
+async function loadedJob(): Promise<CreateJob> {
+  const { createJob } = await jobModule();
+  if (typeof createJob === 'function') return createJob;
+  return refuse(`the job "${url}" does not export createJob`);
+}
+
+async function jobModule(): Promise<{ readonly createJob?: CreateJob }> {
   try {
-    return (await import(url)) as { readonly createJob: CreateJob };
+    return (await import(url)) as { readonly createJob?: CreateJob };
   } catch (error) {
     return refuse(`the job "${url}" cannot be loaded: ${String(error)}`);
   }
@@ -34,8 +41,12 @@ async function jobModule(): Promise<{ readonly createJob: CreateJob }> {
 
 function decoded(): unknown {
   if (parameters === '') return undefined;
-  const text = Buffer.from(parameters, 'base64url').toString('utf8');
-  return (JSON.parse(text) as { readonly parameters?: unknown }).parameters;
+  try {
+    const text = Buffer.from(parameters, 'base64url').toString('utf8');
+    return (JSON.parse(text) as { readonly parameters?: unknown }).parameters;
+  } catch {
+    return refuse(`the parameters "${parameters}" cannot be read`);
+  }
 }
 
 function refuse(reason: string): never {

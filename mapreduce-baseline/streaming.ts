@@ -3,10 +3,10 @@
  *
  *     mapper < input | LC_ALL=C sort | reducer > output
  *
- * The mapper writes `key`, tab, `value` per line; the reducer takes such lines, sorted, so that
- * equal keys are neighbours. Keys must not hold tabs here, and neither keys nor values newlines.
- * Any engine that keeps this contract (sort, Hadoop Streaming, Spark's pipe) can run the jobs of
- * this baseline.
+ * The mapper writes `key`, tab, `value` per line, the tab also before an empty value; the reducer
+ * takes such lines, sorted, so that equal keys are neighbours. Keys must not hold tabs here, and
+ * neither keys nor values newlines. Any engine that keeps this contract (sort, Hadoop Streaming,
+ * Spark's pipe) can run the jobs of this baseline.
  *
  * Input is read with large blocking reads: the process at the other end of the pipe does the
  * overlapping.
@@ -30,7 +30,7 @@ export interface Streams {
 /** Maps every line of the input. */
 export function streamMap(job: MapReduceJob, { input = 0, output = 1 }: Streams = {}): void {
   const lines = new LineReader(input);
-  const written = new LineOutput(output);
+  const written = new LineOutput(output, { isSorted: true });
   while (lines.next()) job.map(lines.line, written);
   written.flush();
 }

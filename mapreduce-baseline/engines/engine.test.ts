@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import type { Split } from '../input-splits.ts';
 import { type ChainEngine, encodedParameters, outsideEngine, STREAMING_PROGRAM } from './engine.ts';
@@ -36,6 +36,26 @@ test('a file of another file system is an input as a whole; a part of it is refu
   assert.equal(given.length, 2, 'no program is started');
 });
 
+test('an input that is no regular file is refused: what has no size would count as empty', async () => {
+  await using engine = await localEngine(SIZE);
+  for (const path of ['/dev/null', temporaryFolder()]) {
+    const outputFolder = join(temporaryFolder(), 'counts');
+    await assert.rejects(engine.run({ chain: CHAIN, inputs: [{ path }], outputFolder }), {
+      code: 'INVALID_ARGUMENT',
+      message: `input ${path} is not a regular file`,
+    });
+  }
+});
+
+test('our runner runs also on a share of the memory that is less than a worker needs', async () => {
+  const folder = temporaryFolder();
+  const [path, outputFolder] = [join(folder, 'words'), join(folder, 'counts')];
+  await writeFile(path, 'to be\n');
+  await using engine = await localEngine({ workers: 2, memoryBytes: 1024 });
+  await engine.run({ chain: CHAIN, inputs: [{ path }], outputFolder });
+  assert.deepEqual(await wordsIn(outputFolder), ['be\t1', 'to\t1']);
+});
+
 test('a record that begins before the end of an input is read whole by every engine', async (t) => {
   const folder = temporaryFolder();
   const path = join(folder, 'words');
@@ -45,10 +65,7 @@ test('a record that begins before the end of an input is read whole by every eng
     await using _ = engine;
     const outputFolder = join(folder, engine.name);
     await engine.run({ chain: CHAIN, inputs: [input], outputFolder });
-    const parts = (await readdir(outputFolder)).map((part) =>
-      readFile(join(outputFolder, part), 'utf8'),
-    );
-    return (await Promise.all(parts)).join('').trimEnd().split('\n').toSorted();
+    return wordsIn(outputFolder);
   };
   const counted = ['be\t2', 'not\t1', 'or\t1', 'to\t2'];
   assert.deepEqual(await wordsBy(await localEngine(SIZE)), counted);
@@ -57,6 +74,43 @@ test('a record that begins before the end of an input is read whole by every eng
   const whyNot = await whyNoGnuSort();
   if (whyNot !== undefined) return t.skip(whyNot);
   assert.deepEqual(await wordsBy(sortEngine(SIZE)), counted);
+});
+
+async function wordsIn(outputFolder: string): Promise<readonly string[]> {
+  const parts = (await readdir(outputFolder)).map((part) =>
+    readFile(join(outputFolder, part), 'utf8'),
+  );
+  return (await Promise.all(parts)).join('').trimEnd().split('\n').toSorted();
+}
+
+/** Emits three records, and counts the values of each key. */
+const COUNTING_JOB = `
+import { Slice } from '${new URL('../bytes.ts', import.meta.url).href}';
+const slice = (text) => new Slice(Buffer.from(text));
+const records = [['a', ''], ['a\\x01b', 'y'], ['a', 'x']];
+export const createJob = () => ({
+  map: (_line, output) => {
+    for (const [key, value] of records) output.emit(slice(key), slice(value));
+  },
+  reduce: (key, values, output) => {
+    let count = 0;
+    while (values.next()) count++;
+    output.emit(key, slice(String(count)));
+  },
+});
+`;
+
+test('sort reduces a key once, also if one of its values is empty and keys have bytes below a tab', async (t) => {
+  const whyNot = await whyNoGnuSort();
+  if (whyNot !== undefined) return t.skip(whyNot);
+  const folder = temporaryFolder();
+  const [job, path] = [join(folder, 'job.mjs'), join(folder, 'line')];
+  await writeFile(job, COUNTING_JOB);
+  await writeFile(path, 'a line\n');
+  const outputFolder = join(folder, 'counts');
+  const chain = { url: pathToFileURL(job).href, parameters: [{}] };
+  await sortEngine(SIZE).run({ chain, inputs: [{ path }], outputFolder });
+  assert.deepEqual(await wordsIn(outputFolder), ['a\t2', 'a\x01b\t1'].toSorted());
 });
 
 test('an input is as long as its file when the engine reads it, unless it names its end', async () => {

@@ -31,11 +31,16 @@ export interface ChainRun {
 
 /** What an engine may use of this machine. */
 export interface EngineSize {
-  /** Processes that map or reduce at the same time; also the number of reducers. */
+  /**
+   * Processes that map or reduce at the same time. With Hadoop and Spark also the number of reducers,
+   * and with Spark and a Hadoop cluster only that: their settings decide the rest. GNU sort has
+   * processes for each input instead, and one reducer.
+   */
   readonly workers: number;
   /**
    * For sorting, of all workers together. Too little: more is sorted on the disk. With GNU sort, each
-   * later job of a chain may take as much again at the same time.
+   * later job of a chain may take as much again at the same time. Spark and a Hadoop cluster have
+   * settings of their own.
    */
   readonly memoryBytes: number;
 }

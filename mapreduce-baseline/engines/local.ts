@@ -1,5 +1,6 @@
 /** Chains by this baseline itself, on a pool of worker processes that lives as long as the engine. */
 import { runChain } from '../job-chain.ts';
+import { MEMORY_BYTES_MIN } from '../job-options.ts';
 import { openWorkerPool } from '../worker-pool.ts';
 import type { ChainEngine, EngineSize } from './engine.ts';
 
@@ -12,7 +13,8 @@ export async function localEngine({ workers, memoryBytes }: EngineSize): Promise
       // Without workers a running job fails at once, instead of running to its end.
       const stop = (): void => void pool[Symbol.asyncDispose]();
       signal?.addEventListener('abort', stop);
-      const memoryBytesPerWorker = Math.floor(memoryBytes / workers);
+      const share = Math.floor(memoryBytes / workers);
+      const memoryBytesPerWorker = Math.max(MEMORY_BYTES_MIN, share);
       try {
         await runChain(pool, { chain, inputs, outputFolder, memoryBytesPerWorker });
       } finally {

@@ -13,7 +13,7 @@ import type { Slice } from './bytes.ts';
 import { SORT_RECORDS_MAX, sortedPlaces } from './group-by-sort.ts';
 import type { Values } from './job.ts';
 import { MergedGroups, RunMerge } from './run-merge.ts';
-import { RecordBuffer } from './record-buffer.ts';
+import { GROUPED_BYTES_MAX, RecordBuffer } from './record-buffer.ts';
 import { RunWriter } from './sorted-run.ts';
 
 /** Blocks smaller than this make the disk seek rather than read. */
@@ -43,7 +43,7 @@ export class ExternalMerge implements Disposable {
     this.#pathPrefix = pathPrefix;
     this.#memoryBytes = memoryBytes;
     // Half for the records, the rest for sorting them and for writing the run.
-    this.#buffer = new RecordBuffer(memoryBytes / 2);
+    this.#buffer = new RecordBuffer(Math.min(GROUPED_BYTES_MAX, memoryBytes / 2));
   }
 
   /** Takes a copy of the records. */

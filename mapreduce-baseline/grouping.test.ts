@@ -13,6 +13,7 @@ import { forEachGroupByHash } from './group-by-hash.ts';
 import { forEachGroupBySort } from './group-by-sort.ts';
 import type { Values } from './job.ts';
 import { RecordBuffer } from './record-buffer.ts';
+import { fitsMemory } from './reduce-task.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
 type Pair = readonly [key: string, value: string];
@@ -125,6 +126,15 @@ test('a reducer that does not ask for all values does not disturb the next group
     keysOf((visit) => forEachGroupByHash(bufferOf(records), visit)),
     ['a', 'b', 'c'],
   );
+});
+
+test('a partition of more than 8 GiB is merged on the disk, however much memory there is', () => {
+  const most = 8 * 2 ** 30;
+  for (const grouping of ['hash', 'sort'] as const) {
+    const task = { grouping, memoryBytes: 2 ** 40 };
+    assert.ok(fitsMemory(task, { bytes: most, records: 1000 }));
+    assert.ok(!fitsMemory(task, { bytes: most + 4, records: 1000 }));
+  }
 });
 
 test('byte order is that of Buffer.compare', () => {

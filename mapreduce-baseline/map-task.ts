@@ -16,7 +16,8 @@ export async function runMapTask(
 ): Promise<Omit<MapReport, 'cpuMs'>> {
   const { spillPath, partitions, memoryBytes } = task;
   const bufferBytes = bufferBytesFor(memoryBytes, partitions);
-  using spill = new SpillFile({ path: spillPath, partitions, bufferBytes, combine: job.combine });
+  const combine = job.combine?.bind(job);
+  using spill = new SpillFile({ path: spillPath, partitions, bufferBytes, combine });
   let recordsRead = 0;
   for (const split of task.input) {
     for await (const block of readRecordBlocks(split, readBlockBytesFor(memoryBytes))) {

@@ -15,6 +15,12 @@ import { copyBytes, type Slice } from './bytes.ts';
 const WORD_BYTES = 4;
 const HEADER_WORDS = 3;
 
+/**
+ * A buffer whose records are grouped may hold this much: the tables of a grouping have positions as
+ * signed numbers of 32 bits.
+ */
+export const GROUPED_BYTES_MAX: number = 2 ** 31 * WORD_BYTES;
+
 export class RecordBuffer {
   /** The same memory as `words`. */
   bytes: Buffer;

@@ -16,9 +16,14 @@ import { forEachGroupByHash, HASH_BYTES_PER_RECORD } from './group-by-hash.ts';
 import { forEachGroupBySort, SORT_BYTES_PER_RECORD, SORT_RECORDS_MAX } from './group-by-sort.ts';
 import type { MapReduceJob, Values } from './job.ts';
 import { LineOutput } from './line-output.ts';
-import { RecordBuffer } from './record-buffer.ts';
+import { GROUPED_BYTES_MAX, RecordBuffer } from './record-buffer.ts';
 import type { Segment } from './spill-file.ts';
 import type { Grouping, ReduceReport, ReduceTask, SegmentList } from './tasks.ts';
+
+interface PartitionSize {
+  readonly bytes: number;
+  readonly records: number;
+}
 
 type Visit = (key: Slice, values: Values) => void;
 
@@ -49,7 +54,7 @@ export async function runReduceTask(
 
 async function forEachGroup(task: ReduceTask, visit: Visit): Promise<ExternalMergeReport> {
   const { bytes, records } = sizeOf(task.spills);
-  if (fitsMemory(task, bytes, records)) {
+  if (fitsMemory(task, { bytes, records })) {
     const loaded = new RecordBuffer(bytes);
     await loadAll(task.spills, loaded);
     if (task.grouping === 'hash') forEachGroupByHash(loaded, visit);
@@ -67,12 +72,17 @@ const bytesPerRecord: Record<Grouping, number> = {
   sort: SORT_BYTES_PER_RECORD,
 };
 
-function fitsMemory(task: ReduceTask, bytes: number, records: number): boolean {
-  if (task.grouping === 'sort' && records > SORT_RECORDS_MAX) return false;
-  return bytes + records * bytesPerRecord[task.grouping] <= task.memoryBytes;
+/** Whether a partition can be loaded whole; otherwise it goes through an external merge. */
+export function fitsMemory(
+  { grouping, memoryBytes }: Pick<ReduceTask, 'grouping' | 'memoryBytes'>,
+  { bytes, records }: PartitionSize,
+): boolean {
+  if (bytes > GROUPED_BYTES_MAX) return false;
+  if (grouping === 'sort' && records > SORT_RECORDS_MAX) return false;
+  return bytes + records * bytesPerRecord[grouping] <= memoryBytes;
 }
 
-function sizeOf(spills: readonly SegmentList[]): { bytes: number; records: number } {
+function sizeOf(spills: readonly SegmentList[]): PartitionSize {
   let bytes = 0;
   let records = 0;
   for (const segment of spills.flatMap((spill) => spill.segments)) {

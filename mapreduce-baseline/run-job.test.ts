@@ -128,13 +128,11 @@ describe('a word count', () => {
     assert.deepEqual(lines, lines.toSorted());
   });
 
-  test('shuffles less with a combiner when words repeat, and stops combining when they do not', async () => {
+  test('shuffles less with a combiner when words repeat', async () => {
     const folder = temporaryFolder();
     const changes = { combine: true, memoryBytesPerWorker: 64 * 1024 };
-    const skewed = await countWords(folder, randomText(50_000, 10), changes);
-    assert.ok(skewed.report.recordsShuffled < skewed.report.recordsEmitted / 10);
-    const uniform = await countWords(folder, randomText(50_000, 50_000_000), changes);
-    assert.ok(uniform.report.recordsShuffled > uniform.report.recordsEmitted / 2);
+    const { report } = await countWords(folder, randomText(50_000, 10), changes);
+    assert.ok(report.recordsShuffled < report.recordsEmitted / 10);
   });
 
   test('has the same bytes in the same parts when it is repeated', async () => {

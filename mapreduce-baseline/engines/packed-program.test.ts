@@ -38,7 +38,9 @@ export const createJob = () => ({ map });
 
 test('a packed job runs on its own copies of its module, of all it imports, and of Node', async () => {
   const folder = await realpath(temporaryFolder()); // Imports are relative to where it really is.
-  const job = await writeJob(join(folder, 'job.mjs'));
+  const source = join(folder, 'c#', '100% ü?'); // In a URL, these characters would mean something else.
+  await mkdir(source, { recursive: true });
+  const job = await writeJob(join(source, 'job.mjs'));
   const program = await packProgram(job, join(folder, 'program.tar'));
   const node = join(folder, 'node');
   await mkdir(join(node, 'program'), { recursive: true });

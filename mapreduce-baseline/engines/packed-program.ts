@@ -32,7 +32,8 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   const { execa } = await import('execa');
   await execa('tar', ['-c', '-f', file, '-C', root, '-T', '-'], { input });
   const module = relative(dirname(STREAMING_PROGRAM), await realpath(fileURLToPath(url)));
-  const specifier = module.startsWith('.') ? module : `./${module}`;
+  // As a URL, in which a # or a % of a path is encoded.
+  const specifier = `./${module.split(sep).map(encodeURIComponent).join('/')}`;
   return {
     command: (name, side, parameters) => [
       ...[process.execPath, STREAMING_PROGRAM].map((program) => `${name}/${inRoot(program)}`),

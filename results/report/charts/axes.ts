@@ -79,7 +79,7 @@ export function axisRange(axis: ChartAxis, values: readonly number[], above: num
 }
 
 /** The lowest and the highest value. They may be more than a call can have arguments. */
-function extremes(values: readonly number[]): readonly [low: number, high: number] {
+export function extremes(values: readonly number[]): readonly [low: number, high: number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
     low = Math.min(low, value);

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { kill } from 'node:process';
+import { env, kill } from 'node:process';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { systemClock, whyNoHBase } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord } from '#results';
 import { asConfig } from '../../harness/engine-settings.ts';
-import { assertRefused } from '../../harness/testing/run-script.ts';
+import { assertRefused, runScript } from '../../harness/testing/run-script.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -66,6 +66,28 @@ test('a process that ends on its own is a violation: exit code 1, and everything
   assert.ok(existsSync(path.join(out, 'evidence', 'round-1', 'store')));
   assert.ok(!existsSync(path.join(out, 'work')));
 });
+
+for (const [what, fixture, claim] of [
+  [
+    'an observer that fails',
+    new URL('failing-observer.fixture.ts', import.meta.url),
+    /observers: none fails/,
+  ],
+  [
+    'a worker that ends on its own',
+    new URL('ended-worker.fixture.ts', import.meta.url),
+    /processes: none ends on its own/,
+  ],
+] as const) {
+  test(`${what} is a violation`, async () => {
+    const NODE_OPTIONS = `${env['NODE_OPTIONS'] ?? ''} --import ${fixture.href}`;
+    const enough = ['--pairs', '20', '--runs', '20', '--seconds', '60'];
+    const words = ['--workloads', 'pipeline', ...enough];
+    const { exitCode, stdout, stderr } = await runScript(MAIN, words, { env: { NODE_OPTIONS } });
+    assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
+    assert.match(stdout, claim);
+  });
+}
 
 test('oracles and lock service can be processes that are killed as well, without a violation', async () => {
   // The schedule of this seed soon kills services.

@@ -37,8 +37,9 @@ const SCRIPT = `
 
 const require = createRequire(import.meta.url);
 
-export type GuardedProcess = Execa.ResultPromise<typeof OPTIONS>;
+export type GuardedProcess = Execa.ResultPromise<Options>;
 
+const TERM_MS_MAX = 5000;
 const OPTIONS = {
   stdio: 'pipe',
   detached: true,
@@ -47,10 +48,15 @@ const OPTIONS = {
   reject: false,
 } as const;
 
+type Options = typeof OPTIONS & { readonly forceKillAfterDelay: number };
+
 interface GuardedOptions {
   /** A file for its output, which otherwise comes to us. */
   readonly log?: string | undefined;
-  /** How long it may take to end in good order when we have ended, in seconds. Default 0. */
+  /**
+   * How long it may take to end in good order before it is killed, in seconds. Default 0 when we
+   * have ended, and 5 after a SIGTERM.
+   */
   readonly graceSeconds?: number | undefined;
 }
 
@@ -60,7 +66,9 @@ export function startGuarded(
   { log = '', graceSeconds = 0 }: GuardedOptions = {},
 ): GuardedProcess {
   const { execa } = require('execa') as typeof Execa;
-  return execa('sh', ['-c', SCRIPT, 'sh', log, String(graceSeconds), ...command], OPTIONS);
+  const forceKillAfterDelay = graceSeconds > 0 ? 1000 * graceSeconds : TERM_MS_MAX;
+  const options: Options = { ...OPTIONS, forceKillAfterDelay };
+  return execa('sh', ['-c', SCRIPT, 'sh', log, String(graceSeconds), ...command], options);
 }
 
 /** Resolves when the process is gone. Stopping twice is harmless. */

@@ -1,9 +1,9 @@
-/** Whose folders the next local cluster removes, without starting any program. */
+/** Whose folders the next local cluster removes or shares, without starting any program. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { env } from 'node:process';
+import { dirname, join } from 'node:path';
+import ownProcess, { env } from 'node:process';
 import { test } from 'node:test';
 import { systemClock } from '../../../base/index.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
@@ -12,17 +12,27 @@ import { JavaProcesses } from './java-processes.ts';
 test('the folder of a living process stays, also if the next start is in another time zone', async (t) => {
   const { TZ, TMPDIR } = env;
   t.after(() => setAll({ TZ, TMPDIR }));
-  const parent = temporaryFolder();
-  const abandoned = join(parent, 'percolator-test', 'run-abandoned');
-  await mkdir(abandoned, { recursive: true });
-  await writeFile(join(abandoned, 'owner'), '999999999 1');
-  setAll({ TMPDIR: parent, TZ: 'UTC' });
+  setAll({ TMPDIR: temporaryFolder(), TZ: 'UTC' });
   await using first = await prepare();
-  assert.ok(!existsSync(abandoned));
+  const abandoned = join(dirname(first.folder), 'run-abandoned');
+  await mkdir(abandoned);
+  await writeFile(join(abandoned, 'owner'), '999999999 1');
   setAll({ TZ: 'Asia/Tokyo' });
   await using second = await prepare();
+  assert.ok(!existsSync(abandoned));
   assert.ok(existsSync(first.folder));
   assert.ok(existsSync(second.folder));
+});
+
+test('users of one machine share no folder, which only one of them could write to', async (t) => {
+  const { TMPDIR } = env;
+  t.after(() => setAll({ TMPDIR }));
+  setAll({ TMPDIR: temporaryFolder() });
+  const user = t.mock.method(ownProcess as { geteuid: () => number }, 'geteuid', () => 1001);
+  await using first = await prepare();
+  user.mock.mockImplementation(() => 1002);
+  await using second = await prepare();
+  assert.notEqual(dirname(second.folder), dirname(first.folder));
 });
 
 function prepare(): Promise<JavaProcesses> {

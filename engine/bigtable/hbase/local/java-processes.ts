@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pid as ownPid } from 'node:process';
+import ownProcess from 'node:process';
 import { type Clock, PercolatorError } from '../../../base/index.ts';
 import { type GuardedProcess, startGuarded, stopGuarded } from '../../guarded-process.ts';
 import type { Java } from './find-java.ts';
@@ -19,7 +19,10 @@ export interface JavaProgram {
   readonly heapMb: number;
   /** The class, and what it is given. */
   readonly main: readonly string[];
-  /** How long it may take to end its own children when this process ends, in seconds. Default 0. */
+  /**
+   * How long it may take to end its own children before it is killed, in seconds. Default 0 when
+   * this process ends, and 5 in `end`.
+   */
   readonly graceSeconds?: number | undefined;
 }
 
@@ -122,7 +125,7 @@ export class JavaProcesses implements AsyncDisposable {
     await stopGuarded(running.process);
   }
 
-  /** Lets a process end in good order; resolves when it is gone. */
+  /** Lets a process end in good order, and kills it after its grace; resolves when it is gone. */
   async end(name: string): Promise<void> {
     const running = this.#running.get(name);
     running?.process.kill('SIGTERM');
@@ -201,9 +204,13 @@ export function confOf(folder: string): string {
   return join(folder, 'configuration');
 }
 
-/** A folder of our own, after removing those of processes that are gone. */
+/**
+ * A folder of our own, after removing those of processes that are gone. Each user has a parent of
+ * its own: what one user makes, another may not write to.
+ */
 async function makeFolder(cluster: string): Promise<string> {
-  const parent = join(tmpdir(), `percolator-${cluster.toLowerCase()}`);
+  const user = ownProcess.geteuid?.() ?? 'user'; // Windows has no such numbers.
+  const parent = join(tmpdir(), `percolator-${cluster.toLowerCase()}-${user}`);
   await mkdir(parent, { recursive: true });
   for (const name of await readdir(parent)) {
     const folder = join(parent, name);
@@ -213,7 +220,7 @@ async function makeFolder(cluster: string): Promise<string> {
     await rm(folder, { recursive: true, force: true });
   }
   const folder = await mkdtemp(join(parent, 'run-'));
-  await writeFile(join(folder, 'owner'), await describeProcess(String(ownPid)));
+  await writeFile(join(folder, 'owner'), await describeProcess(String(ownProcess.pid)));
   return folder;
 }
 

@@ -125,6 +125,26 @@ test('the rows of one call wait for their regions together, not one after the ot
   assert.ok(clock.monotonicMs() - begunMs < 2 * TIMEOUT_MS);
 });
 
+test('a scan that has reached its limit is not left open at the server', async () => {
+  const clock = new VirtualClock();
+  const servers = ['server:16020'];
+  const hbase = new SimulatedHBase({ master: MASTER, servers, rowsPerAnswer: 3 });
+  await using store = open(
+    clock,
+    () => false,
+    async () => {},
+    hbase,
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  const rows = Array.from({ length: 9 }, (_, i) => ({ table: 't', row: `r${i}`, mutations }));
+  await clock.runUntil(store.mutateRows(rows));
+  for (const limit of [2, 3, 5, 6, 9, 10]) {
+    const found = await clock.runUntil(store.readRange('t', { limit }, [{ family: 'f' }]));
+    assert.equal(found.length, Math.min(limit, 9));
+    assert.equal(hbase.servers[0]?.scans.size, 0, `after a scan of ${limit} rows`);
+  }
+});
+
 test('many rows of a table that was not used before ask once for its families', async () => {
   const clock = new VirtualClock();
   const hbase = newHBase();

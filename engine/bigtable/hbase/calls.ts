@@ -160,11 +160,14 @@ export class Calls {
       const isEnd = answer.moreResults === false && !isEnough;
       const isWhole = isEnd || answer.moreResultsInRegion !== true;
       if (isWhole || isEnough) {
+        if (!canHaveRows(region)) return { results, isWhole };
         await this.#confirm(region, sent, { row: inRegion(region), family });
         return { results, isWhole };
       }
       const numberOfRows = request.numberOfRows - results.length;
-      value = { scannerId: answer.scannerId, numberOfRows, nextCallSeq };
+      // With the limit, the server closes the scan when it is reached.
+      const limitOfRows = numberOfRows;
+      value = { scannerId: answer.scannerId, numberOfRows, limitOfRows, nextCallSeq };
     }
   }
 
@@ -378,8 +381,14 @@ function harmless(row: Buffer, family: string): object {
   return { row, mutateType: MUTATION.delete, columnValue };
 }
 
+/** The first row that it can have: no row has an empty key. */
 function inRegion({ start }: Region): Buffer {
   return start.length > 0 ? start : Buffer.alloc(1);
+}
+
+/** Not if it ends at `\0`: then it has nothing to read, and no row to prove its owner with. */
+function canHaveRows(region: Region): boolean {
+  return region.end.length === 0 || Buffer.compare(inRegion(region), region.end) < 0;
 }
 
 function chunks(operations: readonly Located[]): readonly (readonly Located[])[] {

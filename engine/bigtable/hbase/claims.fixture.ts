@@ -45,6 +45,20 @@ function claimReads(open: () => Promise<Bigtable>): void {
     await store.dropTable('own');
   });
 
+  test('reads a table from its start whose first region can have no row', async () => {
+    await using store = await open();
+    await store.createTable('own', { families: ['data'], splits: ['\0'] });
+    await store.mutateRows([set('\0'), set('r')]);
+    await using reading = await open(); // No server has proven to it yet that it owns its regions.
+    assert.deepEqual(await reading.readRange('own', { end: '\0', limit: 9 }, filters), []);
+    const read = await reading.readRange('own', { limit: 9 }, filters);
+    assert.deepEqual(
+      read.map((row) => row.key),
+      ['\0', 'r'],
+    );
+    await store.dropTable('own');
+  });
+
   test('finds a version that many newer ones hide, with filters of different ends', async () => {
     await using store = await open();
     await store.createTable('own', { families: ['data'] });

@@ -191,7 +191,7 @@ export class RegionService {
     return { ...answer, scannerId };
   }
 
-  #scanOn(scannerId: number, { numberOfRows, nextCallSeq }: ScanRequest): object {
+  #scanOn(scannerId: number, { numberOfRows, limitOfRows, nextCallSeq }: ScanRequest): object {
     const open = this.#server.scans.get(scannerId);
     if (open === undefined) throw new JavaException('UnknownScannerException', String(scannerId));
     const held = this.#find({ type: 1, value: Buffer.from(open.request.region) });
@@ -199,9 +199,11 @@ export class RegionService {
       throw new JavaException('OutOfOrderScannerNextException', String(nextCallSeq));
     }
     const page = this.#page(held, open, { start: `${open.after}\0`, rows: numberOfRows });
-    if (page.moreResultsInRegion) return { ...page, scannerId, moreResults: true };
+    const isLimited = page.results.length >= (limitOfRows || Infinity);
+    const answer = { ...page, moreResults: !isLimited };
+    if (!isLimited && page.moreResultsInRegion) return { ...answer, scannerId };
     this.#server.scans.delete(scannerId);
-    return { ...page, moreResults: true };
+    return answer;
   }
 
   #page(

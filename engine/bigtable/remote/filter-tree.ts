@@ -31,10 +31,13 @@ const RANGE_QUALIFIER_BYTES_MAX = 4096;
 /** The filter to send; undefined if no cell can pass any of `filters`. */
 export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
   const possible = filters.filter(canPass);
-  const branches = branchesOf(possible, true);
-  if (bytesOf(branches) <= FILTER_BYTES_MAX) return ofItsOwn(interleave(branches));
-  // Too many columns to name: ask for whole families, and cut the answer out of them.
-  return ofItsOwn(interleave(branchesOf(possible.map(wholeFamily), true)));
+  let branches = branchesOf(possible, true);
+  // Too many or too long names: ask for more columns, and cut the answer out of them.
+  for (const wider of [withoutQualifier, wholeFamily]) {
+    if (bytesOf(branches) <= FILTER_BYTES_MAX) break;
+    branches = branchesOf(possible.map(wider), true);
+  }
+  return ofItsOwn(interleave(branches));
 }
 
 /**
@@ -69,8 +72,12 @@ function withoutVersions({ family, qualifier, suffix, from, to }: CellFilter): C
   return { family, qualifier, suffix, from, to };
 }
 
-function wholeFamily({ family, suffix, from, to, versions }: CellFilter): CellFilter {
+function withoutQualifier({ family, suffix, from, to, versions }: CellFilter): CellFilter {
   return { family, suffix, from, to, versions };
+}
+
+function wholeFamily({ family, from, to, versions }: CellFilter): CellFilter {
+  return { family, from, to, versions };
 }
 
 /** Columns of one family, or every column of some families, with the same range and versions. */
@@ -159,12 +166,13 @@ function bytesOf(branches: readonly Branch[]): number {
   return bytes;
 }
 
-/** A range sends two of its columns, and a pattern all. */
-function bytesOfNames({ qualifiers, isRange }: Branch): number {
+/** A range sends two of its columns, and a pattern all, or their suffix. */
+function bytesOfNames(branch: Branch): number {
+  const { qualifiers, isRange } = branch;
   let longest = 0;
   for (const qualifier of qualifiers) longest = Math.max(longest, Buffer.byteLength(qualifier));
   if (isRange && longest <= RANGE_QUALIFIER_BYTES_MAX) return 2 * longest;
-  return qualifiers.reduce((bytes, qualifier) => bytes + patternOf(qualifier).length + 1, 0);
+  return patternsOf(branch).reduce((bytes, pattern) => bytes + pattern.length + 1, 0);
 }
 
 function interleave(branches: readonly Branch[]): RowFilter | undefined {
@@ -190,7 +198,8 @@ function chainOf(branch: Branch): RowFilter {
 /** The largest int32; no column has more versions. */
 const VERSIONS_MAX = 2 ** 31 - 1;
 
-function columnsOf({ families, qualifiers, isRange, like: { suffix } }: Branch): RowFilter[] {
+function columnsOf(branch: Branch): RowFilter[] {
+  const { families, qualifiers, isRange } = branch;
   const [familyName = ''] = families;
   if (isRange) {
     const [first, last] = endsOf(qualifiers);
@@ -200,10 +209,15 @@ function columnsOf({ families, qualifiers, isRange, like: { suffix } }: Branch):
     }
   }
   const family = { familyNameRegexFilter: families.map(escapeFamily).join('|') };
-  const patterns = qualifiers.map(patternOf);
-  if (suffix !== undefined) patterns.push(String.raw`(?s:.*)${patternOf(suffix)}`);
+  const patterns = patternsOf(branch);
   if (patterns.length === 0) return [family];
   return [family, { columnQualifierRegexFilter: Buffer.from(patterns.join('|')) }];
+}
+
+function patternsOf({ qualifiers, like: { suffix } }: Branch): readonly string[] {
+  const patterns = qualifiers.map(patternOf);
+  if (suffix !== undefined) patterns.push(String.raw`(?s:.*)${patternOf(suffix)}`);
+  return patterns;
 }
 
 /** The first and the last of some qualifiers. */

@@ -112,3 +112,11 @@ test('a read of 30 columns has a branch for each family, and is below Bigtable�
   }
   assert.throws(() => treeForChecking(long), { code: 'INVALID_ARGUMENT' });
 });
+
+test('a read of columns with a long suffix is below Bigtable’s limit, and a check is refused', () => {
+  const filters = ['lock', 'write'].map((family) => ({ family, suffix: 'é'.repeat(3000) }));
+  const tree = treeForReading(filters);
+  const bytes = protos.google.bigtable.v2.RowFilter.encode(tree ?? {}).finish();
+  assert.ok(bytes.length < 20_480, `${bytes.length} bytes`);
+  assert.throws(() => treeForChecking(filters), { code: 'INVALID_ARGUMENT' });
+});

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
+import { PercolatorError } from '../base/index.ts';
 import {
   TIMESTAMP_MAX,
   type Bigtable,
@@ -225,7 +226,6 @@ function plain(found: Row | undefined): unknown {
 
 /** Only the store's own errors are answers; others are thrown. */
 function codeOf(error: unknown): unknown {
-  const { code } = error as { code?: unknown };
-  if (code === undefined) throw error;
-  return code;
+  if (!(error instanceof PercolatorError)) throw error;
+  return error.code;
 }

@@ -98,3 +98,18 @@ test('the address of an embedded store opens it', async () => {
   assert.deepEqual(await reading.listTables(), ['t']);
   await assert.rejects(reading.dropTable('t'), { code: 'READ_ONLY' });
 });
+
+test('a wrong option is refused for every kind of store', async () => {
+  const options = { readonly: true } as object;
+  for (const address of [
+    { kind: 'embedded', folder: temporaryFolder() },
+    { kind: 'emulator', address: '127.0.0.1:1' },
+    { kind: 'cloud', project: 'p', instance: 'i' },
+    { kind: 'hbase', servers: ['127.0.0.1:1'] },
+  ] as const) {
+    await assert.rejects(openStore(address, options), {
+      code: 'INVALID_ARGUMENT',
+      message: 'openStore has no option readonly; it has readOnly, clock',
+    });
+  }
+});

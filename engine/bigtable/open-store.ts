@@ -12,6 +12,7 @@
  * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
+import { checkOptions, FLAG, FUNCTION, type Kinds, objectWith } from '../base/options.ts';
 import type { Bigtable } from './bigtable.ts';
 import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
 import { openHBase } from './hbase/index.ts';
@@ -50,6 +51,11 @@ export interface OpenStoreOptions {
   readonly clock?: Clock | undefined;
 }
 
+const KINDS: Kinds<OpenStoreOptions> = {
+  readOnly: FLAG,
+  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+};
+
 /**
  * The names of project and instance do not matter inside an emulator, but all processes must use
  * the same.
@@ -57,10 +63,11 @@ export interface OpenStoreOptions {
 const IN_EMULATOR = { project: 'percolator-bench', instance: 'emulator' } as const;
 
 /** @throws INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_REFUSED: the message says what to change */
-export function openStore(
+export async function openStore(
   address: StoreAddress,
   options: OpenStoreOptions = {},
 ): Promise<Bigtable> {
+  checkOptions('openStore', options, KINDS);
   switch (address.kind) {
     case 'embedded': {
       const { folder, fsync, own } = address;

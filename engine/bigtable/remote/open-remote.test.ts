@@ -88,6 +88,25 @@ describe('opening', () => {
   });
 });
 
+test('a wrong option is refused in one sentence, before any server is asked', async () => {
+  await using fake = await startFake();
+  for (const [given, message] of [
+    [{ readonly: true }, /^openRemote has no option readonly; it has project, instance, /],
+    [{ readOnly: 'yes' }, "readOnly must be true or false, not 'yes'"],
+    [{ timeoutMs: 0 }, 'timeoutMs must be a finite number above 0, not 0'],
+    [{ timeoutMs: NaN }, 'timeoutMs must be a finite number above 0, not NaN'],
+    [{ timeoutMs: Infinity }, 'timeoutMs must be a finite number above 0, not Infinity'],
+    [{ project: '' }, "project must be a text that is not empty, not ''"],
+    [{ instance: undefined }, 'instance must be a text that is not empty, not undefined'],
+    [{ plainAddress: 8086 }, 'plainAddress must be a text that is not empty, not 8086'],
+    [{ clock: {} }, 'clock must be a clock, not {}'],
+  ] as const) {
+    const opened = open(fake, given as Partial<RemoteOptions>);
+    await assert.rejects(opened, { code: 'INVALID_ARGUMENT', message });
+  }
+  assert.deepEqual(fake.calls, []);
+});
+
 describe('using a table', () => {
   const read = (store: Awaited<ReturnType<typeof open>>): Promise<unknown> =>
     store.readRow('t', 'r', [{ family: 'data' }]);

@@ -10,6 +10,15 @@
  * (remote-tables.ts).
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
+import {
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  type Kinds,
+  NAME,
+  objectWith,
+  POSITIVE,
+} from '../../base/options.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import { type Clients, createClients, type InstanceAdmin } from './client.ts';
@@ -43,14 +52,27 @@ export interface RemoteOptions {
   readonly plainGrpc?: boolean | undefined;
 }
 
+const KINDS: Kinds<RemoteOptions> = {
+  project: NAME,
+  instance: NAME,
+  appProfile: NAME,
+  plainAddress: NAME,
+  timeoutMs: POSITIVE,
+  readOnly: FLAG,
+  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  plainGrpc: FLAG,
+};
+
 const CHECK_MS_MAX = 10_000;
 const TIMEOUT_MS = 10_000;
 
 /**
  * @throws STORE_UNAVAILABLE if the server does not answer; STORE_REFUSED if permissions or app
- * profile do not allow what the engine needs; the message says what to change
+ * profile do not allow what the engine needs; INVALID_ARGUMENT for a wrong option; the message says
+ * what to change
  */
 export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
+  checkOptions('openRemote', options, KINDS, ['project', 'instance']);
   const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
   const { appProfile, plainAddress, plainGrpc } = options;
   const instance = `projects/${options.project}/instances/${options.instance}`;

@@ -86,10 +86,12 @@ await runExperiment(
         unit: 'bytes',
       }),
       seed: seedOption('the documents'),
-      workers: workersOption('processes or threads that work at the same time, of each engine'),
+      workers: workersOption(
+        'processes or threads that work at the same time, of each engine but Spark, which uses all cores',
+      ),
       memory: integer({
         description:
-          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256',
+          'memory for records per worker; an engine without workers has the same total, DuckDB no less than 256, and Spark its own',
         default: 256,
         min: 1,
         max: 1_048_576,
@@ -125,6 +127,7 @@ await runExperiment(
         isHadoopConfigured()
           ? 'Hadoop runs where its configuration says, and its processor time there is not known.'
           : 'Hadoop runs in one process, as for a developer; on a cluster it has more machines, and more to start.',
+        'Spark uses all cores and a memory of its own, whatever --workers and --memory are.',
       ],
     }),
   },

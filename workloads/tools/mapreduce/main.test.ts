@@ -126,6 +126,7 @@ test('bad input is answered with one sentence that names the option', async () =
     [['--output', output], /^--input must name a file or a folder, but is missing\.$/],
     [['--input', 'nothing', '--output', output], /^--input must be .* exists, but is "nothing"\.$/],
     [['--input', links, '--output', output], /^--input must have no link .*, but has ".*lost"\.$/],
+    [['--input', '/dev/null', '--output', output], /^--input must be .*, but is "\/dev\/null"\.$/],
     [['--input', words, '--output', folder], /^--output must be a new folder, but ".*" exists\.$/],
     [['--input', 'hdfs://a/b', '--output', output], /^--input must be a path with --engine local/],
     [[...both, '--setting', 'a=b'], /^--setting has no effect with --engine local\.$/],

@@ -47,7 +47,7 @@ const specification = {
     engine: choice({
       choices: BATCH_ENGINES,
       description:
-        'what runs the steps; hadoop is the one of HADOOP_HOME or one from Maven, on the cluster of HADOOP_CONF_DIR or in one process; spark is spark-submit, or Python’s pyspark',
+        'what runs the steps; hadoop is the one of HADOOP_HOME or one from Maven, on the cluster of HADOOP_CONF_DIR or in one process; spark is spark-submit, or Python’s pyspark, and changes bytes that are not UTF-8',
       default: 'local',
     }),
     input: textList({
@@ -64,10 +64,11 @@ const specification = {
       placeholder: 'file',
     }),
     workers: workersOption(
-      'processes that map or reduce at the same time; also the number of reducers',
+      'processes that map or reduce at the same time; with hadoop and spark also the number of reducers, and with spark (on all cores) and clusters only that; sort has processes for each input instead',
     ),
     memory: integer({
-      description: 'memory for sorting, of all workers together; with less, more is sorted on disk',
+      description:
+        'memory for sorting, of all workers together; with less, more is sorted on disk; spark and clusters have settings of their own',
       default: 512,
       min: 1,
       max: 1_048_576,
@@ -188,11 +189,19 @@ async function inputsOf({ input, engine }: Settings): Promise<readonly string[]>
     if (!existsSync(name)) {
       throw new UsageError(`--input must be a file or a folder that exists, but is "${name}".`);
     }
-    const files = statSync(name).isDirectory() ? await inputFilesIn(name) : [name];
+    const files = statSync(name).isDirectory() ? await inputFilesIn(name) : [regularFile(name)];
     if (files.length === 0) throw new UsageError(`--input "${name}" is a folder without files.`);
     return files.map((file) => path.resolve(file));
   });
   return (await Promise.all(found)).flat();
+}
+
+/** A pipe is refused, because most engines cannot read an input that has no size. */
+function regularFile(name: string): string {
+  if (statSync(name).isFile()) return name;
+  throw new UsageError(
+    `--input must be a file or a folder, and no pipe or device, but is "${name}".`,
+  );
 }
 
 function onlyOutside(option: string, uri: string, engine: BatchEngineName): string {

@@ -8,7 +8,7 @@ import { type Clock, createRandom, systemClock } from '#engine';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../harness/processes/index.ts';
 import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/stores/store-counts.ts';
-import { CustomerEmulator } from './driver/customer-emulator.ts';
+import { CustomerEmulator, type EmulatorResult } from './driver/customer-emulator.ts';
 import {
   type Answer,
   type ClientOptions,
@@ -42,13 +42,16 @@ await serve<Order>(async (options: ClientOptions) => {
     await emulator.prepare({ cleansUp });
     tellParent({ kind: 'prepared' } satisfies Answer);
   };
-  const run = async (order: RunOrder): Promise<void> => {
-    const store = watchStore(opened.counts, order, stopped.signal);
+  /** Resolves when the collector has stopped, too: nothing is in flight then. */
+  const emulate = async (order: RunOrder): Promise<EmulatorResult> => {
     const isFirst = client === 0;
     await using meanwhile = new AsyncDisposableStack();
     if (isFirst) meanwhile.use(opened.startCollecting());
-    const signal = stopped.signal;
-    const emulated = await emulator.run({ ...order, hasMaintenance: isFirst, signal });
+    return await emulator.run({ ...order, hasMaintenance: isFirst, signal: stopped.signal });
+  };
+  const run = async (order: RunOrder): Promise<void> => {
+    const store = watchStore(opened.counts, order, stopped.signal);
+    const emulated = await emulate(order);
     const records = encodeRecords(emulated.records);
     tellParent({ kind: 'finished', ...emulated, records, store: await store } satisfies Answer);
   };

@@ -140,7 +140,13 @@ describe('a run that is right', () => {
   test('does not judge a line whose loads were asked for in a small range', () => {
     const name = 'Percolator, embedded: a straight line';
     assert.equal(targetNamed(name, { ...plan, rates: [2, 10] }).met, null);
-    assert.equal(targetNamed(name, { ...plan, rates: [2, 20] }).met, true);
+    assert.equal(targetNamed(name, { ...plan, rates: [2, 6, 20] }).met, true);
+  });
+
+  test('does not judge a line through fewer than three loads that were asked for', () => {
+    const name = 'Percolator, embedded: a straight line';
+    const { met, reason } = targetNamed(name, { ...plan, rates: [2, 20] });
+    assert.deepEqual([met, reason], [null, 'fewer than 3 loads were asked for']);
   });
 
   function targetNamed(name: string, given: Partial<Plan>): Target {

@@ -9,6 +9,8 @@ import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
 const RANGE_MIN = 10;
+/** Through two loads there is always a line. */
+const LOADS_MIN = 3;
 /** Processor time of a Trade-Result relative to PostgreSQL's functions, by the kind of load. */
 const INFLATION_MAX = { paced: 1.5, unpaced: 1.2 } as const;
 const TRADES_PER_SECOND_MIN = 100;
@@ -26,16 +28,19 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   ];
 }
 
-function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
-  const isNarrow = rates !== undefined && Math.max(...rates) < RANGE_MIN * Math.min(...rates);
+function lineTargets({ rates = [] }: Plan, results: Results): readonly Target[] {
+  const isNarrow = rates.length > 0 && Math.max(...rates) < RANGE_MIN * Math.min(...rates);
+  const areFew = rates.length > 0 && new Set(rates).size < LOADS_MIN;
   return systemsOf(results.ladder).map((system) => {
     const { fit, kept, from, to } = lineOf(results, system);
     const range = rangeOffered(kept.map(({ result }) => result));
     const reason = isNarrow
       ? 'the loads that were asked for have a smaller range'
-      : kept.length > 0 && kept.every(({ result }) => result.cpuSeconds === null)
-        ? 'the processor time of the system is unknown'
-        : null;
+      : areFew
+        ? `fewer than ${LOADS_MIN} loads were asked for`
+        : kept.length > 0 && kept.every(({ result }) => result.cpuSeconds === null)
+          ? 'the processor time of the system is unknown'
+          : null;
     return {
       name: `${NAMES[system]}: a straight line`,
       target: `R² of at least ${R_SQUARED_MIN} over a range of at least ${RANGE_MIN} times`,

@@ -5,7 +5,7 @@
  * order of keys is the order of the parts. Numbers are written in base 36 with ten digits; those in
  * descending order are subtracted from the largest number:
  *
- *     trade.by_account    00jrbhtbnw/zzs3hvkbkq/zz24tm5w41
+ *     trade.by_account    000jr538ch/zzlwhknr87/y13t9nuhoe
  *                         account / newest time first / largest id first
  *
  * A value is the row's columns in the order of its description, as JSON: short, legible, and parsed

@@ -42,6 +42,8 @@ const ABORTED_EVERY = 101;
 /** The exchange takes a second on average, and never more than five. */
 const EXCHANGE_MS_MEAN = 1_000;
 const EXCHANGE_MS_MAX = 5_000;
+/** Another person places this share of the orders of an account that has one: a tenth of all. */
+const OTHER_EXECUTOR_SHARE = 0.25;
 
 /** The range of ids, and of times. */
 export function initialTrades(scale: Scale): InitialTrades {
@@ -121,6 +123,7 @@ function submit(
     : market.reaches(security, { direction, price: limit }, submittedMs) - submittedMs;
   const exchangeMs = Math.min(EXCHANGE_MS_MAX, -Math.log(1 - random.fraction()) * EXCHANGE_MS_MEAN);
   const permissions = roster.permissions(accountId).length;
+  const isOther = permissions > 1 && random.fraction() < OTHER_EXECUTOR_SHARE;
   return {
     tradeId,
     submittedMs,
@@ -129,7 +132,7 @@ function submit(
     type,
     quantity: random.pick([100, 200, 400, 800]),
     bidPrice: tt_is_mrkt ? market.price(security, submittedMs) : limit,
-    executor: random.fraction() < 0.1 ? random.integer(0, permissions - 1) : 0,
+    executor: isOther ? random.integer(1, permissions - 1) : 0,
     isLifo: random.fraction() < 0.35,
     isCash: tt_is_sell || random.fraction() >= 0.16,
     triggeredMs: tradingTime(elapsedMs + waitMs),
@@ -167,18 +170,9 @@ function completer({
   );
   return (due) => {
     const { accountId, security, quantity, isLifo } = due;
-    const {
-      tt_id,
-      tt_is_sell: isSell,
-      tt_is_mrkt,
-    } = TRADE_TYPES[due.type] as (typeof TRADE_TYPES)[number];
+    const { tt_id, tt_is_sell: isSell } = TRADE_TYPES[due.type] as (typeof TRADE_TYPES)[number];
     const completedMs = tradingTime(due.dueMs);
-    const now = market.price(security, completedMs);
-    const price = tt_is_mrkt
-      ? now
-      : isSell
-        ? Math.max(now, due.bidPrice)
-        : Math.min(now, due.bidPrice);
+    const price = tradePrice(tt_id, due.bidPrice, market.price(security, completedMs));
     const trade = { isSell, isLifo, quantity, price, tradeId: due.tradeId, time: completedMs };
     const { buyValue, sellValue } = lots.complete({ accountId, security }, trade);
     const owner = ownerOf(accountId);
@@ -197,4 +191,11 @@ function completer({
       tax: taxed ? taxOf(sellValue - buyValue, rates) : 0,
     });
   };
+}
+
+/** A limit order trades at the better of its own price and the present one, others at that. */
+function tradePrice(type: string, bidPrice: number, present: number): number {
+  if (type === 'TLB') return Math.min(bidPrice, present);
+  if (type === 'TLS') return Math.max(bidPrice, present);
+  return present;
 }

@@ -111,6 +111,28 @@ test('the executor of each trade has a permission', () => {
   }
 });
 
+test('another person than the owner places a tenth of the trades', () => {
+  const trades = [...createPopulation({ ...TINY, customers: 2_000 }, 1).rows('trade')];
+  const ownerOf = (trade: (typeof trades)[number]): string => {
+    const [owner] = roster.permissions(trade.t_ca_id);
+    return `${owner?.ap_f_name} ${owner?.ap_l_name}`;
+  };
+  const others = trades.filter((trade) => trade.t_exec_name !== ownerOf(trade));
+  const share = others.length / trades.length;
+  assert.ok(share > 0.09 && share < 0.11, `${share} of ${trades.length} trades`);
+});
+
+test('a stop-loss is traded at the price of its moment, as by the exchange', () => {
+  const market = createMarket(TINY.pricePeriodMs);
+  const indexes = Array.from({ length: roster.securities }, (_, i) => i);
+  const indexOf = new Map(indexes.map((index) => [roster.symbol(index), index]));
+  const trades = [...population.rows('trade')].filter(({ t_tt_id }) => t_tt_id === 'TSL');
+  for (const { t_s_symb, t_trade_price, t_dts } of trades) {
+    assert.equal(t_trade_price, market.price(indexOf.get(t_s_symb) ?? 0, t_dts));
+  }
+  assert.ok(trades.length > 100, `${trades.length} trades`);
+});
+
 test('tax ids, symbols and names of companies and brokers are unique', () => {
   const large = createPopulation({ ...TINY, customers: 20_000 }, 1).roster;
   const differ = (count: number, name: (i: number) => string): void => {

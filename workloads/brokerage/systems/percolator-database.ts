@@ -8,13 +8,14 @@ import { durabilityOf, fsck, openPercolator, openStore, type StoreAddress } from
 import { Crew, startServices } from '../../harness/processes/index.ts';
 import { copyStore } from '../../harness/stores/copy-store.ts';
 import { provideEmptyStore } from '../../harness/stores/empty-stores.ts';
+import type { ProvidedStore } from '../../harness/stores/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
 import type { StoreKind } from '../plan.ts';
 import { loadPopulation } from '../percolator/index.ts';
 import type { PercolatorAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
-import type { LoadedDatabase } from './database.ts';
+import { type LoadedDatabase, UNKNOWN_SERVERS } from './database.ts';
 
 export interface PercolatorDatabaseOptions {
   readonly kind: StoreKind;
@@ -57,7 +58,7 @@ export async function openPercolatorDatabase(
       ? { store: provided.address }
       : { shared: await startServices(crew, provided.address) };
   const address: PercolatorAddress = { kind: 'percolator', at, ...pick(options) };
-  const servers = { services: crew.pids, server: provided.serverPids };
+  const servers = { services: crew.pids, server: serversOf(provided) };
   const durability = durabilityOf(provided.address);
   const all = cleanup.move();
   return {
@@ -68,6 +69,15 @@ export async function openPercolatorDatabase(
     ],
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** The processes that serve the store. */
+export function serversOf({
+  address,
+  serverPids,
+}: Pick<ProvidedStore, 'address' | 'serverPids'>): readonly number[] {
+  const isElsewhere = address.kind !== 'embedded' && serverPids.length === 0;
+  return isElsewhere ? UNKNOWN_SERVERS : serverPids;
 }
 
 /** Makes a store that contains only the population. */

@@ -7,7 +7,7 @@ import type { BrokerUpdate, Population } from '../model/index.ts';
 import { loadPostgres, type PostgresServer, providePostgres } from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
-import type { LoadedDatabase, System } from './database.ts';
+import { type LoadedDatabase, type System, UNKNOWN_SERVERS } from './database.ts';
 
 export interface PostgresDatabaseOptions {
   readonly folder: string;
@@ -31,9 +31,7 @@ export async function openPostgresDatabase(
   const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
   const common = { kind: 'postgres', connection, brokerUpdate: update, connectionsMax } as const;
   const durability = `${durabilityOf(settings)}${place}`;
-  // The processes of a server that is not ours are unknown, so no processor time is reported for
-  // it.
-  const servers = { server: pid === null ? [NO_PROCESS] : [pid] };
+  const servers = { server: pid === null ? UNKNOWN_SERVERS : [pid] };
   const all = cleanup.move();
   return {
     systems: variants.map((variant): System => ({
@@ -64,9 +62,6 @@ async function provide(
     return { server, place: '; in the temporary folder, which may be another disk' };
   }
 }
-
-/** A process id that no process has. */
-const NO_PROCESS = -1;
 
 function durabilityOf(settings: Readonly<Record<string, string>>): string {
   const { fsync, synchronous_commit: synchronous } = settings;

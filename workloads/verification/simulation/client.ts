@@ -19,7 +19,7 @@ import {
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
 import { hbaseOf } from './hbase/database-run.ts';
 import { clockOf, hasCode, type Machine, untilOpen } from './machine.ts';
-import { FAILURE_BACKOFF_MS, ObserverRuns } from './observers.ts';
+import { FAILURE_BACKOFF_MS, ObserverRuns, PlannedFailure } from './observers.ts';
 import {
   OBSERVED,
   type ProcessPlan,
@@ -208,8 +208,10 @@ export class Client implements Machine {
       failureBackoffMs: FAILURE_BACKOFF_MS,
       failuresMax: knobs.failuresMax ?? FAILURES_MAX,
       rangeLocks: this.#run.scanLocks?.locksFor(this.process),
-      onFailure: ({ cell, parked }) => {
+      onFailure: ({ cell, error, parked }) => {
         if (parked) runs.parked(cell);
+        if (error instanceof PlannedFailure || this.transactions.isGone(error)) return;
+        this.#run.fail(error, this.process.name);
       },
       onCommitted: (committed) => {
         runs.committed(committed);

@@ -49,6 +49,9 @@ const OBSERVED_ROWS = ['d', 'e'];
 /** The first rest of a cell whose observer failed. */
 export const FAILURE_BACKOFF_MS = 5;
 
+/** A failure that the plan asks for. */
+export class PlannedFailure extends Error {}
+
 /** The runs of one process's observers. */
 export class ObserverRuns {
   readonly observers: readonly Observer[];
@@ -191,7 +194,7 @@ export class ObserverRuns {
     // After a long time without a mark a worker starts counting afresh.
     const isSoon = before !== undefined && nowMs < before.atMs + 2 * restMs;
     this.#failed.set(name, { times: isSoon ? before.times + 1 : 1, atMs: nowMs });
-    throw new Error(`planned failure of ${name}`);
+    throw new PlannedFailure(`planned failure of ${name}`);
   }
 
   #find(claim: string, message: string): void {

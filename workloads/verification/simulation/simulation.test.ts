@@ -7,6 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Transaction } from '../../../engine/transaction/transaction.ts';
 import {
   NOTHING,
   notCovered,
@@ -79,6 +80,18 @@ describe('the simulator', () => {
     const { violations, history } = await simulate(plan);
     assert.ok(history.transactions.some(({ run }) => run !== undefined));
     assert.deepEqual(violations, []);
+  });
+
+  test('reports an error in a run of an observer that no fault explains', async (t) => {
+    const { mock } = t.mock.method(Transaction.prototype, 'acknowledge');
+    mock.mockImplementationOnce(() => {
+      throw new Error('a bug');
+    }, 4);
+    const { violations } = await simulate(planOf(13));
+    assert.deepEqual(
+      violations.map(({ claim }) => claim),
+      ['engine: unexpected error'],
+    );
   });
 
   test('counts only faults that hit something', async () => {

@@ -136,6 +136,16 @@ export class Transactions {
     }
   }
 
+  /**
+   * Whether the error says that the scratch table is missing. Other tables are never missing,
+   * wherever their locks point.
+   */
+  isGone(error: unknown): boolean {
+    const { plan, world } = this.#run;
+    if (plan.knobs.drops !== true || !hasCode(error, 'TABLE_NOT_FOUND')) return false;
+    return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
+  }
+
   async #byHand(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
     let recording: Recording | undefined;
     let transaction: Transaction | undefined;
@@ -233,23 +243,13 @@ export class Transactions {
     }
     // A mistake in the plan, which shrinking may make: a weak notification alone.
     const isRefused = hasCode(error, 'INVALID_ARGUMENT');
-    if (!isRetryable(error) && !isRefused && !this.#isGone(error)) throw error;
+    if (!isRetryable(error) && !isRefused && !this.isGone(error)) throw error;
     if (recording !== undefined && this.#process.isAlive) {
       this.#heard(recording, 'failed');
       const code = error instanceof PercolatorError ? error.code : '';
       world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
     }
     await this.#clock.sleep(REST_MS); // Without it, a short outage would fail the whole plan.
-  }
-
-  /**
-   * Whether the error says that the scratch table is missing. Other tables are never missing,
-   * wherever their locks point.
-   */
-  #isGone(error: unknown): boolean {
-    const { plan, world } = this.#run;
-    if (plan.knobs.drops !== true || !hasCode(error, 'TABLE_NOT_FOUND')) return false;
-    return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
   }
 
   /** Asks for the actual outcome; the answer must be true. */
@@ -259,7 +259,7 @@ export class Transactions {
       const outcome = await percolator.outcomeOf(transaction);
       if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
     } catch (error) {
-      if (!isRetryable(error) && !isInDoubt(error) && !this.#isGone(error)) throw error;
+      if (!isRetryable(error) && !isInDoubt(error) && !this.isGone(error)) throw error;
       if (!hasCode(error, 'LOCKED')) return;
       const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
       this.scribe.find('liveness: waits for itself', `waits for ${whose}`);

@@ -9,22 +9,23 @@ import type { GroupFault, Knobs } from './knobs.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
-import { World } from './world.ts';
+import { MESSAGE_LIFETIME_MS, World } from './world.ts';
 
 function scene(
   fault: GroupFault,
   messages: Knobs['messages'] = {},
+  { seed = 1, rate = 1 } = {},
 ): {
   world: World;
   store: SimulatedBigtable;
   isThere: (row: string) => boolean;
 } {
   const { knobs } = planOf(1);
-  const world = new World(1, {
+  const world = new World(seed, {
     ...knobs,
     messages,
     events: {},
-    groups: { [fault]: 1 },
+    groups: { [fault]: rate },
     ordered: true,
     delayMsMax: 5,
   });
@@ -83,6 +84,21 @@ test('mutations sent after a delayed group do not overtake it', async () => {
   assert.ok(isThere('a'));
   assert.ok(world.timeline.nowMs >= 20);
   assert.deepEqual(await codesOf(world, work), ['done', 'done']);
+});
+
+test('a copy of a mutation sent after a delayed group arrives within the lifetime of messages', async () => {
+  let oldestMs = 0;
+  for (let seed = 1; seed <= 200; seed++) {
+    const { world, store } = scene('delayGroup', { replay: 1 }, { seed, rate: 0.5 });
+    const work = [store.mutateRows(set('a'))];
+    world.timeline.at(1, () => {
+      work.push(store.mutateRows(set('b')));
+    });
+    await codesOf(world, work);
+    oldestMs = Math.max(oldestMs, world.lastArrivalMs - 1);
+  }
+  assert.ok(oldestMs > 0.9 * MESSAGE_LIFETIME_MS, `at most ${oldestMs} ms`);
+  assert.ok(oldestMs <= MESSAGE_LIFETIME_MS, `${oldestMs} ms`);
 });
 
 test('mutations of one turn are one group, even if the sender stops in the middle', async () => {

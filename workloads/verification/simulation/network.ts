@@ -40,6 +40,12 @@ const ANSWER_DELAY = 2;
 const COPY_DELAY = 3;
 const PAUSE = 4;
 
+/**
+ * How long after it was sent a copy of a message arrives at the latest, also if the message had to
+ * wait for a delayed group. A collector whose clock is fast waits a little less than the lifetime.
+ */
+const COPY_AGE_MS_MAX = MESSAGE_LIFETIME_MS - 10;
+
 interface Journey<T> {
   readonly message: Message<T>;
   readonly number: number;
@@ -136,7 +142,8 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   });
   const copyMs = copyDelayMs(fault, drawn);
   if (copyMs !== undefined && group?.fault === undefined) {
-    arriveAgain(world, message, arrivesMs + copyMs);
+    const latestMs = Math.max(arrivesMs, timeline.nowMs + COPY_AGE_MS_MAX);
+    arriveAgain(world, message, Math.min(arrivesMs + copyMs, latestMs));
   }
 }
 

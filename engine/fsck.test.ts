@@ -2,8 +2,9 @@
  * which tables exist, and that it writes nothing unasked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PercolatorError } from './base/index.ts';
 import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
-import { createLeaseTable, leaseToken, writeLease } from './leases/lease-table.ts';
+import { createLeaseTable, LEASES_TABLE, leaseToken, writeLease } from './leases/lease-table.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
@@ -69,6 +70,39 @@ test('tables of other programs are ignored', async () => {
   const store = await filled();
   await store.createTable('foreign', { families: ['foreign'] });
   assert.deepEqual(await summaries(store), []);
+});
+
+for (const code of ['TABLE_MISMATCH', 'STORE_REFUSED'] as const) {
+  test(`a table of another program of which the storage says ${code} is ignored`, async () => {
+    const store = await filled();
+    await store.createTable('foreign', { families: ['foreign'] });
+    const readRange: Bigtable['readRange'] = async (table, ...given) => {
+      if (table === 'foreign') throw new PercolatorError(code, 'it is not yours');
+      return store.readRange(table, ...given);
+    };
+    assert.deepEqual(await summaries(decorate(store, { readRange })), []);
+  });
+}
+
+test('a table of another program with the name of a dropped one is ignored', async () => {
+  const store = await filled();
+  await drop(store, 'all');
+  await store.createTable('log', { families: ['foreign'] });
+  assert.deepEqual(await summaries(store, { repair: true }), []);
+  assert.ok((await store.listTables()).includes('log'));
+});
+
+test('what remained of a dropped table is not dropped if another program has replaced it', async () => {
+  const store = await filled();
+  await drop(store, 'all');
+  await store.createTable('log', { families: TABLE_FAMILIES });
+  const audit = await fsck(store, { liveness, repair: true });
+  await store.dropTable('log');
+  await store.createTable('log', { families: ['foreign'] });
+  const [finding] = await Array.fromAsync(audit);
+  assert.equal(finding?.code, 'table-left-over');
+  assert.equal(finding.repair?.done, false);
+  assert.ok((await store.listTables()).includes('log'));
 });
 
 test('a defined table must exist, and so must the engine’s own', async () => {
@@ -176,6 +210,24 @@ test('a table without a definition is an error, unless it is empty, as during it
   ]);
 });
 
+test('a table without a definition that is dropped during the audit does not end it, at whichever call', async () => {
+  let calls = Infinity;
+  for (let at = 1; at <= calls; at++) {
+    const store = await filled();
+    await store.createTable('half', { families: TABLE_FAMILIES });
+    const data = { ...placeOf('data', 'c'), timestamp: 3, value: Buffer.from('') };
+    const mutations = [{ kind: 'set', ...data } as const];
+    await store.mutateRows([{ table: 'half', row: 'Ann', mutations }]);
+    calls = 0;
+    const counting = watched(store, async () => {
+      if (++calls === at) await store.dropTable('half');
+    });
+    const ofOthers = (await findings(counting)).filter(({ cell }) => cell.table !== 'half');
+    assert.deepEqual(ofOthers, [], `before call ${at}`);
+  }
+  assert.ok(calls > 10, `${calls} calls`);
+});
+
 test('an empty table without a definition is left to an operator', async () => {
   const store = await filled();
   await store.createTable('half', { families: TABLE_FAMILIES });
@@ -230,7 +282,7 @@ test('what is said of a table without a legible definition can be done', async (
 
 async function damage(store: Bigtable, table: string, definition: string): Promise<void> {
   const value = Buffer.from(definition);
-  const cell = { family: 'table', qualifier: 'definition', timestamp: 9, value };
+  const cell = { family: 'table', qualifier: 'definition', timestamp: 1_000_000, value };
   const mutations = [{ kind: 'set', ...cell } as const];
   await store.mutateRows([{ table: 'percolator-tables', row: table, mutations }]);
 }
@@ -240,6 +292,42 @@ for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}
     const store = await filled();
     await damage(store, 'log', definition);
     assert.deepEqual(await summaries(store), ['error table-undefined log @']);
+  });
+}
+
+test('the table of a definition that is not legible is audited, also if it was created again', async () => {
+  const store = await filled();
+  await drop(store, 'all');
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable('log');
+  await damage(store, 'log', '{');
+  assert.deepEqual(await summaries(store), ['error table-undefined log @']);
+  const set = { kind: 'set', timestamp: 3, value: Buffer.from('oops') } as const;
+  const mutations = [{ ...set, ...placeOf('write', 'c') }];
+  await store.mutateRows([{ table: 'log.i2', row: '1', mutations }]);
+  assert.deepEqual(await summaries(store), [
+    'error table-undefined log @',
+    'error record-undecodable 1:c @ 3',
+  ]);
+});
+
+for (const damaged of ['{', '{}', 'null']) {
+  test(`a lease that says ${damaged} is found, and does not end the audit`, async () => {
+    const store = await filled();
+    await plantLock(store, 'dead');
+    await createLeaseTable(store);
+    const lease = {
+      family: 'lease',
+      qualifier: 'lease',
+      timestamp: 1,
+      value: Buffer.from(damaged),
+    };
+    const mutations = [{ kind: 'set', ...lease } as const];
+    await store.mutateRows([{ table: LEASES_TABLE, row: 'living one#5', mutations }]);
+    assert.deepEqual(await summaries(store), [
+      'error lease-undecodable living one#5 @',
+      'warning lock-left-by-dead Ann:rating @ 3',
+    ]);
   });
 }
 

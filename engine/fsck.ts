@@ -16,7 +16,7 @@ import {
   systemClock,
 } from './base/index.ts';
 import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
-import { LEASES_TABLE, processOf, readLeases } from './leases/lease-table.ts';
+import { allLeases, type Lease, LEASES_TABLE, processOf } from './leases/lease-table.ts';
 import { type Liveness, localProcesses } from './lock-service/index.ts';
 import {
   batchTimestamps,
@@ -29,12 +29,19 @@ import {
   allDefinitions,
   companionOf,
   incarnationOf,
+  isIncarnation,
+  isOurs,
   StoredCatalog,
   type StoredDefinition,
   storedName,
   TABLES_TABLE,
 } from './tables/index.ts';
-import { type Context, createContext, TABLE_FAMILIES } from './transaction/index.ts';
+import {
+  type Context,
+  createContext,
+  isTableNotFound,
+  TABLE_FAMILIES,
+} from './transaction/index.ts';
 
 export interface FsckOptions extends AuditOptions {
   /** The tables to audit, by the user's name or the storage's.
@@ -57,7 +64,7 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
   const before = [
     ...missing.map(engineTableMissing),
     ...findings,
-    ...(existing.has(LEASES_TABLE) ? await deadLeases(context) : []),
+    ...(existing.has(LEASES_TABLE) ? await judgeLeases(context) : []),
   ];
   // An oracle made anew would hand out again timestamps that the tables already contain.
   const repairs = options.repair === true && existing.has(ORACLE_TABLE);
@@ -136,7 +143,9 @@ async function chooseTables(
   wanted: readonly string[] | undefined,
 ): Promise<{ readonly audited: readonly AuditedTable[]; readonly findings: readonly Finding[] }> {
   const definitions = existing.has(TABLES_TABLE) ? await allDefinitions(store) : new Map();
-  const candidates = [...definitions].map(([name, one]) => defined(name, one, existing));
+  const candidates = [...definitions].flatMap(([name, one]) =>
+    one === undefined ? illegible(name, existing) : defined(name, one, existing),
+  );
   // Those that are being created or dropped included: of them, that is all there is to say.
   const defining = new Set(
     candidates.flatMap(({ audited, finding }) => audited?.table ?? finding?.cell.table ?? []),
@@ -145,7 +154,7 @@ async function chooseTables(
     const base = companionOf(table) ?? table;
     if (defining.has(base) || OWN_TABLES.has(table)) continue;
     const judge = isOver(definitions, base) ? leftover : withoutDefinition;
-    const one = await judge(store, table);
+    const one = await judge(store, table, existing);
     if (one !== undefined) candidates.push(one);
   }
   const there = candidates.filter(({ audited, finding }) => audited ?? finding);
@@ -169,16 +178,22 @@ function isCalled({ name, audited, finding }: Candidate, table: string): boolean
   return [name, audited?.table, finding?.cell.table].includes(table);
 }
 
+/** A damaged definition does not tell which incarnation is in use: each that exists may be. */
+function illegible(name: string, existing: ReadonlySet<string>): readonly Candidate[] {
+  const what = `has a definition that is not legible; mend its row in ${TABLES_TABLE}`;
+  const finding = tableUndefined(name, 'error', what);
+  const [first = name, ...others] = [...existing].filter((stored) => isIncarnation(stored, name));
+  return [
+    { name, audited: { table: first, isDefined: false }, finding },
+    ...others.map((table) => ({ name, audited: { table, isDefined: false } })),
+  ];
+}
+
 function defined(
   name: string,
-  definition: StoredDefinition | undefined,
+  definition: StoredDefinition,
   existing: ReadonlySet<string>,
 ): Candidate {
-  if (definition === undefined) {
-    const what = `has a definition that is not legible; mend its row in ${TABLES_TABLE}`;
-    const audited = { table: name, isDefined: false };
-    return { name, audited, finding: tableUndefined(name, 'error', what) };
-  }
   const { state, incarnation, observedColumns } = definition;
   const table = storedName(name, incarnation);
   if (state === 'gone') return { name };
@@ -200,9 +215,18 @@ function isOver(
   return definition.incarnation === incarnation && definition.state === 'gone';
 }
 
-async function withoutDefinition(store: Bigtable, table: string): Promise<Candidate | undefined> {
-  if (!(await isPercolatorTable(store, table))) return undefined;
-  const severity = (await hasCells(store, table)) ? 'error' : 'warning';
+/** Undefined for a companion, which is audited with its table; and for a table that is not part of
+ * the database, or no longer there. */
+async function withoutDefinition(
+  store: Bigtable,
+  table: string,
+  existing: ReadonlySet<string>,
+): Promise<Candidate | undefined> {
+  if (companionOf(table) !== undefined) return undefined;
+  if (!(await isOurs(store, table, [...existing]))) return undefined;
+  const hasCells = await hasCellsIfThere(store, table);
+  if (hasCells === undefined) return undefined;
+  const severity = hasCells ? 'error' : 'warning';
   const what =
     'has no definition: its creation, or its drop, was interrupted; create it again, or drop it';
   const audited = { table, isDefined: false };
@@ -211,21 +235,15 @@ async function withoutDefinition(store: Bigtable, table: string): Promise<Candid
 
 const OWN_TABLES = new Set([TABLES_TABLE, ORACLE_TABLE, LEASES_TABLE]);
 
-/** Whether the table has the families; other tables in the store are not part of the database. */
-async function isPercolatorTable(store: Bigtable, table: string): Promise<boolean> {
+/** Undefined if the table has been dropped. */
+async function hasCellsIfThere(store: Bigtable, table: string): Promise<boolean | undefined> {
+  const filters = TABLE_FAMILIES.map((family) => ({ family }));
   try {
-    await hasCells(store, table);
-    return true;
+    return (await store.readRange(table, { limit: 1 }, filters)).length > 0;
   } catch (error) {
-    const codes = ['FAMILY_NOT_FOUND', 'TABLE_NOT_FOUND'];
-    if (error instanceof PercolatorError && codes.includes(error.code)) return false;
+    if (isTableNotFound(error)) return undefined;
     throw error;
   }
-}
-
-async function hasCells(store: Bigtable, table: string): Promise<boolean> {
-  const filters = TABLE_FAMILIES.map((family) => ({ family }));
-  return (await store.readRange(table, { limit: 1 }, filters)).length > 0;
 }
 
 function tableUndefined(table: string, severity: Severity, what: string): Finding {
@@ -248,9 +266,14 @@ function unfinished(name: string, table: string, what: 'created' | 'dropped'): F
   };
 }
 
-async function leftover(store: Bigtable, table: string): Promise<Candidate | undefined> {
-  // It was listed before the definitions were read: perhaps it has been dropped in between.
-  if (!(await store.listTables()).includes(table)) return undefined;
+async function leftover(
+  store: Bigtable,
+  table: string,
+  existing: ReadonlySet<string>,
+): Promise<Candidate | undefined> {
+  // Another program may have made a table of that name. Or ours has been dropped since it was
+  // listed, which was before the definitions were read.
+  if (!(await isOurs(store, table, [...existing]))) return undefined;
   const base = companionOf(table) ?? table;
   const finding: Finding = {
     code: 'table-left-over',
@@ -277,16 +300,30 @@ function engineTableMissing(table: string): Finding {
   };
 }
 
-/** They end on their own; until then they explain why the horizon does not move. */
-async function deadLeases({ store, liveness }: Context): Promise<readonly Finding[]> {
-  const leases = await readLeases(store);
-  return leases
-    .filter(({ token }) => liveness.isDead(processOf(token)))
-    .map(({ token, bound, ttlMs }): Finding => ({
-      code: 'lease-left-by-dead',
-      severity: 'warning',
-      cell: { table: LEASES_TABLE, row: token },
-      timestamps: [bound],
-      sentence: `process ${processOf(token)} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
-    }));
+async function judgeLeases({ store, liveness }: Context): Promise<readonly Finding[]> {
+  return [...(await allLeases(store))].flatMap(([token, lease]) => {
+    if (lease === undefined) return leaseUndecodable(token);
+    return liveness.isDead(processOf(token)) ? leaseLeftByDead(lease) : [];
+  });
+}
+
+function leaseUndecodable(token: string): Finding {
+  return {
+    code: 'lease-undecodable',
+    severity: 'error',
+    cell: { table: LEASES_TABLE, row: token },
+    timestamps: [],
+    sentence: `the lease of process ${processOf(token)} cannot be decoded: the horizon cannot move until the process renews it, or its row in ${LEASES_TABLE} is erased`,
+  };
+}
+
+/** It ends on its own; until then it explains why the horizon does not move. */
+function leaseLeftByDead({ token, bound, ttlMs }: Lease): Finding {
+  return {
+    code: 'lease-left-by-dead',
+    severity: 'warning',
+    cell: { table: LEASES_TABLE, row: token },
+    timestamps: [bound],
+    sentence: `process ${processOf(token)} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
+  };
 }

@@ -107,11 +107,10 @@ class TablesAudit implements Audit {
       yield tableFinding(table, missing ? 'table-missing' : 'table-unreadable', unreadable.message);
       return;
     }
-    if ((await this.#whyUnreadable(notifyTable(table), MARKS)) !== undefined) {
+    const companion = await this.#whyUnreadable(notifyTable(table), MARKS);
+    if (companion !== undefined) {
       if (await this.#isBeingDropped(audited)) return; // The companion goes first.
-      const sentence = `${notifyTable(table)}, which holds the notifications of ${table}, is not there`;
-      const fix = { kind: 'create companion', table } as const;
-      yield { ...tableFinding(table, 'companion-missing', sentence), fix };
+      yield companionFinding(table, companion);
     }
     // A repair creates it again, empty, and the audit then reports each lost notification.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
@@ -273,7 +272,16 @@ const FAMILIES = TABLE_FAMILIES.map((family) => ({ family }));
 const MARKS = NOTIFY_FAMILIES.map((family) => ({ family }));
 
 function isUnreadable({ code }: PercolatorError): boolean {
-  return code === 'TABLE_NOT_FOUND' || code === 'FAMILY_NOT_FOUND';
+  return ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'TABLE_MISMATCH'].includes(code);
+}
+
+function companionFinding(table: string, { code, message }: PercolatorError): Finding {
+  const companion = notifyTable(table);
+  // It exists in another form, so none can be created.
+  if (code !== 'TABLE_NOT_FOUND') return tableFinding(companion, 'table-unreadable', message);
+  const sentence = `${companion}, which holds the notifications of ${table}, is not there`;
+  const fix = { kind: 'create companion', table } as const;
+  return { ...tableFinding(table, 'companion-missing', sentence), fix };
 }
 
 function tableFinding(table: string, code: Finding['code'], sentence: string): Finding {

@@ -34,11 +34,13 @@ export const FINDING_CODES = {
   'notification-clean': 'A cell is marked, but no observer needs to run for it.',
   'observer-parked': 'An observer failed for a cell too often; it waits for an operator.',
   'table-missing': 'A table is defined but does not exist.',
-  'table-unreadable': 'A table lacks the column families of a Percolator table.',
+  'table-unreadable':
+    'A table lacks the column families of a Percolator table, or does not keep all versions.',
   'table-undefined': 'A table has the form of a Percolator table, but no legible definition.',
   'table-unfinished': 'A table is being created or dropped, or was when a process died.',
   'table-left-over': 'The storage has a table of an incarnation that is gone.',
   'companion-missing': 'The companion table, which holds the notifications, does not exist.',
+  'lease-undecodable': 'The value of a lease cannot be decoded.',
   'lease-left-by-dead':
     'A dead process still keeps versions from being collected, until its lease ends.',
   'engine-table-missing': 'A table that the engine itself needs does not exist.',

@@ -136,7 +136,10 @@ function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): 
   const isGone = sight.kind === 'table gone';
   const isDropped = sight.kind === 'table dropped';
   const isGivenUp = !isGone && !isDropped && lock.startTimestamp < horizon;
-  const nothing = isGone || isDropped ? 'there is no such table' : 'there is no trace of it';
+  const noTable = isGone
+    ? 'there is no such table, or it cannot be read'
+    : 'there is no such table';
+  const nothing = isGone || isDropped ? noTable : 'there is no trace of it';
   const when = isGivenUp ? ' any more, below the horizon' : '';
   const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
   const finding = report('lock-primary-absent', isGivenUp || isDropped ? 'warning' : 'error', what);
@@ -202,8 +205,8 @@ async function tracesIfAny(
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
     // A lock may name anything: a table that does not exist, or one that is not ours.
-    const names = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'];
-    if (names.includes(error.code)) return undefined;
+    const codes = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'TABLE_MISMATCH', 'INVALID_ARGUMENT'];
+    if (codes.includes(error.code)) return undefined;
     throw error;
   }
 }

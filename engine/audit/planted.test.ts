@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
 import { FINDING_CODES } from './index.ts';
 import { type Planted, PLANTED_NOTIFICATIONS } from '../testing/planted-notifications.ts';
@@ -413,6 +414,23 @@ describe('planted:', () => {
     assert.deepEqual(finding?.repair, { done: false, note });
   });
 
+  for (const ruled of ['u', 'u.notify']) {
+    test(`a rule of the storage that deletes versions in ${ruled}: the rest is audited`, async () => {
+      const { client } = await openWith((database) =>
+        plant(database, 'lock z', 50, lockOf('u/y', 'dead')),
+      );
+      client.store.beforeCall = ({ table }) => {
+        if (table === ruled) throw new PercolatorError('TABLE_MISMATCH', 'it has a GC rule');
+      };
+      const findings = await findingsOf(client);
+      assert.deepEqual(findings.map(summaryOf), [
+        `error table-unreadable ${ruled} @`,
+        'error lock-primary-absent z:c @ 50',
+      ]);
+      assert.equal(findings[0]?.sentence, 'it has a GC rule');
+    });
+  }
+
   test('without repair nothing is written', async () => {
     for (const { plant: plantIt, tables = TABLES } of PLANTED) {
       const { database, client } = await openWith(plantIt);
@@ -444,6 +462,7 @@ describe('planted:', () => {
     const ofDatabases = [
       'engine-table-missing',
       'lease-left-by-dead',
+      'lease-undecodable',
       'table-left-over',
       'table-undefined',
       'table-unfinished',

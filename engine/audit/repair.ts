@@ -27,6 +27,7 @@ import {
   NOTIFY_FAMILIES,
   notifyTable,
   resolveLock,
+  TABLE_FAMILIES,
   WRITE,
 } from '../transaction/index.ts';
 import type { Finding, FindingCode, Fix } from './finding.ts';
@@ -129,6 +130,10 @@ async function dropLeftover(
   { table, incarnation }: Extract<Fix, { kind: 'drop leftover' }>,
 ): Promise<Repaired> {
   if ((await catalog?.isGone(incarnation)) !== true) return { done: false, note: 'it is in use' };
+  // Fails at the families if another program has made a table of that name since the audit.
+  const families = table === incarnation ? TABLE_FAMILIES : NOTIFY_FAMILIES;
+  const filters = families.map((family) => ({ family, versions: 1 }));
+  await store.readRange(table, { limit: 1 }, filters);
   await store.dropTable(table);
   return { done: true, note: 'dropped' };
 }

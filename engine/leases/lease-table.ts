@@ -16,7 +16,8 @@
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
  * would revoke a pin that has been answered.
  */
-import { type Bigtable, rowBatches, type Timestamp } from '../bigtable/index.ts';
+import { PercolatorError } from '../base/index.ts';
+import { type Bigtable, type Cell, rowBatches, type Timestamp } from '../bigtable/index.ts';
 
 export interface Lease {
   /** The key of its row: see `leaseToken`. */
@@ -51,14 +52,21 @@ export async function readLease(store: Bigtable, token: string): Promise<Lease |
   return row === undefined ? undefined : decode(row.key, row.cells[0]);
 }
 
+/** @throws TABLE_MISMATCH if one cannot be decoded: it may keep what a process still reads */
 export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
-  const leases: Lease[] = [];
+  return [...(await allLeases(store))].map(([token, lease]) => {
+    if (lease !== undefined) return lease;
+    const message = `the lease ${token} is damaged: the storage has other bytes than this engine writes`;
+    throw new PercolatorError('TABLE_MISMATCH', message);
+  });
+}
+
+/** All leases by their tokens; undefined for one that cannot be decoded. */
+export async function allLeases(store: Bigtable): Promise<ReadonlyMap<string, Lease | undefined>> {
+  const leases = new Map<string, Lease | undefined>();
   const filters = [{ ...LEASE, versions: 1 }];
   for await (const { rows } of rowBatches(store, LEASES_TABLE, {}, filters)) {
-    for (const { key, cells } of rows) {
-      const lease = decode(key, cells[0]);
-      if (lease !== undefined) leases.push(lease);
-    }
+    for (const { key, cells } of rows) leases.set(key, decodeIfLegible(key, cells[0]));
   }
   return leases;
 }
@@ -84,10 +92,17 @@ export async function eraseLease(
   await store.mutateRows([{ table: LEASES_TABLE, row: token, mutations }]);
 }
 
-function decode(
-  token: string,
-  cell: { readonly timestamp: number; readonly value: Uint8Array } | undefined,
-): Lease | undefined {
+function decodeIfLegible(token: string, cell: Cell | undefined): Lease | undefined {
+  try {
+    const lease = decode(token, cell);
+    const numbers = [lease?.bound, lease?.ttlMs];
+    return numbers.every((one) => typeof one === 'number') ? lease : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(token: string, cell: Cell | undefined): Lease | undefined {
   if (cell === undefined) return undefined;
   const text = Buffer.from(cell.value).toString();
   const { bound, ttlMs } = JSON.parse(text) as Pick<Lease, 'bound' | 'ttlMs'>;

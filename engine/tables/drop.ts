@@ -184,7 +184,7 @@ export async function tablesWithLocks(store: Bigtable): Promise<readonly string[
  * Whether it is a Percolator table. One that we may not read, and that has no companion, is taken
  * for another program's: it must stop no drop and no collector.
  */
-async function isOurs(
+export async function isOurs(
   store: Bigtable,
   stored: string,
   existing: readonly string[],
@@ -216,7 +216,7 @@ function isUndefined(definitions: ReadonlyMap<string, unknown>, stored: string):
   return !definitions.has(stored) && !definitions.has(incarnationOf(stored).table);
 }
 
-function isIncarnation(stored: string, table: string): boolean {
+export function isIncarnation(stored: string, table: string): boolean {
   return companionOf(stored) === undefined && incarnationOf(stored).table === table;
 }
 

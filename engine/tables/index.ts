@@ -7,6 +7,7 @@ export {
   type StoredDefinition,
   TABLES_TABLE,
 } from './definition.ts';
+export { isIncarnation, isOurs } from './drop.ts';
 export { companionOf, incarnationOf, storedName } from './names.ts';
 export { namedBigtable } from './named-bigtable.ts';
 export { incarnationNow, Tables } from './tables.ts';

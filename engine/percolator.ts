@@ -177,8 +177,9 @@ export interface Percolator extends AsyncDisposable {
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**
-   * Collects old versions, deleted cells and markers that are no longer needed: one cycle, which
-   * takes at least `messageLifetimeMs`.
+   * Collects old versions, deleted cells and markers that are no longer needed: one cycle, or the
+   * rest of an interrupted one. A cycle that may delete more than the last one waits for
+   * `messageLifetimeMs` first.
    */
   collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
   /** Starts a collector that runs cycle after cycle until it is stopped.

@@ -8,7 +8,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  type Clock,
   createRandom,
   isRetryable,
   PercolatorError,
@@ -26,6 +25,7 @@ import {
   openTestDatabase,
   put,
   type TestDatabase,
+  wakingEarly,
 } from '../testing/index.ts';
 import { erase, findingsOf, lockOf, plant, recordOf, summaryOf } from '../testing/planting.ts';
 import { committedCell, settled, transact } from '../transaction/index.ts';
@@ -212,13 +212,7 @@ test('an audit waits for the whole time to live, also if its timers wake early',
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   a.store.crashAfter(2);
   await assert.rejects(a.write({ x: '1', y: '1' }), CrashedError);
-  const hasty: Clock = {
-    wallMs: () => clock.wallMs(),
-    monotonicMs: () => clock.monotonicMs(),
-    sleep: (ms, ...rest) => clock.sleep(Math.ceil(ms / 2), ...rest),
-    yield: () => clock.yield(),
-  };
-  const auditor = database.client('auditor', { clock: hasty });
+  const auditor = database.client('auditor', { clock: wakingEarly(clock) });
   const findings = await clock.runUntil(findingsOf(auditor, { waitForLocks: true }));
   assert.equal(findings.length, 2);
 });

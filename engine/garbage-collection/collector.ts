@@ -33,7 +33,10 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
   readonly heldBackBy: HeldBack | undefined;
 }
 
-/** One cycle, or the rest of an interrupted one; it takes at least `messageLifetimeMs`. */
+/**
+ * One cycle, or the rest of an interrupted one. A cycle that may delete more than the last one
+ * waits for `messageLifetimeMs` first.
+ */
 export async function collectGarbage(
   services: CollectorServices,
   options: CollectorOptions,

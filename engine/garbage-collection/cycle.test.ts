@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
-import { openScene, type Scene } from '../testing/collection-scene.ts';
-import { cell, createMemoryBigtable } from '../testing/index.ts';
+import { createLeaseTable, LEASES_TABLE } from '../leases/lease-table.ts';
+import { MESSAGE_LIFETIME_MS, openScene, type Scene } from '../testing/collection-scene.ts';
+import { cell, createMemoryBigtable, wakingEarly } from '../testing/index.ts';
 import { lockOf, plant } from '../testing/planting.ts';
 import { notifyTable } from '../transaction/index.ts';
 import { Collector } from './collector.ts';
@@ -74,6 +75,39 @@ describe('a cycle', () => {
     for (let i = 0; i < 3; i++) assert.equal(await clock.runUntil(collector.step()), 'blocked');
     assert.equal(listed, 1);
   });
+
+  test('waits until no earlier message is in flight, also if its timers wake early', async () => {
+    const scene = await openScene();
+    const { clock } = scene.database;
+    await scene.client('A').write({ x: '1' });
+    await scene.renewals();
+    const { context } = scene.client('hasty', { clock: wakingEarly(clock) });
+    const collector = new GarbageCollector(
+      { ...scene.services, context },
+      settingsOf({}, manifest),
+    );
+    await clock.runUntil(collector.step());
+    const beganMs = clock.monotonicMs();
+    await clock.runUntil(collector.step());
+    assert.equal(clock.monotonicMs() - beganMs, MESSAGE_LIFETIME_MS);
+  });
+
+  for (const damaged of ['{', '{}']) {
+    test(`fails at a lease that says ${damaged}: it may keep what a process still reads`, async () => {
+      const { scene } = await openRows();
+      const { store } = scene.database;
+      await createLeaseTable(store);
+      const lease = {
+        family: 'lease',
+        qualifier: 'lease',
+        timestamp: 1,
+        value: Buffer.from(damaged),
+      };
+      const mutations = [{ kind: 'set', ...lease } as const];
+      await store.mutateRows([{ table: LEASES_TABLE, row: 'reader#1', mutations }]);
+      await assert.rejects(scene.collect(), { code: 'TABLE_MISMATCH', message: /reader#1/ });
+    });
+  }
 
   test('that may delete no more than the last one ends at once', async () => {
     const { scene, collector } = await openRows();

@@ -156,9 +156,12 @@ export class GarbageCollector {
     signal: AbortSignal | undefined,
   ): Promise<StepResult> {
     const { clock } = this.#context;
-    const leftMs = sinceMs + this.#settings.messageLifetimeMs - clock.monotonicMs();
-    if (leftMs > 0) await clock.sleep(leftMs, signal);
-    if (signal?.aborted === true) return 'more';
+    const endMs = sinceMs + this.#settings.messageLifetimeMs;
+    // Timers may wake early, and then a message could still be in flight.
+    while (clock.monotonicMs() < endMs) {
+      await clock.sleep(endMs - clock.monotonicMs(), signal);
+      if (signal?.aborted === true) return 'more';
+    }
     await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '' });
     this.#waiting = undefined;
     return 'more';

@@ -11,7 +11,7 @@ export {
   type MutationCall,
   type ReadCall,
 } from './faulty-bigtable.ts';
-export { VirtualClock } from './virtual-clock.ts';
+export { VirtualClock, wakingEarly } from './virtual-clock.ts';
 export { SimulatedDisk, type DiskFailure, type DiskOperation } from './simulated-disk.ts';
 export { ScriptedOracle } from './scripted-oracle.ts';
 export {

@@ -10,8 +10,8 @@ export const COLLECTING: readonly Mutant[] = [
     changes: [
       change(
         'garbage-collection/cycle.ts',
-        '    if (leftMs > 0) await clock.sleep(leftMs, signal);\n',
-        '    void leftMs;\n',
+        'const endMs = sinceMs + this.#settings.messageLifetimeMs;',
+        'const endMs = sinceMs;',
       ),
     ],
     // A copy of a prewrite arrives after its marker was collected.

@@ -519,6 +519,34 @@ test('changes of this process start runs at once, without a scan', async () => {
   assert.equal(worker.counters.runs, 1);
 });
 
+test('a change of this process during a run starts another at once, although the answer of a scan is older', async () => {
+  const database = await openObserved();
+  const a = clientOf(database, 'A');
+  await a.write({ 'x:seen': 'first' });
+  const [running, scanned] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [runEnds, scanEnds] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let scans = 0;
+  a.store.afterCall = async (call) => {
+    if (call.kind !== 'read' || call.operation !== 'readRange' || ++scans !== 2) return;
+    scanned.resolve();
+    await scanEnds.promise;
+  };
+  let runs = 0;
+  const run = async (): Promise<void> => {
+    runs++;
+    running.resolve();
+    await runEnds.promise;
+  };
+  await using worker = new Worker(a.context, [{ ...counting(), run }], { idleMs: 60_000 });
+  await Promise.all([running.promise, scanned.promise]);
+  await a.write({ 'x:seen': 'second' });
+  scanEnds.resolve();
+  await systemClock.sleep(5); // The worker hears the answer.
+  runEnds.resolve();
+  for (let i = 0; i < 200 && worker.counters.runs < 2; i++) await systemClock.sleep(5);
+  assert.equal(runs, 2);
+});
+
 test('an option that is not a number above 0 is refused by name', async () => {
   const { context } = (await openObserved()).client('A');
   const refuses = (name: string, value: number, expected: string): void =>

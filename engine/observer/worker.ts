@@ -97,7 +97,7 @@ export class Worker implements AsyncDisposable {
   readonly #refusals: Refusals;
   readonly #rest: Rest;
   readonly #stopping = new AbortController();
-  /** Aborted when the last run has ended. */
+  /** Aborted by `stop` when the last run has ended: until then slow runs are reported. */
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   /** What ended the worker, if that was not `stop`. */
@@ -392,7 +392,8 @@ export class Worker implements AsyncDisposable {
     const name = nameOf(cell);
     if (!this.#isObserved(cell)) return false;
     if (this.#running.has(name)) {
-      this.#again.set(name, cell);
+      // The answer of a scan may be older than a change that this process has committed since.
+      if (cell.timestamp > (this.#again.get(name)?.timestamp ?? 0)) this.#again.set(name, cell);
       return false;
     }
     if (this.#queue.has(name) || this.#failures.isResting(name)) return false;

@@ -60,13 +60,18 @@ export function unary<Request, Response>(
 
 function bind(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(address, grpc().ServerCredentials.createInsecure(), (cause, port) => {
-      if (cause === null) resolve(port);
-      else {
-        const message = `cannot serve at ${address}: ${cause.message}`;
-        reject(new PercolatorError('INVALID_ARGUMENT', message, { cause }));
-      }
-    });
+    const refuse = (cause: unknown): void => {
+      const message = `cannot serve at ${address}: ${messageOf(cause)}`;
+      reject(new PercolatorError('INVALID_ARGUMENT', message, { cause }));
+    };
+    try {
+      server.bindAsync(address, grpc().ServerCredentials.createInsecure(), (cause, port) => {
+        if (cause === null) resolve(port);
+        else refuse(cause);
+      });
+    } catch (cause) {
+      refuse(cause); // gRPC throws for an address that it cannot parse.
+    }
   });
 }
 

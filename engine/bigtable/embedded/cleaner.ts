@@ -8,8 +8,9 @@
  *     newest file   ... │ group
  *
  * It works in small steps, before a group is written, and only while the log is some times as large
- * as what it holds; each byte of a group pays for a few bytes of cleaning. So there is no pause, and
- * a log that does not grow is left alone.
+ * as what it holds; each byte of a group pays for a few bytes of cleaning, except those that the
+ * cleaner wrote itself: of a file that is needed as a whole, steps would double from group to group.
+ * So there is no pause, and a log that does not grow is left alone.
  *
  * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
  * with its file, because no older record of that page is left; and the log alone, read from its
@@ -41,9 +42,12 @@ export class Cleaner {
   readonly #store: CleanedStore;
   /** The oldest file that has not been cleaned; the log's own until the first file is done. */
   #file: number;
-  #reader: GroupReader | undefined;
+  /** What is left to do; yields the bytes that it has read. Undefined between two files. */
+  #work: Generator<number> | undefined;
   /** As of the last step. */
   #written: number;
+  /** Bytes that the last step has added to its group. */
+  #rewritten = 0;
   /** The damage that was found. */
   #error: Error | undefined;
 
@@ -61,55 +65,61 @@ export class Cleaner {
   /** Takes a step, if the log is too large. */
   clean(): void {
     const { log, index } = this.#store;
-    const written = log.written - this.#written;
+    const written = log.written - this.#written - this.#rewritten;
     this.#written = log.written;
+    this.#rewritten = 0;
     const bytesMax = SIZE_FACTOR * index.footprint + log.sizes.garbageBytes;
     if (log.bytes <= bytesMax && log.files <= log.sizes.files) return;
     if (this.#error !== undefined) throw this.#error;
     try {
-      this.#read(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
+      this.#step(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
     } catch (error) {
+      this.#work = undefined; // Begins the file again: what was rewritten is not needed there.
       // What is damaged must not be removed, not even later. An error of the disk, which would be
       // the cause, may pass.
       if ((error as Error).cause === undefined) this.#error = error as Error;
       throw error;
+    } finally {
+      log.held = undefined;
     }
   }
 
   /** What was rewritten is forgotten, because its group failed. */
   restart(): void {
     this.#file = this.#store.log.oldest;
-    this.#reader = undefined;
+    this.#work = undefined;
+    this.#rewritten = 0;
   }
 
-  #read(bytes: number): void {
+  #step(bytes: number): void {
     for (let read = 0; read < bytes;) {
       if (this.#file >= this.#store.log.end.file) return; // It is still being written.
-      const reader = (this.#reader ??= this.#open());
-      const group = reader.next();
-      if (group === undefined) this.#finishFile(reader);
-      else {
-        read += GROUP_BYTES + group.length;
-        const first = { file: this.#file, offset: group.offset + GROUP_BYTES };
-        for (const record of recordsOf(group.records, first)) this.#rewrite(record);
-      }
+      const { done, value } = (this.#work ??= this.#cleanFile()).next();
+      if (done === true) this.#work = undefined;
+      else read += value;
     }
   }
 
-  #open(): GroupReader {
+  *#cleanFile(): Generator<number, void> {
     const { log } = this.#store;
     const file = this.#file;
     const range = { file, from: 0, end: log.size(file) };
-    return new GroupReader(range, (target, offset) => log.readFile(target, { file, offset }));
-  }
-
-  #finishFile({ offset }: GroupReader): void {
-    const { log } = this.#store;
-    if (offset < log.size(this.#file)) {
-      throw damaged(nameOfLog(this.#file), offset, 'a group has the wrong checksum');
+    const reader = new GroupReader(range, (target, offset) =>
+      log.readFile(target, { file, offset }),
+    );
+    for (let group = reader.next(); group !== undefined; group = reader.next()) {
+      yield GROUP_BYTES;
+      const first = { file, offset: group.offset + GROUP_BYTES };
+      for (const record of recordsOf(group.records, first)) {
+        log.held = { at: first, bytes: group.records };
+        this.#rewrite(record);
+        yield record.place.length;
+      }
     }
-    this.#file = log.after(this.#file);
-    this.#reader = undefined;
+    if (reader.offset < log.size(file)) {
+      throw damaged(nameOfLog(file), reader.offset, 'a group has the wrong checksum');
+    }
+    this.#file = log.after(file);
   }
 
   #rewrite(record: LogRecord): void {
@@ -123,7 +133,7 @@ export class Cleaner {
     if (entry?.file !== place.file || entry.offset !== place.offset) return;
     const row = this.#store.pendingRow(rowKeyOf(key));
     const page = row.pageOf(key);
-    if (page !== undefined) this.#store.rewrite(page, row);
+    if (page !== undefined) this.#keep(page, row, place.length);
   }
 
   /** Puts the value into its page again, from where it gets a new record. */
@@ -140,6 +150,11 @@ export class Cleaner {
     const known = placeAt(page.page, keyEnd);
     if (known.file !== place.file || known.offset !== place.offset) return;
     page.page = withCell(page.page, cell, body);
+    this.#keep(page, row, place.length);
+  }
+
+  #keep(page: PendingPage, row: PendingRow, bytes: number): void {
     this.#store.rewrite(page, row);
+    this.#rewritten += bytes;
   }
 }

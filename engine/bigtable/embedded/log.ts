@@ -51,6 +51,8 @@ export interface LogState {
 
 export class Log {
   readonly sizes: Sizes;
+  /** A part of a file that the cleaner has read: while it is here, its records are read from it. */
+  held: { readonly at: Mark; readonly bytes: Buffer } | undefined;
   readonly #disk: Disk;
   readonly #recent: Recent;
   readonly #recentlyRead: RecentlyRead;
@@ -174,6 +176,8 @@ export class Log {
     if (written?.isLoaded === false) return bodyOf(written.bytes, start, place.length);
     const read = this.#recentlyRead.find(place);
     if (read !== undefined) return bodyOf(read.bytes, read.start, place.length);
+    const held = this.#heldRecord(place);
+    if (held !== undefined) return bodyOf(held, 0, held.length);
     const piece = written ?? this.#recent.load(place, this.#readPiece);
     const record = piece?.bytes.subarray(start, start + place.length) ?? this.#readRecord(place);
     if (!isIntact(record, place)) {
@@ -243,6 +247,15 @@ export class Log {
     }
     this.#files.clear();
     if (errors.length > 0) throw errors[0];
+  }
+
+  /** A record of a group whose checksum was right. */
+  #heldRecord({ file, offset, length }: Place): Buffer | undefined {
+    const { held } = this;
+    if (held === undefined || held.at.file !== file) return undefined;
+    const start = offset - held.at.offset;
+    const end = start + length;
+    return start >= 0 && end <= held.bytes.length ? held.bytes.subarray(start, end) : undefined;
   }
 
   #readRecord(place: Place): Buffer {

@@ -28,9 +28,10 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   ];
 }
 
-function lineTargets({ rates = [] }: Plan, results: Results): readonly Target[] {
-  const isNarrow = rates.length > 0 && Math.max(...rates) < RANGE_MIN * Math.min(...rates);
-  const areFew = rates.length > 0 && new Set(rates).size < LOADS_MIN;
+function lineTargets({ rates = [], rungs = [] }: Plan, results: Results): readonly Target[] {
+  const asked = rates.length > 0 ? rates : rungs;
+  const isNarrow = asked.length > 0 && Math.max(...asked) < RANGE_MIN * Math.min(...asked);
+  const areFew = asked.length > 0 && new Set(asked).size < LOADS_MIN;
   return systemsOf(results.ladder).map((system) => {
     const { fit, kept, from, to } = lineOf(results, system);
     const range = rangeOffered(kept.map(({ result }) => result));

@@ -13,8 +13,8 @@
  * it has all of them.) A stray message may never arrive: a story may end with some in flight.
  *
  * Steps that would change nothing are left out: a message that would arrive without effect may as
- * well arrive later. For the same reason, where all others are taken for dead anyway, processes die
- * only when all that survive have finished; until then, dying equals being slow.
+ * well arrive later. For the same reason, where all others are taken for dead anyway, a process dies
+ * only when no more processes are at work than may still die; until then, dying equals being slow.
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';

@@ -35,9 +35,14 @@ const JOBS_MAX = 25;
 export class Bench implements Disposable {
   #child: ChildProcess | undefined;
   #jobs = 0;
+  #isOver = false;
 
-  /** @param cpuMsMax the limit of a step, by its name */
+  /**
+   * @param cpuMsMax the limit of a step, by its name
+   * @throws if the bench was disposed of
+   */
   async run(job: Job, cpuMsMax: (step: string) => number): Promise<JobResult> {
+    if (this.#isOver) throw new Error('no judge is asked any more');
     if (this.#jobs >= JOBS_MAX) this.#end();
     const child = (this.#child ??= startProcess());
     this.#jobs++;
@@ -80,6 +85,7 @@ export class Bench implements Disposable {
 
   /** Ends the process, even in the middle of a job. */
   [Symbol.dispose](): void {
+    this.#isOver = true;
     this.#end();
   }
 

@@ -29,7 +29,7 @@ test('an error ends the processes of all judges, also of one that never ends', a
   const judge: Judge = {
     step: { kind: 'tests', name: 'engine/transaction/rules-reads.test.ts' },
     cpuMs: 1_000_000,
-    isTimed: false,
+    isTimed: true,
     reached: { [FILE]: [[0, 100_000]] },
   };
   // The mutant that no judge reaches has its verdict at once, while the other one is judged.

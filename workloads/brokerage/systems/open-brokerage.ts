@@ -58,7 +58,7 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
 
 /**
  * On the embedded store, a cycle over half a million rows, somewhat more than the standard profile
- * loads, takes four minutes, and a few hundredths of a core. Requests of limit orders come and go,
+ * loads, takes two minutes, and a few hundredths of a core. Requests of limit orders come and go,
  * and Broker-Volume reads past all that went and were not yet collected; PostgreSQL, too, vacuums a
  * table every minute if a fifth of it has changed. The emulator needs ten times as long per row and
  * is given fewer rows: collecting must not dominate the measurement. On one machine no message is in
@@ -68,7 +68,7 @@ function collecting({ at }: PercolatorAddress, { manifest }: Bigtable): Collecto
   const { kind } = 'store' in at ? at.store : at.shared.store;
   const messageLifetimeMs = Math.max(10_000, manifest.messageLifetimeMs ?? 0);
   return kind === 'embedded'
-    ? { messageLifetimeMs, rowsPerStep: 512, pauseMs: 100 }
+    ? { messageLifetimeMs, rowsPerStep: 512, pauseMs: 50 }
     : { messageLifetimeMs, rowsPerStep: 64, pauseMs: 500 };
 }
 

@@ -212,7 +212,9 @@ function isOver(
   const definition = definitions.get(table);
   if (definition === undefined) return false;
   if (definition.incarnation > incarnation) return true;
-  return definition.incarnation === incarnation && definition.state === 'gone';
+  if (definition.incarnation === incarnation) return definition.state === 'gone';
+  // A table may be called like an incarnation, from before such names were refused.
+  return definitions.get(stored)?.state === 'gone';
 }
 
 /** Undefined for a companion, which is audited with its table; and for a table that is not part of
@@ -280,7 +282,7 @@ async function leftover(
     severity: 'warning',
     cell: { table },
     timestamps: [],
-    sentence: `${table} belongs to an incarnation of ${incarnationOf(base).table} that is gone; it was made too late to be dropped with it`,
+    sentence: `${table} belongs to an incarnation that is gone; it was made too late to be dropped with it`,
     fix: { kind: 'drop leftover', table, incarnation: base },
   };
   return { name: table, finding };

@@ -77,12 +77,14 @@ export class StoredCatalog implements TableCatalog {
   async isGone(stored: string): Promise<boolean> {
     if (!canBeStored(stored)) return false; // A lock may name anything.
     const own = await readDefinition(this.#store, stored);
-    // Also a table whose name looks like an incarnation's, from before such names were refused.
-    if (own !== undefined) return isOver(own, 1);
     const { table, incarnation } = incarnationOf(stored);
+    // Also a table whose name looks like an incarnation's, from before such names were refused.
+    if (own !== undefined && (table === stored || !isOver(own, 1))) return isOver(own, 1);
     const definition = await readDefinition(this.#store, table);
     // If there is none, the table was dropped before definitions were kept.
-    return definition === undefined || isOver(definition, incarnation);
+    if (definition === undefined || isOver(definition, incarnation)) return true;
+    // Once that table was dropped, earlier versions gave its name to an incarnation.
+    return own !== undefined && definition.incarnation !== incarnation;
   }
 
   /**

@@ -20,8 +20,8 @@
  * Tables that exist without a definition may contain data. So they are taken over in one step: an
  * attempt that failed half way would be given up, and its tables dropped. And nothing is made for
  * them: a late request could bring a table back after it was taken over and dropped. So if one of
- * the two is missing, the call is refused. It is also refused if a later incarnation exists: which
- * ones there were was lost with the definition.
+ * the two is missing, the call is refused. It is also refused if a later incarnation exists
+ * (later-incarnation.ts).
  *
  * createdAt is handed out when the tables of the previous incarnation are gone from the storage. So
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
@@ -42,16 +42,11 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { type Administration, stepOf } from './administration.ts';
-import {
-  as,
-  type Definition,
-  readDefinition,
-  type StoredDefinition,
-  TABLES_TABLE,
-} from './definition.ts';
+import { as, type Definition, readDefinition, type StoredDefinition } from './definition.ts';
 import { dropLeftovers, finishDrop } from './drop.ts';
-import { checkForm, existingAmong, hasForm } from './form.ts';
-import { checkFits, checkName, checkNewName, incarnationOf, storedName } from './names.ts';
+import { checkForm, existingAmong } from './form.ts';
+import { laterIncarnation, whyLost } from './later-incarnation.ts';
+import { checkFits, checkName, checkNewName, storedName } from './names.ts';
 
 export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
@@ -163,30 +158,8 @@ async function tryToCreateFirst(
   throw new PercolatorError('TABLE_MISMATCH', whyNotFirst(table, existing, later));
 }
 
-/**
- * The storage's name of a later incarnation, whose definition must have been lost: processes that
- * know it may still use it, and what is in it must not be hidden by an empty table.
- */
-async function laterIncarnation(
-  store: Bigtable,
-  table: string,
-  listed: readonly string[],
-): Promise<string | undefined> {
-  for (const stored of listed) {
-    if (stored === table || incarnationOf(stored).table !== table) continue;
-    const isDefined = (await readDefinition(store, stored)) !== undefined; // A table of its own.
-    if (!isDefined && (await hasForm(store, stored))) return stored;
-  }
-  return undefined;
-}
-
 function whyNotFirst(table: string, existing: readonly string[], later?: string): string {
-  if (later !== undefined) {
-    return (
-      `table ${table} was created before, and its definition is lost, but ${later} exists: ` +
-      `restore row ${table} of ${TABLES_TABLE}, or delete ${later} and its companion in the storage`
-    );
-  }
+  if (later !== undefined) return whyLost(table, later);
   const what = existing.includes(table)
     ? `table ${table} exists without its companion, which fsck makes with repair; then create it again`
     : `${notifyTable(table)} exists without table ${table}`;

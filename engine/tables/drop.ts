@@ -60,7 +60,8 @@ import {
   readDefinition,
   type StoredDefinition,
 } from './definition.ts';
-import { existingTables, hasForm } from './form.ts';
+import { existingAmong, hasForm } from './form.ts';
+import { laterIncarnation, whyLost } from './later-incarnation.ts';
 import {
   canBeStored,
   checkCanBeStored,
@@ -78,7 +79,8 @@ const ROW_KEY_BYTES_MAX = 4096;
  * Drops the table with all that is in it; harmless if there is none.
  * @throws LOCKED if a live transaction keeps its lock for too long: call it again
  * @throws INVALID_ARGUMENT for a name that no table can have
- * @throws TABLE_MISMATCH if its definition cannot be decoded, or if it has none and another form
+ * @throws TABLE_MISMATCH if its definition cannot be decoded; or if it has none, and has another
+ *   form or a later incarnation
  * @throws TABLE_NOT_FOUND if it has none, and the storage lists it and does not find it
  */
 export async function dropTable(administration: Administration, table: string): Promise<void> {
@@ -105,14 +107,34 @@ export async function dropTable(administration: Administration, table: string): 
         break;
       case undefined:
         checkName(table);
-        // The form is checked before the drop is recorded: a recorded drop of a foreign table could
-        // never be finished, and the drops of all other tables would fail at its families, as would
-        // collectors.
-        if ((await existingTables(store, table)).length === 0) return;
-        await stepOf(administration, table, undefined, await leftBehind(administration));
+        if (!(await beginWithoutDefinition(administration, table))) return;
         break;
     }
   }
+}
+
+/**
+ * Begins to drop a table that has no definition. Resolves to false if there is no table.
+ * @throws TABLE_MISMATCH if it has another form or a later incarnation
+ */
+async function beginWithoutDefinition(
+  administration: Administration,
+  table: string,
+): Promise<boolean> {
+  const { store } = administration;
+  const listed = await store.listTables();
+  // The form is checked before the drop is recorded: a recorded drop of a foreign table could never
+  // be finished, and the drops of all other tables would fail at its families, as would collectors.
+  const existing = await existingAmong(store, table, listed);
+  const later = await laterIncarnation(store, table, listed);
+  if (later !== undefined) {
+    // Unless another process has created them since.
+    if ((await readDefinition(store, table)) !== undefined) return true;
+    throw new PercolatorError('TABLE_MISMATCH', whyLost(table, later));
+  }
+  if (existing.length === 0) return false;
+  await stepOf(administration, table, undefined, await leftBehind(administration));
+  return true;
 }
 
 /**

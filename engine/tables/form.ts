@@ -18,7 +18,7 @@ import { companionOf } from './names.ts';
  * @throws TABLE_MISMATCH if one has another form
  * @throws TABLE_NOT_FOUND if the storage lists one and does not find it
  */
-export async function existingTables(store: Bigtable, table: string): Promise<readonly string[]> {
+async function existingTables(store: Bigtable, table: string): Promise<readonly string[]> {
   return existingAmong(store, table, await store.listTables());
 }
 

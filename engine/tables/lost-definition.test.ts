@@ -61,7 +61,7 @@ test('P52: a process that knew that a table was dropped uses the one that anothe
   assert.equal(await scene.get(c, X), '4');
 });
 
-test('P52: a table is not made anew while a later incarnation exists whose definition was lost', async () => {
+test('P52: a table is neither made anew nor dropped while a later incarnation exists whose definition was lost', async () => {
   const scene = new Scene();
   const [a, b, c] = await scene.processes('a', 'b', 'c');
   for (const stored of ['t', 't.i2']) {
@@ -77,6 +77,7 @@ test('P52: a table is not made anew while a later incarnation exists whose defin
     }
     const refusal = { code: 'TABLE_MISMATCH', message: /its definition is lost, but t\.i2 exists/ };
     await assert.rejects(scene.create(c, 't'), refusal);
+    await assert.rejects(scene.drop(c, 't'), refusal);
   }
   await scene.set(b, '1', X);
   assert.equal(await scene.get(b, X), '1');
@@ -90,20 +91,25 @@ test('a table of another program that is called like a later incarnation is no o
   assert.equal(await a.percolator.storedName('t'), 't');
 });
 
-test('a table that another process creates anew during the check for lost definitions is found', async () => {
-  const scene = new Scene();
-  const [a, b] = await scene.processes('a', 'b');
-  let isFirst = true;
-  b.store.afterCall = async ({ table }) => {
-    if (table !== TABLES_TABLE || !isFirst) return;
-    isFirst = false; // It has read that there is no definition.
-    await a.percolator.createTable('t');
-    await a.percolator.dropTable('t');
-    await a.percolator.createTable('t');
-  };
-  await scene.create(b, 't');
-  assert.equal(await b.percolator.storedName('t'), 't.i2');
-});
+for (const [use, left] of [
+  ['createTable', ['t.i2', 't.i2.notify']],
+  ['dropTable', []],
+] as const) {
+  test(`a table that another process creates anew while ${use} looks for lost definitions is found`, async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    let isFirst = true;
+    b.store.afterCall = async ({ table }) => {
+      if (table !== TABLES_TABLE || !isFirst) return;
+      isFirst = false; // It has read that there is no definition.
+      await a.percolator.createTable('t');
+      await a.percolator.dropTable('t');
+      await a.percolator.createTable('t');
+    };
+    await scene.run(b.percolator[use]('t'));
+    assert.deepEqual(await scene.tables(), left);
+  });
+}
 
 async function loseDefinition({ store }: Scene): Promise<void> {
   const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;

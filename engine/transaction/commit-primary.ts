@@ -144,6 +144,16 @@ function mayPass({ code }: PercolatorError): boolean {
 }
 
 /**
+ * Whether the storage may yet apply a copy of the commit, or of its rollback. STORE_CLOSED comes
+ * from this process: a rollback that ends with it tells nothing of the storage. If the commit ended
+ * with it, too, it was never sent.
+ */
+function mayBeApplied(refusal: PercolatorError, ofRollback: PercolatorError): boolean {
+  if (ofRollback.code === 'STORE_CLOSED') return refusal.code !== 'STORE_CLOSED';
+  return mayPass(refusal) || mayPass(ofRollback);
+}
+
+/**
  * Rolls back a transaction whose commit was never in doubt. Resolves if it may have committed all
  * the same, or may yet: its lock is gone; or the rollback fails, and the storage has refused the
  * commit for a table that may still be there, or may apply one of the two later. A storage that
@@ -164,7 +174,7 @@ async function undo(
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
     if (!isTableNotFound(refusal)) {
-      if (mayPass(refusal) || mayPass(error)) return;
+      if (mayBeApplied(refusal, error)) return;
       throw refusal; // Our lock may still be there, and decides what becomes of the other rows.
     }
     if (!(await isMissing(context, primaryRow.table))) return;

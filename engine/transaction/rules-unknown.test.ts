@@ -256,7 +256,7 @@ for (const code of ['STORE_CLOSED', 'STORE_REFUSED'] as const) {
   });
 }
 
-for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT'] as const) {
+for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT', 'STORE_CLOSED'] as const) {
   test(`P11: a commit that is refused for good is unknown if its rollback ends with ${code}`, async () => {
     const store = createMemoryBigtable();
     const database = await openTestDatabase({ store });

@@ -47,9 +47,17 @@ export async function createLeaseTable(store: Bigtable): Promise<void> {
   await store.createTable(LEASES_TABLE, { families: [LEASE.family] });
 }
 
-export async function readLease(store: Bigtable, token: string): Promise<Lease | undefined> {
+/**
+ * The counter of the lease; undefined if there is none. The value is not decoded: if it is damaged,
+ * the next renewal replaces it.
+ */
+export async function readLease(
+  store: Bigtable,
+  token: string,
+): Promise<Pick<Lease, 'counter'> | undefined> {
   const row = await store.readRow(LEASES_TABLE, token, [{ ...LEASE, versions: 1 }]);
-  return row === undefined ? undefined : decode(row.key, row.cells[0]);
+  const cell = row?.cells[0];
+  return cell && { counter: cell.timestamp };
 }
 
 /** @throws TABLE_MISMATCH if one cannot be decoded: it may keep what a process still reads */

@@ -5,6 +5,7 @@ import { PercolatorError } from '../base/index.ts';
 import { bounds, openLeases, startProcess, TTL_MS } from '../testing/lease-scene.ts';
 import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
 import { LeaseWatch } from './index.ts';
+import { LEASES_TABLE } from './lease-table.ts';
 
 test('an earlier process with the same token does not hide its successor', async () => {
   const { process, watch, store, clock } = openLeases();
@@ -16,6 +17,20 @@ test('an earlier process with the same token does not hide its successor', async
   await successor.leases.enter();
   assert.deepEqual(await bounds(watch), [1_000]);
 });
+
+for (const damage of ['{', 'null']) {
+  test(`a successor takes a lease although that of an earlier process is damaged: ${damage}`, async () => {
+    const { process, watch, store, clock } = openLeases();
+    await process.leases.enter();
+    process.store.crash();
+    const cell = { family: 'lease', qualifier: 'lease', timestamp: 50 };
+    const mutations = [{ kind: 'set', ...cell, value: Buffer.from(damage) } as const];
+    await store.mutateRows([{ table: LEASES_TABLE, row: 'A', mutations }]);
+    const hold = await startProcess(store, clock).leases.enter();
+    assert.ok(hold.isCovered());
+    assert.deepEqual(await bounds(watch), [10]);
+  });
+}
 
 test('P31: what an earlier process erased does not hide the lease of its successor', async () => {
   const store = createMemoryBigtable({ tombstones: true });

@@ -19,6 +19,7 @@ import {
 import {
   check,
   checkOptions,
+  CLOCK,
   FLAG,
   FUNCTION,
   isObject,
@@ -110,7 +111,7 @@ const KINDS: Kinds<PercolatorOptions> = {
     accepts: (value) => value === 'off' || isObject(value),
   },
   oracle: objectWith('a timestamp oracle', { next: FUNCTION }),
-  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  clock: CLOCK,
   random: objectWith('a source of random numbers', { fraction: FUNCTION }),
   liveness: objectWith('an object with the text self and the function isDead', {
     self: TEXT,
@@ -141,8 +142,8 @@ export interface Percolator extends AsyncDisposable {
    * all tables, because a transaction may have left locks whose fate only its cells in this table
    * tell. May be called again after any failure.
    * @throws LOCKED if a live transaction has kept its lock for longer than `lockWaitMsMax`
-   * @throws TABLE_MISMATCH if its definition cannot be decoded, or if another program made it in
-   *   another form
+   * @throws TABLE_MISMATCH if its definition cannot be decoded or, for a later incarnation, is lost;
+   *   or if another program made it in another form
    */
   dropTable(table: string): Promise<void>;
   /**

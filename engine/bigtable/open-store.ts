@@ -12,7 +12,7 @@
  * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
-import { checkOptions, FLAG, FUNCTION, type Kinds, objectWith } from '../base/options.ts';
+import { checkOptions, CLOCK, FLAG, type Kinds } from '../base/options.ts';
 import type { Bigtable } from './bigtable.ts';
 import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
 import { openHBase } from './hbase/index.ts';
@@ -53,7 +53,7 @@ export interface OpenStoreOptions {
 
 const KINDS: Kinds<OpenStoreOptions> = {
   readOnly: FLAG,
-  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  clock: CLOCK,
 };
 
 /**

@@ -5,11 +5,10 @@
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import {
   checkOptions,
+  CLOCK,
   FLAG,
-  FUNCTION,
   type Kinds,
   NAME,
-  objectWith,
   POSITIVE,
   TEXTS,
 } from '../../base/options.ts';
@@ -65,7 +64,7 @@ const KINDS: Kinds<HBaseOptions> = {
     accepts: (value) => POSITIVE.accepts(value) && (value as number) >= SESSION_MS_MIN,
   },
   readOnly: FLAG,
-  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  clock: CLOCK,
 };
 
 const TIMEOUT_MS = 10_000;

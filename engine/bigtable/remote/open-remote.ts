@@ -10,15 +10,7 @@
  * (remote-tables.ts).
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
-import {
-  checkOptions,
-  FLAG,
-  FUNCTION,
-  type Kinds,
-  NAME,
-  objectWith,
-  POSITIVE,
-} from '../../base/options.ts';
+import { checkOptions, CLOCK, FLAG, type Kinds, NAME, POSITIVE } from '../../base/options.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import { type Clients, createClients, type InstanceAdmin } from './client.ts';
@@ -59,7 +51,7 @@ const KINDS: Kinds<RemoteOptions> = {
   plainAddress: NAME,
   timeoutMs: POSITIVE,
   readOnly: FLAG,
-  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  clock: CLOCK,
   plainGrpc: FLAG,
 };
 

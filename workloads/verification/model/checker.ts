@@ -69,8 +69,11 @@ function whyNotNamed(named: string | undefined): string | undefined {
 
 /** A jar is a zip archive, and begins as one. */
 function isArchive(file: string): boolean {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  return readFileSync(file).subarray(0, 2).toString() === 'PK';
+  try {
+    return statSync(file).isFile() && readFileSync(file).subarray(0, 2).toString() === 'PK';
+  } catch {
+    return false; // It is missing, not readable, or its name is longer than a path may be.
+  }
 }
 
 /**

@@ -24,7 +24,9 @@ function configuration(name: string): Configuration {
 test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one counts as not set', async () => {
   const given = process.env['TLA2TOOLS_JAR'];
   try {
-    for (const value of ['no/such.jar', import.meta.dirname, import.meta.filename, '/dev/zero']) {
+    const { dirname, filename } = import.meta;
+    const tooLong = 'x'.repeat(5_000);
+    for (const value of ['no/such.jar', dirname, filename, '/dev/zero', tooLong]) {
       process.env['TLA2TOOLS_JAR'] = value;
       const sentence = `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${value}.`;
       assert.equal(await findChecker(), sentence);

@@ -145,8 +145,10 @@ describe('a run that is right', () => {
 
   test('does not judge a line through fewer than three loads that were asked for', () => {
     const name = 'Percolator, embedded: a straight line';
-    const { met, reason } = targetNamed(name, { ...plan, rates: [2, 20] });
-    assert.deepEqual([met, reason], [null, 'fewer than 3 loads were asked for']);
+    for (const asked of [{ rates: [2, 20] }, { rungs: [0.05, 0.65] }]) {
+      const { met, reason } = targetNamed(name, { ...plan, ...asked });
+      assert.deepEqual([met, reason], [null, 'fewer than 3 loads were asked for']);
+    }
   });
 
   function targetNamed(name: string, given: Partial<Plan>): Target {

@@ -41,6 +41,32 @@ async function load(store: Bigtable): Promise<void> {
   );
 }
 
+/** Long values in one file, and their pages, which were changed since, in the next ones. */
+async function loadLongValues(store: Bigtable): Promise<void> {
+  await store.createTable('t', { families: ['f'] });
+  const cells = [setting('long', Buffer.alloc(600)), setting('small', Buffer.alloc(500))];
+  const rows = Array.from({ length: ROWS }, (_, i) => `row ${i}`);
+  await store.mutateRows(rows.map((row) => ({ table: 't', row, mutations: cells })));
+  for (const row of rows) {
+    await store.mutateRows([{ table: 't', row, mutations: [setting('flag', Buffer.alloc(1))] }]);
+  }
+}
+
+test('values whose pages are elsewhere are cleaned in small steps', async () => {
+  const disk = new WatchedDisk({ random: createRandom(1) });
+  await using store = await openOnDisk(disk, { fsync: true, readOnly: false, sizes: SMALL });
+  await loadLongValues(store);
+  const first = disk.names().find((name) => name.endsWith('.log'));
+  const loaded = disk.writes.length;
+  for (let i = 0; i < 3_000; i++) {
+    const mutations = [setting('q', Buffer.alloc(VALUE_BYTES, `${i} `))];
+    await store.mutateRows([{ table: 't', row: 'hot', mutations }]);
+  }
+  const largest = Math.max(...disk.writes.slice(loaded));
+  assert.ok(largest < 14 * VALUE_BYTES, `a step of ${largest} bytes`);
+  assert.ok(first !== undefined && !disk.names().includes(first), 'the first file was cleaned');
+});
+
 test('a file that is needed as a whole is cleaned in small steps', async () => {
   const disk = new WatchedDisk({ random: createRandom(1) });
   await using store = await openOnDisk(disk, { fsync: true, readOnly: false, sizes: SMALL });

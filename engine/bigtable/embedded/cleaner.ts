@@ -9,7 +9,8 @@
  *
  * It works in small steps, before a group is written, and only while the log is some times as large
  * as what it holds; each byte of a group pays for a few bytes of cleaning, except those that the
- * cleaner wrote itself: of a file that is needed as a whole, steps would double from group to group.
+ * cleaner wrote itself: in a file that is needed as a whole, each step would be four times as large
+ * as the one before it.
  * So there is no pause, and a log that does not grow is left alone.
  *
  * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
@@ -35,7 +36,7 @@ const READ_BYTES_MIN = 4_096;
 /** The rows that a cleaner moves to the end of the log. */
 interface CleanedStore extends Stored {
   pendingRow: (key: Buffer) => PendingRow;
-  rewrite: (page: PendingPage, row: PendingRow) => void;
+  rewrite: (page: PendingPage, row: PendingRow) => boolean;
 }
 
 export class Cleaner {
@@ -74,7 +75,6 @@ export class Cleaner {
     try {
       this.#step(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
     } catch (error) {
-      this.#work = undefined; // Begins the file again: what was rewritten is not needed there.
       // What is damaged must not be removed, not even later. An error of the disk, which would be
       // the cause, may pass.
       if ((error as Error).cause === undefined) this.#error = error as Error;
@@ -133,7 +133,7 @@ export class Cleaner {
     if (entry?.file !== place.file || entry.offset !== place.offset) return;
     const row = this.#store.pendingRow(rowKeyOf(key));
     const page = row.pageOf(key);
-    if (page !== undefined) this.#keep(page, row, place.length);
+    if (page !== undefined && this.#store.rewrite(page, row)) this.#rewritten += place.length;
   }
 
   /** Puts the value into its page again, from where it gets a new record. */
@@ -149,12 +149,8 @@ export class Cleaner {
     if (!isPlace || !page.page.subarray(keyStart, keyEnd).equals(cell)) return;
     const known = placeAt(page.page, keyEnd);
     if (known.file !== place.file || known.offset !== place.offset) return;
+    const pageBytes = page.key.length + page.page.length;
     page.page = withCell(page.page, cell, body);
-    this.#keep(page, row, place.length);
-  }
-
-  #keep(page: PendingPage, row: PendingRow, bytes: number): void {
-    this.#store.rewrite(page, row);
-    this.#rewritten += bytes;
+    this.#rewritten += place.length + (this.#store.rewrite(page, row) ? pageBytes : 0);
   }
 }

@@ -119,14 +119,17 @@ export class RowStore implements Stored {
     for (const page of row.mutate(mutations, columnOf)) this.rewrite(page, row);
   }
 
-  /** Writes a page of the row with the gathering group. */
-  rewrite(page: PendingPage, row: PendingRow): void {
+  /** Writes a page of the row with the gathering group. Returns false if that was so already. */
+  rewrite(page: PendingPage, row: PendingRow): boolean {
     const group = this.#gathering;
+    const isAdded = page.group !== group;
     this.#writeWith(group, page);
-    if (row.group === group) return;
-    row.group = group;
-    group.rows.push(row);
-    this.#pending.set(row.name, row);
+    if (row.group !== group) {
+      row.group = group;
+      group.rows.push(row);
+      this.#pending.set(row.name, row);
+    }
+    return isAdded;
   }
 
   /**

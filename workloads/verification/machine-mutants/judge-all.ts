@@ -26,8 +26,9 @@ export async function judgeAll(
     using bench = new Bench();
     stopped.addEventListener('abort', () => bench[Symbol.dispose]());
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const verdict = await judge(mutant, court, bench);
-      stopped.throwIfAborted(); // That the process of the judges was ended is no verdict.
+      const verdict = await judge(mutant, court, bench).finally(() => {
+        stopped.throwIfAborted(); // That the process of the judges was ended is no verdict.
+      });
       onVerdict(verdict);
     }
   };

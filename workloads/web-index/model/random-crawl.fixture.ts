@@ -1,6 +1,7 @@
 /**
  * Small random crawls that contain what makes an index hard: copies on two hosts, recrawls, removals,
- * redirects in chains and circles, and stylesheets and scripts that change or go.
+ * redirects in chains and circles, charsets that change, and stylesheets and scripts that change or
+ * go.
  */
 import type { Random } from '#engine';
 import { pageCapture } from './warc.fixture.ts';
@@ -8,6 +9,7 @@ import type { Capture } from './index.ts';
 
 const HOSTS = ['a.example', 'b.example'];
 const NAMES = ['1', '2', '3', '4', '5', '6'];
+const PAGE_TYPES = ['text/html', 'text/html; charset=windows-1251'];
 const STYLESHEETS = ['.menu { display: none }', 'nav { display: none }', 'p { color: red }'];
 const SCRIPTS = ['one()', 'two()'];
 
@@ -24,7 +26,9 @@ export function randomCrawl(random: Random, size: number): readonly Capture[] {
 function captureOf(random: Random, contents: readonly string[]): Capture {
   const url = `http://${random.pick(HOSTS)}/${random.pick(NAMES)}`;
   const dice = random.integer(1, 100);
-  if (dice <= 60) return pageCapture(url, random.pick(contents));
+  if (dice <= 60) {
+    return pageCapture(url, random.pick(contents), { contentType: random.pick(PAGE_TYPES) });
+  }
   if (dice <= 70) return pageCapture(url, '', { status: 404 });
   if (dice <= 82) return pageCapture(url, '', { status: 301, location: `/${random.pick(NAMES)}` });
   if (dice <= 85) return pageCapture(url, '', { status: 503 });
@@ -46,5 +50,5 @@ function contentOf(random: Random, i: number): string {
   });
   const stylesheet = random.integer(1, 2) === 1 ? '<link rel="stylesheet" href="/s.css">' : '';
   const script = random.integer(1, 4) === 1 ? '<script src="/t.js"></script>' : '';
-  return `<title>Title ${i % 3}</title>${stylesheet}${script}<nav>${links.join(' ')}</nav><p class="menu">Menu</p>Text ${i % 5}`;
+  return `<title>Title ${i % 3}</title>${stylesheet}${script}<nav>${links.join(' ')}</nav><p class="menu">Menu</p>T${i % 2 === 0 ? 'é' : 'e'}xt ${i % 5}`;
 }

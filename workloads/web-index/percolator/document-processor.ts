@@ -11,7 +11,7 @@
  * later transaction, and that order is what makes it sound: a resource that changes before the
  * registration is seen by the renderer, and one that changes after it finds the page registered.
  */
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Observer, Transaction } from '#engine';
 import {
   type Capture,
@@ -85,14 +85,15 @@ function process(capture: Capture): Processed {
   const kind = kindOf(capture);
   if (kind === 'page') {
     const { links, ...document } = processPage(capture);
-    return { document: { ...document, bodyHash: hashOfBody(capture) }, links };
+    return { document: { ...document, contentHash: hashOfContent(capture) }, links };
   }
   if (kind === 'resource') return { resource: describeResource(capture) };
   return kind === 'redirect' ? { redirect: redirectTarget(capture) } : {};
 }
 
-export function hashOfBody({ body }: Capture): string {
-  return hash('sha256', body, 'base64url');
+/** Of all that the renderer reads of a capture: the content type may name the charset. */
+export function hashOfContent({ contentType, body }: Capture): string {
+  return createHash('sha256').update(`${contentType}\0`).update(body).digest('base64url');
 }
 
 async function register(

@@ -213,6 +213,20 @@ test('a page that is back before its other document came is rendered', async () 
   assert.deepEqual(await script.findings(), []);
 });
 
+test('a page that is back in its charset before its other document came is rendered', async () => {
+  await using script = await Script.open();
+  const inCharset = (charset: string): Capture =>
+    pageCapture(at('a'), 'Grüße', { contentType: `text/html; charset=${charset}` });
+  await script.load(inCharset('utf-8'));
+  await script.run();
+  await script.load(inCharset('windows-1251'));
+  // A resource may have notified it.
+  await (await script.begin('renderer', at('a'))).commit();
+  await script.load(inCharset('utf-8'));
+  await script.run();
+  assert.deepEqual(await script.findings(), []);
+});
+
 test('a page that is back while its renderer finds no document for it is rendered', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'One'));

@@ -81,6 +81,21 @@ test('a recrawl of an unchanged page changes only the time of its capture', asyn
   await index.close();
 });
 
+test('a page whose charset alone has changed is rendered again', async () => {
+  const index = await SimulatedIndex.open({ seed: 1, processes: 1 });
+  const body = Buffer.from('Gr\xFC\xDFe', 'latin1');
+  const captures = ['iso-8859-1', 'windows-1251'].map((charset) =>
+    pageCapture(at('a'), '', { contentType: `text/html; charset=${charset}`, body }),
+  );
+  for (const capture of captures) {
+    await index.load([capture]);
+    await index.rest();
+  }
+  assert.deepEqual(await index.checkAtRest(captures), []);
+  assert.equal(index.serving.pages.get(at('a'))?.text, 'GrьЯe');
+  await index.close();
+});
+
 test('anchors move when another page becomes canonical, and back', async () => {
   const index = await SimulatedIndex.open({ seed: 1, processes: 1 });
   const captures = [

@@ -11,7 +11,7 @@ import type { Observer } from '#engine';
 import { kindOf, renderPage, type RenderedPage, type Resource } from '../model/index.ts';
 import type { Transaction } from '#engine';
 import { cellOf, notify, readMany, readRow, settle } from './columns.ts';
-import { hashOfBody } from './document-processor.ts';
+import { hashOfContent } from './document-processor.ts';
 import { readPairs } from './pairs.ts';
 import {
   AWAITED,
@@ -60,7 +60,9 @@ async function render(
 ): Promise<RenderedPage | 'not yet' | undefined> {
   const [capture, document] = await readRow(transaction, url, CAPTURE, DOCUMENT);
   if (capture === undefined || document === undefined) return undefined;
-  if (kindOf(capture) !== 'page' || hashOfBody(capture) !== document.bodyHash) return 'not yet';
+  if (kindOf(capture) !== 'page' || hashOfContent(capture) !== document.contentHash) {
+    return 'not yet';
+  }
   const resources = await readResources(transaction, document);
   return renderPage(capture, document, (resource) => resources.get(resource));
 }

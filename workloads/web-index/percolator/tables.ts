@@ -32,8 +32,8 @@ const EXPORTS = 'exports';
 
 /** What the document processor has found in a page, without its links. */
 export interface PageDocument extends Omit<ProcessedPage, 'links'> {
-  /** The hash of the captured bytes: tells the renderer whether it looks at the same ones. */
-  readonly bodyHash: string;
+  /** Of the captured bytes and their type: tells the renderer whether it looks at the same ones. */
+  readonly contentHash: string;
 }
 
 /** What others than the document processor need of a capture. */

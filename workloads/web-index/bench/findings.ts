@@ -12,7 +12,7 @@ import {
 import { total } from '../../harness/stores/store-counts.ts';
 import { mean } from '../../harness/statistics/mean.ts';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import type { Freshness } from './freshness.ts';
+import { AGES, type Freshness } from './freshness.ts';
 import type { BatchResult } from './measure-batch.ts';
 import type { PipelineResult } from './measure-pipeline.ts';
 
@@ -53,7 +53,7 @@ function headlineOf(measured: Measured): string {
   const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
   const younger = youngerPercent(measured);
   if (Number.isNaN(younger)) {
-    return 'No headline: in the measured time not every page was recrawled and found with both systems.';
+    return 'No headline: a recrawl of each page could be found with both systems for less than half of the measured time.';
   }
   if (samples < HEADLINE_SAMPLES_MIN) {
     return `No headline: only ${samples} recrawls could be measured with each system.`;
@@ -113,8 +113,9 @@ function ageTable(measured: Measured): ResultTable {
     name: 'age',
     title: 'The age of what is found',
     caption:
-      'Seconds since the crawl of the edition that is found, the mean over all recrawled pages and the measured time. ' +
-      'With no delay at all it is half of the time between two crawls of a page.',
+      'Seconds since the crawl of the edition that is found, the mean over all recrawled pages and the measured time, ' +
+      'as far as a recrawl of each could be found; empty if that is less than half of the time. With no delay at all it ' +
+      'is half of the time between two crawls of a page.',
     columns: ['system', 'mean age', 'more than without delay'],
     rows: [
       ['observers', rounded(meanAge(pipeline)), rounded(meanAge(pipeline) - least)],
@@ -237,9 +238,13 @@ function leastAge({ recrawled, perSecond }: Measured): number {
   return recrawled / perSecond / 2;
 }
 
-/** NaN if not every page was recrawled and found within the measured time. */
+/**
+ * NaN if a recrawl of each page could be found for less than half of the measured time. The age
+ * climbs during a run of the batch, so a short part of that time says little about the whole.
+ */
 function meanAge({ ages }: Freshness): number {
-  return ages.length === 0 ? Number.NaN : mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
+  if (ages.length < AGES / 2) return Number.NaN;
+  return mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
 }
 
 function seconds(ms: number): string {

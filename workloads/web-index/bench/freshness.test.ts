@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { percentileMs } from '#results';
+import { mean } from '../../harness/statistics/mean.ts';
 import { openBenchCrawl } from './crawl.ts';
 import { freshnessOf } from './freshness.ts';
 import { Sightings } from './sightings.ts';
@@ -14,6 +15,10 @@ const file = path.join(
 /** One recrawl each second: pages 0, 1, 0, 1, and then, measured, 0, 1. */
 const schedule = { first: 0, warmupDocuments: 4, warmupPerSecond: 1, documents: 2, perSecond: 1 };
 const START_US = 5_000_000;
+
+function assertNear(value: number, expected: number, by = 1e-6): void {
+  assert.ok(Math.abs(value - expected) < by, `${value} instead of ${expected}`);
+}
 
 test('latency counts from when a recrawl was due until its edition, or a later one, was found', async () => {
   const crawl = await openBenchCrawl({ file, documents: 3, recrawled: 2 });
@@ -41,10 +46,26 @@ test('latency counts from when a recrawl was due until its edition, or a later o
   assert.deepEqual([latencies.totalCount, lost], [2, 0]);
   assert.ok(Math.abs(percentileMs(latencies, 100) - 4_000) < 10);
   assert.ok(Math.abs(percentileMs(latencies, 0) - 1_000) < 10);
-  assert.equal(ages.length, 120);
-  // At second 5: page 0 shows what was due at 4, page 1 what was due at 1.
-  const at5 = ages.find(({ seconds }) => seconds === 1)?.meanAgeSeconds;
-  assert.ok(at5 !== undefined && Math.abs(at5 - (1 + 4) / 2) < 1e-6, String(at5));
+  assert.equal(ages.length, 127);
+  const [first, last] = [ages.at(0), ages.at(-1)];
+  assert.ok(first !== undefined && last !== undefined);
+  // At first page 0 shows what was due at 2, page 1 what was due at 1; at second 6 page 0 what was
+  // due at 4.
+  assertNear(first.meanAgeSeconds, (2 + 3) / 2 + first.seconds);
+  assertNear(last.meanAgeSeconds, (2 + 5) / 2);
+});
+
+test('ages are those of all moments between two recrawls', async () => {
+  const crawl = await openBenchCrawl({ file, documents: 100, recrawled: 100 });
+  const rates = { warmupPerSecond: 10, perSecond: 10 };
+  const steady = { first: 0, warmupDocuments: 200, documents: 600, ...rates };
+  const sightings = Array.from({ length: 800 }, (_, n) => {
+    const { url } = crawl.recrawl(n);
+    return { url, edition: crawl.editionAt(n), atUs: n * 100_000 + 10_000 };
+  });
+  const { ages } = freshnessOf({ crawl, schedule: steady, startUs: 0, sightings });
+  // Half of the time between two recrawls of a page, and 10 ms until each is found.
+  assertNear(mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds)), 5 + 0.01, 0.001);
 });
 
 test('a recrawl that is never found is counted as lost', async () => {

@@ -35,8 +35,12 @@ export interface Observed {
   readonly sightings: readonly Sighting[];
 }
 
-/** How many moments of the measured time have an age. */
-const AGES = 120;
+/**
+ * How many moments of the measured time have an age. Recrawls are due at even intervals, and the
+ * age climbs until the next one is found. If this number divided that of the recrawls, each moment
+ * would be one at which a recrawl is due; a prime number spreads them over the intervals.
+ */
+export const AGES = 127;
 
 export function freshnessOf({ crawl, schedule, startUs, sightings }: Observed): Freshness {
   const arrivals = Array.from({ length: scheduledDocuments(schedule) }, (_, n) => {

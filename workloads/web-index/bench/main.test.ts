@@ -1,6 +1,7 @@
 /** The bench of the web index at its smallest size. Its numbers are only checked to be plausible. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
 import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
@@ -35,7 +36,7 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
   const [ages] = findings?.charts ?? [];
   const series = ages?.series.map(({ name }) => name);
   assert.deepEqual(series, ['observers', 'batch', 'no delay']);
-  // Of 120 moments. The batch may have none: on a busy machine one run may take all of the time.
+  // Of 127 moments. The batch may have none: on a busy machine one run may take all of the time.
   const observers = ages?.series[0]?.points.length ?? 0;
   assert.ok(observers > 60, `${observers}`);
   const all = ages?.series.flatMap(({ points }) => points.map(({ y }) => y)) ?? [];
@@ -43,6 +44,13 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
     all.every((y) => y > 0 && y < 60),
     String(all),
   );
+});
+
+test('bench:web-index refuses a batch that is not on this machine before it measures anything', async () => {
+  const words = ['--profile', 'smoke', '--batch', 'sort'];
+  const { exitCode, stderr } = await runScript(BENCH, words, { env: { PATH: temporaryFolder() } });
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^sort is not found on PATH, .*\.$/);
 });
 
 test('bench:web-index plans to recrawl no more pages than there are', async () => {

@@ -44,6 +44,7 @@ const LOADED_PER_SECOND = 12;
 /** Rounds through all recrawled pages before the measurement: each has an age by then. */
 const WARM_UP_ROUNDS = 2;
 const MEBIBYTE = 2 ** 20;
+const BATCH_SIZE = { workers: availableParallelism(), memoryBytes: 512 * MEBIBYTE };
 
 interface Documents {
   readonly documents: number;
@@ -108,6 +109,10 @@ await runExperiment(
         'All processes share the cores of one machine. The systems are measured one after the other.',
       ],
     }),
+    // Closed again, so that its workers do not run while the observers are measured.
+    refuse: async ({ batch }) => {
+      await using _ = await openBatchEngine(batch, BATCH_SIZE);
+    },
   },
   async (options, { progress, signal, work }) => {
     const { documents, rate, seconds, store: name, noFsync } = options;
@@ -128,11 +133,7 @@ await runExperiment(
       progress.phase('recrawling with observers', 0),
     );
     progress.phase('recrawling with the batch', 0);
-    const workers = availableParallelism();
-    await using engine = await openBatchEngine(options.batch, {
-      workers,
-      memoryBytes: 512 * MEBIBYTE,
-    });
+    await using engine = await openBatchEngine(options.batch, BATCH_SIZE);
     const batch = await measureBatch(point('batch'), engine);
     return findingsOf({ documents, recrawled, perSecond: rate, pipeline, batch });
   },

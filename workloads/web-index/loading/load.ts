@@ -51,9 +51,10 @@ export async function loadInProcess(load: Load): Promise<Loaded> {
   await crew.start({ name: 'the pipeline', program: PIPELINE, options, onMessage });
   progress.phase('loading', 0, 'captures');
   const parked = await crew.during(reporter.atRest);
+  const seconds = (performance.now() - startedMs) / 1_000;
   await crew.stop();
   const { captures, leftOut } = reporter;
-  return { captures, parked, leftOut, seconds: (performance.now() - startedMs) / 1_000 };
+  return { captures, parked, leftOut, seconds };
 }
 
 /** Turns the messages of the pipeline into progress. */

@@ -25,13 +25,18 @@ export function parseHttpResponse(block: Buffer): HttpResponse | undefined {
   return { status: Number(status), headers: parseHeaders(lines), rawBody };
 }
 
-/** The body without chunks and compression, as far as they can be undone. */
-export function decodeBody({ headers, rawBody }: HttpResponse): Buffer {
+/**
+ * The body without chunks and compression, as far as they can be undone; undefined if it would
+ * unpack to too much.
+ */
+export function decodeBody({ headers, rawBody }: HttpResponse): Buffer | undefined {
   const chunked = /\bchunked\b/iu.test(headers.get('transfer-encoding') ?? '');
   const encodings = (headers.get('content-encoding') ?? '').toLowerCase().split(/\s*,\s*/u);
   const body = chunked ? joinChunks(rawBody) : rawBody;
   // The encoding applied last is named last, and undone first.
-  return encodings.toReversed().reduce((bytes, encoding) => decompress(bytes, encoding), body);
+  return encodings
+    .toReversed()
+    .reduce<Buffer | undefined>((bytes, encoding) => bytes && decompress(bytes, encoding), body);
 }
 
 /**
@@ -78,7 +83,7 @@ function joinChunks(body: Buffer): Buffer {
   }
 }
 
-/** Bodies that would unpack to more than this stay packed: such a page is an attack. */
+/** Bodies that would unpack to more than this are not unpacked: such a page is an attack. */
 const UNPACKED_BYTES_MAX = 2 ** 27;
 
 const DECOMPRESSORS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -89,10 +94,11 @@ const DECOMPRESSORS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   zstd: (body) => zstdDecompressSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
 };
 
-function decompress(body: Buffer, encoding: string): Buffer {
+function decompress(body: Buffer, encoding: string): Buffer | undefined {
   try {
     return DECOMPRESSORS[encoding]?.(body) ?? body;
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined;
     return body; // Stored decoded, or cut off: compare the bytes as they are.
   }
 }

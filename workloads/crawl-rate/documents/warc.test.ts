@@ -173,6 +173,12 @@ for (const [how, headers, body] of bodies) {
   });
 }
 
+test('a page that would unpack to too much keeps its packed contents', async () => {
+  const body = gzipSync(Buffer.alloc(2 ** 27 + 1));
+  const read = await readOne('bomb', response('1', `${OK}Content-Encoding: gzip\r\n`, body));
+  assert.ok(read?.kind === 'page' && read.contents.equals(body));
+});
+
 function inChunks(body: Buffer): Buffer {
   const pieces = [body.subarray(0, 7), body.subarray(7)].flatMap((piece) => [
     Buffer.from(`${piece.length.toString(16)}\r\n`),

@@ -25,7 +25,7 @@ export type CrawlRecord =
       readonly url: string;
       /** The server's content type, with its charset if it has one. */
       readonly contentType: string;
-      /** Without chunks and compression. */
+      /** Without chunks and compression, as far as they can be undone. */
       readonly contents: Buffer;
     }
   | { readonly kind: 'redirect'; readonly url: string; readonly target: string }
@@ -112,7 +112,9 @@ function classify(record: WARCRecord, block: Buffer): CrawlRecord {
   if (status !== 200) return { kind: 'failure', url, status };
   const contentType = headers.get('content-type') ?? '';
   if (!HTML.test(contentType)) return { kind: 'not-html', url };
-  return { kind: 'page', url, contentType, contents: decodeBody(response) };
+  // A body that would unpack to too much stays packed.
+  const contents = decodeBody(response) ?? response.rawBody;
+  return { kind: 'page', url, contentType, contents };
 }
 
 /** The fault of a record, as the end of the sentence that begins with its place. */

@@ -7,7 +7,7 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { finished } from 'node:stream/promises';
-import { gzipSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { UsageError } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { type Capture, describeDamage, kindOf, readCaptures } from './index.ts';
@@ -101,6 +101,10 @@ test('redirects, removals and resources are captures, and records about the craw
 const lie = (to: string): Buffer =>
   edit(pageRecord('http://a.example/lie', '<p>lie'), /Content-Length: \d+/u, to);
 const longUrl = (length: number): string => `http://a.example/${'u'.repeat(length)}`;
+function packedRecord(encoding: string, body: Buffer): Buffer {
+  const head = `HTTP/1.1 200 OK\r\n${HTML_TYPE}Content-Encoding: ${encoding}\r\n\r\n`;
+  return warcRecord('response', longUrl(1), Buffer.concat([Buffer.from(head), body]));
+}
 const huge = `HTTP/1.1 200 OK\r\n${HTML_TYPE}\r\n`;
 
 const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
@@ -131,14 +135,7 @@ const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
   ],
   [
     'a body that unpacks to too much',
-    warcRecord(
-      'response',
-      longUrl(1),
-      Buffer.concat([
-        Buffer.from('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n'),
-        gzipSync(Buffer.alloc(BODY_BYTES_MAX * 4)),
-      ]),
-    ),
+    packedRecord('gzip', gzipSync(Buffer.alloc(BODY_BYTES_MAX * 4))),
     /record 2 has a body of \d+ bytes/u,
   ],
 ];
@@ -169,6 +166,19 @@ test('a record of 100 MB costs one report, and is not held in memory', async () 
   assert.deepEqual(names, ['before', 'after']);
   assert.match(problems.join('\n'), /^"\.\/huge\.warc": record 2 is too large: .* bytes$/u);
   assert.ok(process.memoryUsage.rss() - memory < 64 * 2 ** 20 + RECORD_BYTES_MAX);
+});
+
+test('a body that is too large to be unpacked costs one report', async () => {
+  const body = Buffer.alloc(2 ** 27 + 1);
+  const packed = { gzip: gzipSync(body), zstd: zstdCompressSync(body) };
+  for (const [encoding, bytes] of Object.entries(packed)) {
+    const { names, problems } = await readAround('bomb.warc', packedRecord(encoding, bytes));
+    assert.deepEqual(names, ['before', 'after']);
+    assert.match(
+      problems.join('\n'),
+      /^"\.\/bomb\.warc": record 2 has a body that unpacks to .*$/u,
+    );
+  }
 });
 
 test('a gzip file that is cut off costs one report, wherever it is cut', async () => {

@@ -59,6 +59,7 @@ function captureOf(record: WarcRecord, ordinal: number): Capture | string | unde
   const kind = kindOf(head);
   if (kind !== 'page' && kind !== 'resource') return { ...head, body: Buffer.alloc(0) };
   const body = decodeBody(response);
+  if (body === undefined) return 'has a body that unpacks to too much';
   if (body.length > BODY_BYTES_MAX) return `has a body of ${body.length} bytes, which is too large`;
   return { ...head, body };
 }

@@ -164,6 +164,10 @@ class Site {
   /** The state now, and each later one, not more often than STATUS_MS. */
   #tellStatus(response: ServerResponse): void {
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
+    if (response.req.method === 'HEAD') {
+      response.end();
+      return;
+    }
     let timer: NodeJS.Timeout | undefined;
     const tell = (): void => {
       timer = undefined;

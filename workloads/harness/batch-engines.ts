@@ -10,7 +10,7 @@ import {
 } from '#mapreduce';
 import { UsageError } from '#results';
 import { findHadoop } from './jvm/hadoop.ts';
-import { findSpark } from './jvm/spark.ts';
+import { findSpark, isSparkLocal } from './jvm/spark.ts';
 import { cpuSecondsOf } from './processes/processor-time.ts';
 
 export const BATCH_ENGINES = ['local', 'sort', 'hadoop', 'spark'] as const;
@@ -50,7 +50,9 @@ export async function findBatchEngine(
     return { ...engine, mayWorkElsewhere: !hadoop.isLocal };
   }
   const command = await findSpark();
-  return typeof command === 'string' ? command : sparkEngine({ command, ...size, settings });
+  if (typeof command === 'string') return command;
+  const engine = sparkEngine({ command, ...size, settings });
+  return { ...engine, mayWorkElsewhere: !isSparkLocal(settings) };
 }
 
 /**

@@ -28,12 +28,12 @@ import { UsageError } from '#results';
 import { CLUSTERING } from '../../crawl-rate/batch/index.ts';
 import {
   BATCH_ENGINES,
+  batchCpuSeconds,
   type BatchEngineName,
   openBatchEngine,
 } from '../../harness/batch-engines.ts';
 import { isHadoopConfigured } from '../../harness/jvm/hadoop.ts';
 import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
-import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -119,7 +119,7 @@ interface Report {
   /** Null for what is not on this machine's disk. */
   readonly inputBytes: number | null;
   readonly seconds: number;
-  /** Of this process and all that it started; null if the system does not report it. */
+  /** Of this process and all that it started; null if it is not known. */
   readonly cpuSeconds: number | null;
   readonly output: string;
   readonly outputBytes: number | null;
@@ -135,17 +135,17 @@ async function run(given: Settings, progress: Progress, signal: AbortSignal): Pr
   await using engine = await openBatchEngine(given.engine, { workers, memoryBytes, settings });
   progress.phase(`${counted(chain.parameters.length, 'jobs')} on ${engine.name}`, 0);
   const startedMs = performance.now();
-  const cpuBefore = cpuSecondsOf([process.pid]) ?? Number.NaN;
+  const cpuBefore = batchCpuSeconds(engine);
   const files = inputs.map((file) => ({ path: file }));
   await engine.run({ chain, inputs: files, outputFolder, signal });
   const seconds = (performance.now() - startedMs) / 1000;
-  const cpuSeconds = (cpuSecondsOf([process.pid]) ?? Number.NaN) - cpuBefore;
+  const cpuAfter = batchCpuSeconds(engine);
   return {
     engine: engine.name,
     jobs: chain.parameters.length,
     inputBytes: await bytesOf(inputs),
     seconds,
-    cpuSeconds: Number.isNaN(cpuSeconds) ? null : cpuSeconds,
+    cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
     output: outputFolder,
     outputBytes: isUri(outputFolder) ? null : await bytesOf(await filesIn(outputFolder)),
   };

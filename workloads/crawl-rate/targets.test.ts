@@ -100,4 +100,14 @@ describe('a target of latency', () => {
     const both = { ...wrong, verdict: 'invalid', verdictReason: reason } as const;
     assert.deepEqual(verdictsWith('percolator', both), [missed, missed]);
   });
+
+  test('is not judged if the batch did not keep up, or was wrong, and the engine was measured', () => {
+    const verdictReason = 'the backlog grows';
+    const saturated = { verdict: 'saturated', verdictReason, latency: null } as const;
+    const slow = [null, `the batch did not keep up: ${verdictReason}`];
+    assert.deepEqual(verdictsWith('mapreduce', saturated), [met, slow]);
+    const wrong = { check: { passed: false, detail: 'a document is lost' }, latency: null };
+    const failed = [null, 'the batch failed its check: a document is lost'];
+    assert.deepEqual(verdictsWith('mapreduce', wrong), [met, failed]);
+  });
 });

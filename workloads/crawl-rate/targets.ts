@@ -69,9 +69,18 @@ function ratioTarget(record: RunRecord): Target {
         ? 'no ratio'
         : `${formatCount(ratio)} times, with ${formatCount(documents)} documents at ${rate} %/hour`,
     ...(isAsked
-      ? judged([ours, batch], ratio !== undefined && ratio >= RATIO)
+      ? (withoutBatch(ours, batch) ?? judged([ours, batch], ratio !== undefined && ratio >= RATIO))
       : { met: null, reason: 'the repository was smaller, or no rate as low on both systems' }),
   };
+}
+
+/** An engine that has a latency has missed nothing if the batch has none to compare it with. */
+function withoutBatch(ours: Point, batch?: Point): Pick<Target, 'met' | 'reason'> | undefined {
+  if (ours.latency === null || batch === undefined) return undefined;
+  const { check, verdict, verdictReason } = batch;
+  if (!check.passed) return { met: null, reason: `the batch failed its check: ${check.detail}` };
+  if (verdict !== 'saturated') return undefined;
+  return { met: null, reason: `the batch did not keep up: ${verdictReason}` };
 }
 
 /** The verdict, unless one of the points that it rests on was not measured. */

@@ -28,7 +28,7 @@ function batch(perDocument: number, passed: boolean, fixed = 1): MapReducePoint 
 
 function percolator(completedPerSecond: number, passed: boolean): PercolatorPoint {
   const histogram = createLatencyHistogram();
-  const commits = { commits: [], cpuSeconds: 0, drained: true };
+  const commits = { commits: [], cpuSeconds: 0, stillWaiting: false, drained: true };
   return {
     ...batch(0, passed),
     generatorLagP99Ms: 0,

@@ -19,12 +19,14 @@ function series(backlog: (seconds: number) => number): TimeSeriesRow[] {
 function verdict(
   backlog: (seconds: number) => number,
   halfMediansMs: readonly [number | null, number | null] = [5, 5],
+  stillWaiting = false,
 ): ReturnType<typeof judge> {
   return judge({
     series: series(backlog),
     perSecond: PER_SECOND,
     seconds: SECONDS,
     halfMediansMs,
+    stillWaiting,
   });
 }
 
@@ -88,6 +90,12 @@ test('a second half that is slower, with a backlog that stays, is no saturation:
 
 test('a second half that is slower by milliseconds is noise, even if the backlog grows a little', () => {
   assert.equal(verdict((s) => 12 + 5 * s, [2, 4]).saturated, false);
+});
+
+test('rule 4 alone: documents that wait for a minute more are saturation, though the backlog stays', () => {
+  const { saturated, reason } = verdict(() => 12, [5, 5], true);
+  assert.equal(saturated, true);
+  assert.equal(reason, 'documents still waited a minute after the interval');
 });
 
 test('a point without documents in one half is judged by its backlog', () => {

@@ -9,7 +9,8 @@
  *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
  *      slope of the backlog is significant; without that, another process on the machine was active
- *      for a while.
+ *      for a while;
+ *   4. documents of the interval still waited a minute after its end.
  *
  * A saturated system has no latency: a longer measurement would have given a longer one.
  */
@@ -32,6 +33,8 @@ export interface Observation {
    * Medians of the documents that arrived in each half, in milliseconds; null if there were none.
    */
   readonly halfMediansMs: readonly [number | null, number | null];
+  /** Whether documents still waited a minute after the interval. Default: false. */
+  readonly stillWaiting?: boolean;
 }
 
 /** A backlog of up to this many documents is normal: they are in flight. */
@@ -39,7 +42,8 @@ const IN_FLIGHT = 50;
 /** Below this many milliseconds a slower second half is noise. */
 const SLOW_MS = 100;
 
-export function judge({ series, perSecond, seconds, halfMediansMs }: Observation): KeptUp {
+export function judge(observation: Observation): KeptUp {
+  const { series, perSecond, seconds, halfMediansMs, stillWaiting = false } = observation;
   const points = series.map(({ seconds: at, arrived, completed }) => [at, arrived - completed]);
   const slope = points.length < 3 ? 0 : linearRegression(points).m;
   const growth = slope * seconds;
@@ -66,6 +70,7 @@ export function judge({ series, perSecond, seconds, halfMediansMs }: Observation
       `the second half (median ${second.toFixed(0)} ms) was slower than the first (${first.toFixed(0)} ms)`,
     );
   }
+  if (stillWaiting) return saturated('documents still waited a minute after the interval');
   return { saturated: false, reason: 'the backlog did not grow', backlogGrowthPerSecond: slope };
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+import { systemClock } from '#engine';
 import { createLatencyHistogram } from '#results';
 import type { Crew } from '../../harness/processes/index.ts';
 import { EngineProcesses, type EngineOptions } from './processes.ts';
@@ -47,7 +48,26 @@ test('documents that still wait at the end are loaded and measured before the re
   say({ kind: 'loaded', documents: 10 } as Message);
   await setTimeout(50);
   say(RESULT);
-  assert.equal((await finished).drained, true);
+  const { drained, stillWaiting } = await finished;
+  assert.deepEqual({ drained, stillWaiting }, { drained: true, stillWaiting: false });
+});
+
+test('documents that still wait after a minute are dropped, and the loaded ones are clustered', async (t) => {
+  let passedMs = 0;
+  t.mock.method(systemClock, 'monotonicMs', () => performance.now() + passedMs);
+  const { processes, heard, say } = await startSilent();
+  const finished = processes.finish(10);
+  say({ kind: 'progress', completed: 3 } as Message);
+  passedMs = 61_000;
+  await setTimeout(50);
+  assert.equal(heard.at(-1), 'finish');
+  say({ kind: 'loaded', documents: 4 } as Message);
+  await setTimeout(50);
+  say({ kind: 'progress', completed: 4 } as Message);
+  await setTimeout(50);
+  say(RESULT);
+  const { drained, stillWaiting } = await finished;
+  assert.deepEqual({ drained, stillWaiting }, { drained: true, stillWaiting: true });
 });
 
 test('without documents to wait for, those that have not begun to load are dropped at once', async () => {

@@ -19,7 +19,9 @@ import type {
 } from './messages.ts';
 
 export interface EngineResult {
-  /** Whether all documents that `finish` waited for were clustered in time. */
+  /** Whether documents that `finish` waited for still waited after a minute. */
+  readonly stillWaiting: boolean;
+  /** Whether all documents that were loaded were clustered in time. */
   readonly drained: boolean;
   readonly histogram: Histogram;
   readonly halfMediansMs: readonly [number | null, number | null];
@@ -34,7 +36,7 @@ export interface EngineOptions extends Omit<ProcessOptions, 'database'> {
   readonly processes: number | undefined;
 }
 
-/** How long the last documents may take after the end, in milliseconds. */
+/** How long `finish` waits for documents, in milliseconds. */
 const DRAIN_MS_MAX = 60_000;
 const ENGINE = new URL('engine-process.ts', import.meta.url);
 const LOADER = new URL('loader-process.ts', import.meta.url);
@@ -87,21 +89,21 @@ export class EngineProcesses {
   }
 
   /**
-   * Waits until `awaited` documents are clustered. Then drops those that have not begun to load,
-   * waits until all others are clustered, and stops all processes.
+   * Waits until `awaited` documents are clustered, for a minute at most. Then drops those that have
+   * not begun to load, waits until all others are clustered, and stops all processes.
    */
   async finish(awaited: number): Promise<EngineResult> {
-    const isComplete = await this.#drain(awaited);
+    const stillWaiting = !(await this.#drain(awaited));
     this.#tellLoader({ kind: 'finish' });
     const loaded = await this.#crew.during(this.#loaded.promise);
-    const drained = isComplete && (await this.#drain(loaded));
+    const drained = await this.#drain(loaded);
     for (const worker of this.#workers) worker.send({ kind: 'report' } satisfies ToWorker);
     const results = await this.#crew.during(
       Promise.all(this.#results.map(({ promise }) => promise)),
     );
     const ends = await this.#crew.stop();
     const cpuSeconds = sum(ends.map((end) => end.cpuSeconds));
-    return { drained, cpuSeconds, ...merged(results) };
+    return { stillWaiting, drained, cpuSeconds, ...merged(results) };
   }
 
   /** Waits until so many documents are clustered; false if that takes too long. */

@@ -8,6 +8,9 @@ import {
   type Partition,
 } from './documents/index.ts';
 
+/** A check keeps maps with an entry for each document, and a map has at most 2^24. */
+export const CHECKED_DOCUMENTS_MAX: number = 2 ** 24;
+
 export interface Check {
   readonly passed: boolean;
   readonly detail: string;

@@ -164,12 +164,24 @@ test('the plan counts the documents of the warm-up, too, which are on the disk',
   assert.ok(addedMb > 100, `${addedMb} MB`);
 });
 
+test('a repository of ten million documents can be crawled at the rates of the full profile', async () => {
+  const noCrawl = path.join(folder, 'no-full-crawl.warc.gz');
+  writeFileSync(noCrawl, 'this ends a run after its plan');
+  const options = ['--profile', 'full', '--repository', '10000000', '--input', noCrawl];
+  const { stderr } = await run(...options, '--out', path.join(folder, 'only-planned'));
+  assert.match(stderr, /^(?:Plan: 10,000,000 documents|--out must be on a disk with )/);
+});
+
 describe('bad input', () => {
   const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
     [['--ratse', '1'], /--ratse/],
     [['--rates', '0'], /--rates.*"0"/],
     [['--repository', '10'], /--repository.*"10"/],
     [['--repository', '10000001'], /--repository.*"10000001"/],
+    [
+      ['--repository', '10000000', '--rates', '1,100', '--seconds', '3600'],
+      /--repository, --rates, --seconds and .* at most 16,777,216 documents, .* 20,008,333\./,
+    ],
     [['--sweep', 'repository', '--rates', '5'], /--rates .*--sweep rates/],
     [['--profile', 'huge'], /--profile.*"huge"/],
     [['--input', 'no-such-file.warc.gz'], /--input.*no-such-file/],

@@ -16,14 +16,17 @@ import {
   secondsOption,
   seedOption,
   storeOption,
+  UsageError,
   warmUpOption,
   workersOption,
 } from '#harness';
+import { formatCount } from '#results';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, engineValuesOf } from '../harness/engine-settings.ts';
-import { createSchedule, scheduledDocuments } from '../harness/load/schedule.ts';
+import { createSchedule, type Schedule, scheduledDocuments } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { describeStore } from '../harness/stores/index.ts';
+import { CHECKED_DOCUMENTS_MAX } from './check.ts';
 import { measureFigure7 } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
@@ -38,6 +41,8 @@ const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sam
  * output of a run.
  */
 const DISK_FACTOR = 6;
+/** More documents than the one process that loads them can load, each in its own transaction. */
+const LOADED_PER_SECOND_MAX = 20_000;
 
 /** An option that a sweep of the repository has no use for. */
 const ofFigure = <T>(option: Option<T>): Option<T> => onlyWith({ sweep: ['rates'] }, option);
@@ -111,7 +116,11 @@ await runExperiment(
           default: 'local',
         }),
       ),
-      workers: ofFigure(workersOption('worker processes of the batch')),
+      workers: ofFigure(
+        workersOption(
+          'worker processes of the batch; spark and a Hadoop cluster follow their own settings',
+        ),
+      ),
       documentBytes: ofFigure(
         integer({
           description:
@@ -173,6 +182,7 @@ type Options = Size & {
 };
 
 function figurePlan(options: Options): Plan {
+  refuseUncheckable(options);
   return {
     about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${options.repeats} of each`,
     seconds: expectedSeconds(options),
@@ -183,10 +193,29 @@ function figurePlan(options: Options): Plan {
   };
 }
 
-function diskBytes(options: Options): number {
-  const { repository, rates, seconds, warmUp: warmupSeconds, documentBytes } = options;
+/**
+ * Refuses points of Percolator that may have more documents than a check can hold. The batch is
+ * given no more than that (prepared.ts).
+ */
+function refuseUncheckable(options: Options): void {
+  const { repository, seconds, warmUp } = options;
+  const scheduled = scheduledDocuments(fastestSchedule(options));
+  const loaded = Math.min(scheduled, Math.ceil(LOADED_PER_SECOND_MAX * (warmUp + seconds)));
+  if (repository + loaded <= CHECKED_DOCUMENTS_MAX) return;
+  throw new UsageError(
+    `--repository, --rates, --seconds and --warm-up must lead to at most ${formatCount(CHECKED_DOCUMENTS_MAX)} ` +
+      `documents, as many as a check can hold, but lead to ${formatCount(repository + loaded)}.`,
+  );
+}
+
+function fastestSchedule({ repository, rates, seconds, warmUp: warmupSeconds }: Size): Schedule {
   const ratePercentPerHour = Math.max(...rates);
-  const schedule = createSchedule({ repository, ratePercentPerHour, seconds, warmupSeconds });
+  return createSchedule({ repository, ratePercentPerHour, seconds, warmupSeconds });
+}
+
+function diskBytes(options: Options): number {
+  const { repository, documentBytes } = options;
+  const schedule = fastestSchedule(options);
   const documents = DISK_FACTOR * (repository + scheduledDocuments(schedule));
   return (documents + schedule.perSecond * arrivalSeconds(options)) * documentBytes;
 }

@@ -1,11 +1,11 @@
-/** Preparing ends when it is asked to. */
+/** Preparing ends when it is asked to, and prepares what can be checked. */
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import type { Plan } from './plan.ts';
-import { prepare } from './prepared.ts';
+import { prepare, preparedArrivals } from './prepared.ts';
 
 test('an interrupt does not wait until all arrivals are written', async () => {
   const folder = temporaryFolder();
@@ -32,4 +32,10 @@ test('an interrupt does not wait until all arrivals are written', async () => {
     /interrupted/,
   );
   assert.equal(statSync(path.join(folder, 'arrivals')).size, 0);
+});
+
+test('the batch gets no more documents than a check can hold', () => {
+  const batch = { rates: [1, 3_600], batch: 'local', batchSeconds: 100 } as const;
+  assert.equal(preparedArrivals({ ...batch, repository: 1_000 }), 1_551);
+  assert.equal(preparedArrivals({ ...batch, repository: 10_000_000 }), 6_777_216);
 });

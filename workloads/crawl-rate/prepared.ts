@@ -18,6 +18,7 @@ import {
   type Partition,
   type SyntheticDocuments,
 } from './documents/index.ts';
+import { CHECKED_DOCUMENTS_MAX } from './check.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
 import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
@@ -100,16 +101,26 @@ function describeRepository(
   };
 }
 
-/** Writes as many documents as can arrive while the batch is measured at the highest rate. */
 async function writeArrivals(
   plan: Plan,
   documents: SyntheticDocuments,
   { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<PreparedRepository['arrivals']> {
-  const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
-  const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
+  const count = preparedArrivals(plan);
   const name = path.join(folder, 'arrivals');
   const first = plan.repository;
   await writeDocuments(name, documents, { first, end: first + count, signal });
   return { file: name, documents: count };
+}
+
+/**
+ * As many documents as can arrive while the batch is measured at the highest rate, unless a check
+ * cannot hold as many: then the interval ends when they have all arrived.
+ */
+export function preparedArrivals(
+  plan: Pick<Plan, 'repository' | 'rates' | 'batch' | 'batchSeconds'>,
+): number {
+  const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
+  const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
+  return Math.min(count, CHECKED_DOCUMENTS_MAX - plan.repository);
 }

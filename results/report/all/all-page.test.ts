@@ -83,6 +83,7 @@ describe('the page of all figures', () => {
     const { text } = pageOf(runs);
     assert.match(text, new RegExp(`<a href="runs/${smoke}/report\\.html">Its page</a>`));
     assert.match(text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+    assert.match(text, /The latest run here is the latest one that is not a smoke run\./);
   });
 
   test('lists damaged runs with the reason, and shows the run before them', () => {

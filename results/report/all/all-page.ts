@@ -108,7 +108,8 @@ function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): Page
     title: 'The paper’s claims',
     caption:
       'Every verdict is a rule applied to the number before it. One machine is not a cluster: ' +
-      'compare shapes, not positions.',
+      'compare shapes, not positions.' +
+      (here === null ? '' : ' The latest run here is the latest one that is not a smoke run.'),
     columns: [
       'The paper says',
       'The paper',

@@ -66,13 +66,13 @@ export function checkStoreName(name: string): StoreName {
 export async function provideStore(
   name: StoreName,
   embedded: Omit<Extract<StoreAddress, { readonly kind: 'embedded' }>, 'kind'>,
-  options: ProvideOptions = {},
+  { regionServers, ...opening }: ProvideOptions = {},
 ): Promise<ProvidedStore> {
   if (name === 'embedded') return provided({ kind: 'embedded', ...embedded });
   try {
-    if (name === 'emulator') return await provideEmulator(options);
-    if (name === 'hbase') return await provideHBase(options);
-    return await tried(name, options);
+    if (name === 'emulator') return await provideEmulator(opening);
+    if (name === 'hbase') return await provideHBase(regionServers);
+    return await tried(name, opening);
   } catch (error) {
     throw asUsageError(error);
   }
@@ -86,7 +86,7 @@ async function provideEmulator(options: OpenStoreOptions): Promise<ProvidedStore
   return provided({ kind: 'emulator', address: started }, [pid], () => emulator.stop());
 }
 
-async function provideHBase({ regionServers }: ProvideOptions): Promise<ProvidedStore> {
+async function provideHBase(regionServers: number | undefined): Promise<ProvidedStore> {
   const hbase = await startHBase({
     environment: process.env,
     regionServers,

@@ -138,9 +138,10 @@ export class Crawl implements Workload {
 
   #checkRoom({ warmupDocuments, documents }: Schedule): void {
     const { repository } = this.#options;
-    if (repository + warmupDocuments + 2 * documents < DOCUMENTS_MAX) return;
+    const used = repository + this.#crawler.arrivals.length; // The capacity needed some, too.
+    if (used + warmupDocuments + 2 * documents < DOCUMENTS_MAX) return;
     throw new UsageError(
-      `A run may have ${DOCUMENTS_MAX / 2} documents; give a lower --rate or a shorter --after.`,
+      `A run may have ${DOCUMENTS_MAX / 2} documents; give a lower --rate, or a shorter --after or --capacity-seconds.`,
     );
   }
 }

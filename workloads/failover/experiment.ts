@@ -74,7 +74,8 @@ export interface FailoverResult {
   readonly lagP99Ms: number;
   /** Counters of all processes of the engine, from the kill to the end. */
   readonly sinceKill: Readonly<Record<Counter, number>>;
-  readonly check: CheckResult;
+  /** Undefined if the load did not come to rest: the checks are of a database at rest. */
+  readonly check: CheckResult | undefined;
 }
 
 /** Seconds since the measurement began; undefined for what has not happened, or is not known. */
@@ -118,14 +119,13 @@ export async function measureFailover(plan: Plan, measuring: Measuring): Promise
   const running = { plan, hbase, engine, percolator, workload, progress, signal };
   try {
     const loaded = await crew.during(Promise.race([runLoad(running), workload.failed]));
-    await crew.during(Promise.race([drain(running), workload.failed]));
+    progress.phase('waiting for the last transactions', 0);
+    const isDrained = await crew.during(Promise.race([drain(running), workload.failed]));
     await engine.stopWorkers();
     const times = await clusterTimes(running, loaded);
     over.abort();
-    await percolator.settled();
-    progress.phase('checking', 0);
+    const check = isDrained ? await crew.during(checkWorkload(running)) : undefined;
     const { arrivals, followers, settled } = workload;
-    const check = await workload.check();
     return { plan, ...loaded, ...times, arrivals, followers, settled, check };
   } finally {
     over.abort(); // Nothing is started or written any more.
@@ -253,11 +253,26 @@ async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> 
   signal.throwIfAborted();
 }
 
-/** A transaction that has not ended when this returns is reported as open. */
-async function drain({ workload, progress, signal }: Running): Promise<void> {
-  progress.phase('waiting for the last transactions', 0);
-  await Promise.race([workload.drain(), systemClock.sleep(DRAIN_MS_MAX, signal)]);
+/**
+ * Resolves to whether the load came to rest in time. A transaction that has not ended by then is
+ * reported as open.
+ */
+export async function drain(
+  { workload, signal }: Pick<Running, 'workload' | 'signal'>,
+  msMax: number = DRAIN_MS_MAX,
+): Promise<boolean> {
+  const isDrained = await Promise.race([
+    workload.drain().then(() => true),
+    systemClock.sleep(msMax, signal).then(() => false),
+  ]);
   signal.throwIfAborted();
+  return isDrained;
+}
+
+async function checkWorkload({ percolator, workload, progress }: Running): Promise<CheckResult> {
+  await percolator.settled();
+  progress.phase('checking', 0);
+  return workload.check();
 }
 
 /** A server that was started late registers late, so this waits for it, for at most a minute. */

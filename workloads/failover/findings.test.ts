@@ -83,6 +83,29 @@ test('a run that fails its check has a record that says why, and no numbers', ()
   assert.deepEqual([findings.tables, findings.charts], [[], []]);
 });
 
+test('a run that did not come to rest fails its check, and is not said to have lost anything', () => {
+  const { arrivals } = run();
+  const open = { dueMs: 0, attempts: [], acknowledgedMs: undefined, completedMs: undefined };
+  const slow = [...arrivals, open, open];
+  for (const [late, detail] of [
+    [run({ check: undefined, arrivals: slow }), /^2 documents were not completed two minutes /],
+    [run({ check: undefined }), /^observers still had work two minutes after the end$/],
+  ] as const) {
+    const { check, targets } = findingsOf(late);
+    assert.equal(check.passed, false);
+    assert.match(check.detail, detail);
+    const [loss] = targets ?? [];
+    assert.deepEqual([loss?.measured, loss?.met], ['not checked', null]);
+  }
+});
+
+test('a run whose failure came after its end has no numbers', () => {
+  const paused = run({ marks: { ...MARKS, killed: 10, detected: 11 } });
+  const { check, tables } = findingsOf(paused);
+  assert.equal(check.detail, 'the failure came only after the end of the measurement');
+  assert.deepEqual(tables, []);
+});
+
 test('the recovery of a load that was not kept up before the kill is not judged', () => {
   assert.deepEqual(met(run({}, 1_500)), [true, null, true]);
 });

@@ -54,11 +54,10 @@ const WORDS: Readonly<Record<WorkloadName, Words>> = {
 const TARGET_RECOVERY_SECONDS = 15;
 
 export function findingsOf(result: FailoverResult): FindingsParts {
-  const { plan, fromMs, arrivals, check } = result;
-  const wrong = [...check.wrong, ...whatDidNotHappen(result)];
-  if (wrong.length > 0) return withoutNumbers(result, wrong);
-  const total = Math.floor(plan.before + plan.down + plan.after);
-  const seconds = secondsOf(arrivals, { fromMs, seconds: total });
+  const { fromMs, arrivals, check } = result;
+  const wrong = [...(check?.wrong ?? []), ...whatDidNotHappen(result)];
+  if (check === undefined || wrong.length > 0) return withoutNumbers(result, wrong);
+  const seconds = secondsOf(arrivals, { fromMs, seconds: measuredSeconds(result) });
   const recovery = recoveryFrom(result, seconds);
   const steady = steadyPercent(result, seconds);
   return {
@@ -117,8 +116,19 @@ function whatDidNotHappen(result: FailoverResult): readonly string[] {
   const open = all.filter(({ completedMs }) => completedMs === undefined).length;
   return [
     ...(isOfServers(result) ? whatServersDidNot(result) : []),
+    ...(result.marks.killed < measuredSeconds(result)
+      ? []
+      : ['the failure came only after the end of the measurement']),
     ...(open > 0 ? [`${open} ${manyOf(result)} were not completed two minutes after the end`] : []),
+    ...(open === 0 && result.check === undefined
+      ? ['observers still had work two minutes after the end']
+      : []),
   ];
+}
+
+/** The length of the measurement, in whole seconds. */
+function measuredSeconds({ plan }: FailoverResult): number {
+  return Math.floor(plan.before + plan.down + plan.after);
 }
 
 function whatServersDidNot({ marks, regions }: FailoverResult): readonly string[] {
@@ -198,13 +208,22 @@ function targetsOf(
   ];
 }
 
-function lossTarget({ wrong }: FailoverResult['check']): Target {
-  return {
+function lossTarget(check: FailoverResult['check']): Target {
+  const named = {
     name: 'nothing is lost',
     target: 'every check of the workload holds, and fsck finds no error',
-    measured: wrong.length === 0 ? 'they hold' : wrong.join('; '),
-    met: wrong.length === 0,
   };
+  if (check === undefined) {
+    return {
+      ...named,
+      measured: 'not checked',
+      met: null,
+      reason: 'the load did not come to rest',
+    };
+  }
+  const { wrong } = check;
+  const measured = wrong.length === 0 ? 'they hold' : wrong.join('; ');
+  return { ...named, measured, met: wrong.length === 0 };
 }
 
 function marksTable(
@@ -238,7 +257,9 @@ function marksTable(
     ...COUNTERS.map((name) => [COUNTER_NAMES[name], sinceKill[name], ''] as const),
     ['unknown, then found committed', settled.committed, ''],
     ['unknown, then found rolled back', settled.rolledBack, ''],
-    ...[...check.warnings].map(([code, count]) => [`fsck warning: ${code}`, count, ''] as const),
+    ...[...(check?.warnings ?? [])].map(
+      ([code, count]) => [`fsck warning: ${code}`, count, ''] as const,
+    ),
     ['lateness of the generator, p99', lagP99Ms, 'ms'],
   ];
   return {

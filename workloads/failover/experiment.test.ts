@@ -1,0 +1,56 @@
+/** The end of a run of bench:failover, on a storage in memory. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { openPercolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { UsageError } from '#results';
+import { brokerObserver } from '../brokerage/percolator/index.ts';
+import { SCALES } from '../brokerage/model/index.ts';
+import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
+import { createTables } from '../crawl-rate/percolator/tables.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import { Crawl } from './crawl.ts';
+import { drain } from './experiment.ts';
+import { DOCUMENTS_MAX } from './keys.ts';
+import { Trading } from './trading.ts';
+
+const { signal } = new AbortController();
+const PARTS = { seed: 1, concurrency: 4, regionServers: 1, signal };
+
+test('a brokerage is drained once its trades are added up; the wait has a limit', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable(), attemptsMax: 1 });
+  const workload = new Trading({ ...PARTS, percolator, scale: SCALES.smoke });
+  await workload.load();
+  const beginMs = monotonicMs();
+  const times = { beginMs, fromMs: beginMs, toMs: beginMs + 500 };
+  await workload.offer({ ...times, perSecond: 200, onProgress: () => {} });
+  while (workload.open > 0) await setTimeout(5);
+  assert.equal(await drain({ workload, signal }, 200), false, 'there is no worker');
+
+  const worker = percolator.startWorker([brokerObserver]);
+  const over = new AbortController();
+  assert.equal(await drain({ workload, signal: over.signal }), true);
+  over.abort(); // No timer is left.
+  await worker.stop();
+  await percolator.settled();
+  assert.deepEqual((await workload.check()).wrong, []);
+});
+
+test('a crawl counts the documents of the capacity among those of the run', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await createTables(percolator);
+  const repository = DOCUMENTS_MAX - 3; // None is loaded.
+  const crawl = new Crawl({ ...PARTS, percolator, repository, documentBytes: 200 });
+  const worker = percolator.startWorker([clusteringObserver], {
+    onCommitted: ({ cell }) => crawl.onObserved(cell.row, monotonicMs()),
+  });
+  await crawl.measureCapacity(0.1);
+  await worker.stop();
+  const beginMs = monotonicMs();
+  const times = { beginMs, fromMs: beginMs, toMs: beginMs + 1000 };
+  assert.throws(
+    () => crawl.offer({ ...times, perSecond: 1, onProgress: () => {} }),
+    (error) => error instanceof UsageError && error.message.endsWith(' --capacity-seconds.'),
+  );
+});

@@ -6,8 +6,9 @@
  *     parent ──"run"──▶ clients ──"finished"──▶ parent
  *
  * A slice lasts from the first begin until the last end, by the clock that all processes of the
- * machine share; their CPU times are added up. At the end each client reports what it has written,
- * for the check.
+ * machine share; their CPU times are added up. The parent owns the embedded store and serves the
+ * clients, so its CPU time is that of this store's server. At the end each client reports what it
+ * has written, for the check.
  */
 import { Answers, type Member } from '../harness/processes/index.ts';
 import type { RunSlice, SliceOptions } from './case.ts';
@@ -35,6 +36,8 @@ export interface ClientsOptions {
   readonly options: Omit<ClientOptions, 'database'>;
   readonly messages: RecordedMessages;
   readonly servers: Servers;
+  /** Whether this process serves the storage to the clients: it owns the embedded store. */
+  readonly isServer: boolean;
   /** Default: client-process.ts. */
   readonly program?: URL | undefined;
 }
@@ -52,7 +55,7 @@ const PROGRAM = new URL('client-process.ts', import.meta.url);
  */
 export async function startClients(
   { crew, database }: Services,
-  { count, options, messages, servers, program = PROGRAM }: ClientsOptions,
+  { count, options, messages, servers, isServer, program = PROGRAM }: ClientsOptions,
 ): Promise<Clients> {
   const clients: Client[] = [];
   for (let i = 1; i <= count; i++) {
@@ -75,10 +78,11 @@ export async function startClients(
       await askAll((i) => ({ kind: 'prepare', name, share: shareOf(slice, i, count) }));
       const before = processorTime(servers);
       const results = (await askAll(() => ({ kind: 'run' }))) as readonly SliceResult[];
-      const { serverUs, servicesUs } = since(before, processorTime(servers));
+      const { clientUs: ownUs, serverUs, servicesUs } = since(before, processorTime(servers));
       const clientUs = results.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
       const { operations } = slice;
-      return { operations, seconds: secondsOf(results), clientUs, serverUs, servicesUs };
+      const server = isServer ? ownUs : serverUs;
+      return { operations, seconds: secondsOf(results), clientUs, serverUs: server, servicesUs };
     },
     finish: async (written) => {
       const all = (await askAll(() => ({ kind: 'report written' }))) as readonly WrittenReport[];

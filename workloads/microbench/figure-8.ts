@@ -32,6 +32,8 @@ export interface Messages {
 export interface Figure8 {
   readonly slices: Slices;
   readonly messages: ReadonlyMap<string, Messages>;
+  /** Whether clients, oracle and lock service were processes of their own (`--processes`). */
+  readonly inProcesses: boolean;
 }
 
 export interface MeasureOptions {
@@ -80,7 +82,8 @@ export async function measureFigure8(
           clientProgram,
         });
   onPhase(`${bench.name}: messages of an operation`);
-  return { slices, messages: await countMessages(bench, plan, signal) };
+  const messages = await countMessages(bench, plan, signal);
+  return { slices, messages, inProcesses: bench.services !== null };
 }
 
 interface ClientsContext {
@@ -98,7 +101,9 @@ async function measureInClients(
   const { rows, valueBytes, seed, engine, processes: count } = plan;
   const options = { data: { rows, valueBytes, seed }, engine };
   const { messages, servers, written } = bench;
-  const clients = await startClients(services, { count, options, messages, servers, program });
+  const isServer = bench.name === 'embedded';
+  const clientsOptions = { count, options, messages, servers, isServer, program };
+  const clients = await startClients(services, clientsOptions);
   const slices = await measureInRounds(cases, { ...rounds, runSlice: clients.runSlice });
   await clients.finish(written);
   return slices;
@@ -169,8 +174,19 @@ export function costOf(slices: Slices, name: string): Cost {
   };
 }
 
-export function totalUs({ clientUs, serverUs, servicesUs }: Cost): number {
-  return clientUs + (serverUs ?? 0) + (servicesUs ?? 0);
+/**
+ * The CPU time of client, server and services together.
+ * @param inClient which of them run in the client
+ * @returns null if the time of a process is not known: another program started it, or the system
+ * does not report it
+ */
+export function totalUs(
+  { clientUs, serverUs, servicesUs }: Cost,
+  inClient: Record<'server' | 'services', boolean>,
+): number | null {
+  const server = inClient.server ? 0 : serverUs;
+  const services = inClient.services ? 0 : servicesUs;
+  return server === null || services === null ? null : clientUs + server + services;
 }
 
 function slicesOf(slices: Slices, name: string): readonly Slice[] {

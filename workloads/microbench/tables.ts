@@ -9,7 +9,7 @@ import {
 import { intervalOf } from '../harness/statistics/ratio.ts';
 import type { CpuProfile } from './cpu-profile.ts';
 import type { StoreResult } from './store-result.ts';
-import { costOf, rateOf, ratioOf, totalUs } from './figure-8.ts';
+import { costOf, type Figure8, rateOf, ratioOf, totalUs } from './figure-8.ts';
 import { NAMES } from './figure-8-cases.ts';
 import { microseconds, PAPER, type ReadAndWrite, readAndTwoWritesUs, relative } from './paper.ts';
 
@@ -25,7 +25,8 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
     title: 'Operations per second, raw and Percolator',
     caption:
       'Relative is Percolator over raw, round by round, with its 95 % confidence interval; relative CPU is the CPU ' +
-      `time of a raw operation, of client, server and services together, over that of a Percolator one. ${durabilities}.`,
+      'time of a raw operation, of client, server and services together, over that of a Percolator one; there is none ' +
+      `if the time of one of them is not known. ${durabilities}.`,
     columns: [
       'store',
       'operation',
@@ -41,10 +42,11 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
         const [raw, ours] = [PAPER.raw[what], PAPER.percolator[what]];
         return ['paper', what, raw, ours, relative(ours, raw), null, null, null];
       }),
-      ...results.flatMap(({ name, figure8: { slices } }) =>
+      ...results.flatMap(({ name, figure8 }) =>
         PAIRS.map(({ what, ours, raw }) => {
+          const { slices } = figure8;
           const ratio = ratioOf(slices, ours, raw);
-          const cpu = totalUs(costOf(slices, raw)) / totalUs(costOf(slices, ours));
+          const cpu = relativeCpu(name, figure8, { ours, raw });
           const [raws, percolators] = [rateOf(slices, raw).value, rateOf(slices, ours).value];
           return [name, what, raws, percolators, ratio.value, ratio.low, ratio.high, cpu];
         }),
@@ -52,6 +54,18 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
     ],
     metrics: figure8Metrics(results),
   };
+}
+
+/** Null if a part of the CPU time is not known. */
+function relativeCpu(
+  name: string,
+  { slices, inProcesses }: Figure8,
+  { ours, raw }: Readonly<Record<'ours' | 'raw', string>>,
+): number | null {
+  const inClient = { server: name === 'embedded' && !inProcesses, services: !inProcesses };
+  const rawUs = totalUs(costOf(slices, raw), inClient);
+  const oursUs = totalUs(costOf(slices, ours), inClient);
+  return rawUs === null || oursUs === null ? null : rawUs / oursUs;
 }
 
 function figure8Metrics(results: readonly StoreResult[]): TableMetrics {
@@ -139,7 +153,8 @@ export function processorTable(results: readonly StoreResult[]): ResultTable {
     name: 'processor',
     title: 'CPU time per operation',
     caption:
-      'Microseconds of CPU, of all threads. The storage of the embedded store runs in the client. The messages are ' +
+      'Microseconds of CPU, of all threads. The storage of the embedded store runs in the client; with --processes N it ' +
+      'runs in the process of the benchmark, which is then the server. The messages are ' +
       'those of a transaction, sent without the engine; "us" is the time of one at the maximum rate. ' +
       'Services are oracle and lock service: with --processes N they have a column of their own, and the client is N ' +
       'processes, added up; otherwise the oracle is in the client.',
@@ -238,5 +253,7 @@ function profileRow({ name, figure8 }: StoreResult, of: string, { parts }: CpuPr
     sums[column] = (sums[column] ?? 0) + part.us;
   }
   const total = sums.reduce((sum, us) => sum + us, 0);
-  return [name, of, ...sums, total, costOf(figure8.slices, of).serverUs];
+  // The profiled client contains the embedded storage, also with --processes.
+  const serverUs = name === 'embedded' ? null : costOf(figure8.slices, of).serverUs;
+  return [name, of, ...sums, total, serverUs];
 }

@@ -105,33 +105,37 @@ async function measure(
 ): Promise<VersionsResult> {
   const random = createRandom(settings.seed);
   const { versions, reads, messageLifetime: messageLifetimeMs } = settings;
-  const rewrite = async (): Promise<void> => {
+  /** Resolves to the value that it wrote last. */
+  const rewrite = async (): Promise<Uint8Array> => {
+    let last: Uint8Array = Buffer.alloc(0);
     progress.phase('rewriting the cell', versions, 'versions');
     for (let i = 1; i <= versions && !signal.aborted; i++) {
-      await write(percolator, OFTEN, valueOf(random, settings));
+      last = valueOf(random, settings);
+      await write(percolator, OFTEN, last);
       if (i % 100 === 0) progress.update(i);
     }
+    return last;
   };
-  const read = async (): Promise<Outcome> => {
+  const read = async (once: Uint8Array, often: Uint8Array): Promise<Outcome> => {
     progress.phase('reading both cells in turns', reads, 'reads');
     const onProgress = (done: number): void => progress.update(done);
-    const cells = { once: ONCE, often: OFTEN };
+    const cells = { once: { cell: ONCE, value: once }, often: { cell: OFTEN, value: often } };
     const times = await readInTurns(percolator, cells, { reads, random, signal, onProgress });
     return { versions: await versionsOf(percolator), times };
   };
   await percolator.createTable(TABLE);
-  await write(percolator, ONCE, valueOf(random, settings));
-  await rewrite();
-  const without = await read();
+  const once = valueOf(random, settings);
+  await write(percolator, ONCE, once);
+  const without = await read(once, await rewrite());
 
   await using collector = percolator.startCollector({ messageLifetimeMs });
-  await rewrite();
+  const last = await rewrite();
   const enough = collector.counters.cycles + 2; // One may have begun earlier.
   progress.phase('waiting for the collector', 1, 'cycles');
   while (collector.counters.cycles < enough && !signal.aborted) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  const collected = await read();
+  const collected = await read(once, last);
   signal.throwIfAborted();
   return { without, collected };
 }

@@ -9,7 +9,13 @@
  *      and its commit.
  *   3. Leave the worker idle for a moment, then measure its CPU time.
  */
-import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
+import {
+  openPercolator,
+  openStore,
+  type Percolator,
+  type StoreAddress,
+  systemClock,
+} from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';
 import { Answers, Crew, type Member, startServices } from '../../harness/processes/index.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
@@ -64,8 +70,13 @@ export async function measureNotifications(
   signal: AbortSignal,
   onProgress: (measured: string) => void,
 ): Promise<NotifyLatencyResult> {
-  await createTable(plan.store);
-  await using crew = new Crew(signal);
+  await using cleanup = new AsyncDisposableStack();
+  // The folder of an embedded store is removed as a whole; in another one no table stays.
+  if (plan.store.kind !== 'embedded') {
+    cleanup.defer(() => onDatabase(plan.store, (percolator) => percolator.dropTable(TABLE)));
+  }
+  await onDatabase(plan.store, createTable);
+  const crew = cleanup.use(new Crew(signal));
   const place = await startServices(crew, plan.store);
   const options = { place, engine: plan.engine } satisfies ProcessOptions;
   const [toldByWorker, toldByWriter] = [new Answers(), new Answers()];
@@ -97,9 +108,18 @@ export async function measureNotifications(
   return { rates, idlePercent: percent };
 }
 
-async function createTable(address: StoreAddress): Promise<void> {
+async function onDatabase(
+  address: StoreAddress,
+  work: (percolator: Percolator) => Promise<void>,
+): Promise<void> {
   await using store = await openStore(address);
   await using percolator = await openPercolator({ store });
+  await work(percolator);
+}
+
+/** What a run that was killed has left would be observed again, before its time. */
+async function createTable(percolator: Percolator): Promise<void> {
+  await percolator.dropTable(TABLE);
   await percolator.createTable(TABLE, { observedColumns: [COLUMN] });
 }
 

@@ -39,7 +39,7 @@ const SMALLEST: Readonly<Record<string, string>> = {
   'bench:crawl-rate': '--rates 100',
   'bench:micro': '--repeats 1 --concurrency 1 --store embedded --processes 1',
   'bench:notify-latency': '--rates 5',
-  'bench:oracle': '--callers 1',
+  'bench:oracle': '--clients 1 --callers 1',
   'bench:scanners': '--scanners 1',
 };
 

@@ -22,6 +22,8 @@ interface CallersState {
   readonly latencies: Map<number, number>;
 }
 
+// A ctrl-C at the terminal reaches this process, too; only the parent handles it, and ends this one.
+process.on('SIGINT', () => {});
 const options = JSON.parse(argv[2] ?? '') as ClientOptions;
 const { address, warmUpSeconds, seconds } = options;
 const oracle = connectOracle({ addresses: [address] });

@@ -10,8 +10,8 @@
  *    next one (section 2.3).
  * 3. The same with few callers: the latency of a timestamp when no caller waits for others.
  *
- * Every caller checks that its timestamps increase. Latency is that of every 64th caller, from
- * request to answer.
+ * Every caller checks that its timestamps increase, and all together must not have received more
+ * than the oracle advanced by. Latency is that of every 64th caller, from request to answer.
  */
 import { execaNode } from 'execa';
 import {
@@ -24,7 +24,7 @@ import {
   secondsOption,
   warmUpOption,
 } from '#harness';
-import type { FindingsParts } from '#results';
+import { type FindingsParts, UsageError } from '#results';
 import { findingsOf } from './findings.ts';
 import { type Load, measurePoint, type Point } from './measure.ts';
 import type { ServerReady } from './messages.ts';
@@ -69,18 +69,26 @@ await runExperiment(
         does: 'two clients, longer',
       },
     ],
-    plan: (size) => ({
-      about: `${size.clients.length + 1} points of ${size.seconds} s each, with up to ${counted(size.callers, 'callers')}`,
-      seconds: (size.clients.length + 1) * (size.seconds + size.warmUp + START_SECONDS),
-      store: {
-        name: 'embedded',
-        durability: 'a range of timestamps is on disk (fsync) before the oracle serves one of them',
-      },
-      limitations: [
-        'Server and clients share the cores of one machine, and the network between them is the loopback interface.',
-        'Each point is measured once; there is no random choice and no seed.',
-      ],
-    }),
+    plan: ({ clients, callers, seconds, warmUp }) => {
+      if (callers < Math.max(...clients)) {
+        throw new UsageError(
+          '--callers must be at least the largest of --clients: each client needs a caller.',
+        );
+      }
+      return {
+        about: `${clients.length + 1} points of ${seconds} s each, with up to ${counted(callers, 'callers')}`,
+        seconds: (clients.length + 1) * (seconds + warmUp + START_SECONDS),
+        store: {
+          name: 'embedded',
+          durability:
+            'a range of timestamps is on disk (fsync) before the oracle serves one of them',
+        },
+        limitations: [
+          'Server and clients share the cores of one machine, and the network between them is the loopback interface.',
+          'Each point is measured once; there is no random choice and no seed.',
+        ],
+      };
+    },
   },
   async (size, measuring) => {
     const loads = loadsOf(size);

@@ -38,7 +38,7 @@ export async function measurePoint(
   load: Load,
   signal: AbortSignal,
 ): Promise<Point> {
-  const clients = Array.from({ length: load.clients }, () => startClient(address, load, signal));
+  const clients = clientOptionsOf(address, load).map((options) => startClient(options, signal));
   await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.
   const measured = clients.map((client) => client.getOneMessage());
   await Promise.all(clients.map((client) => client.sendMessage('begin')));
@@ -47,14 +47,21 @@ export async function measurePoint(
   return pointOf(load, all);
 }
 
-function startClient(address: string, load: Load, signal: AbortSignal) {
-  const { clients, callers, warmUpSeconds, seconds } = load;
-  const options: ClientOptions = {
+/** The options of each client; together the clients have exactly the callers of the load. */
+export function clientOptionsOf(
+  address: string,
+  { clients, callers, warmUpSeconds, seconds }: Load,
+): readonly ClientOptions[] {
+  const upTo = (client: number): number => Math.floor((client * callers) / clients);
+  return Array.from({ length: clients }, (_, i) => ({
     address,
-    callers: Math.ceil(callers / clients),
+    callers: upTo(i + 1) - upTo(i),
     warmUpSeconds,
     seconds,
-  };
+  }));
+}
+
+function startClient(options: ClientOptions, signal: AbortSignal) {
   return execaNode(CLIENT, [JSON.stringify(options)], {
     ipc: true,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -68,8 +75,9 @@ export function pointOf(load: Load, all: readonly ClientResult[]): Point {
     Math.max(...all.map(({ largest }) => largest)) -
     Math.min(...all.map(({ smallest }) => smallest)) +
     1;
-  // Each caller checked that its own timestamps increase. If two callers had received the same one,
-  // the count would be too high.
+  // Each caller checked that its own timestamps increase. Two callers that received the same one
+  // make the count too large, unless the oracle passed one that no caller received: it skipped it,
+  // or handed it to a client that still warmed up.
   if (timestamps > between) {
     throw new Error(
       `callers received ${timestamps} timestamps, but the oracle advanced by ${between}: some were handed out twice`,

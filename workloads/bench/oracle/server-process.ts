@@ -7,6 +7,8 @@ import { sendMessage } from 'execa';
 import { openEmbedded, openLeasedAllocator, serveOracle, systemClock } from '#engine';
 import type { ServerReady } from './messages.ts';
 
+// A ctrl-C at the terminal reaches this process, too; only the parent handles it, and ends this one.
+process.on('SIGINT', () => {});
 const [, , folder = ''] = argv;
 const store = await openEmbedded({ folder });
 const source = await openLeasedAllocator(store, systemClock);

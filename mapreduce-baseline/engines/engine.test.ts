@@ -133,6 +133,20 @@ test('an input is as long as its file when the engine reads it, unless it names 
   assert.equal(await readFile(copy, 'utf8'), 'to be\n');
 });
 
+test('an input whose name is hidden from Hadoop and Spark, or has a colon, has a link that they find', async () => {
+  const folder = temporaryFolder();
+  const names = ['_words', '.words', 'words:1', 'words'];
+  const inputs = names.map((name) => ({ path: join(folder, name), start: 0, end: Infinity }));
+  for (const { path } of inputs) await writeFile(path, `of ${path}`);
+  const work = temporaryFolder();
+  const found = await wholeFiles(inputs, work, 'any');
+  const links = [0, 1, 2].map((i) => join(work, `input-${i}`));
+  assert.deepEqual(found, [...links, join(folder, 'words')]);
+  for (const [i, link] of links.entries()) {
+    assert.equal(await readFile(link, 'utf8'), `of ${inputs[i]?.path}`);
+  }
+});
+
 test('sort does not count what is appended after the end of an input, where its file ended', async (t) => {
   const whyNot = await whyNoGnuSort();
   if (whyNot !== undefined) return t.skip(whyNot);

@@ -1,7 +1,8 @@
 /** What the engine asks of a Hadoop with a cluster: a script in its place writes it down. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryFolder } from '#engine/testing';
@@ -12,6 +13,7 @@ const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
 /** What a script does in Hadoop's place, as text of a shell. */
 interface HadoopScript {
+  readonly isLocal?: boolean;
   /** That of the cluster. */
   readonly fileSystem?: string;
   readonly streaming?: string;
@@ -25,6 +27,7 @@ interface HadoopScript {
  * given, one call a line.
  */
 async function writtenDown({
+  isLocal = false,
   fileSystem = 'hdfs://names/',
   streaming = ':',
   shell = ':',
@@ -47,7 +50,7 @@ esac
     command: ['sh', script, 'streaming'],
     program: ['sh', script],
     settings: { a: 'b' },
-    isLocal: false,
+    isLocal,
     workers: 1,
     memoryBytes: 2 ** 20,
   });
@@ -143,6 +146,25 @@ test('a name is a name, whatever Hadoop takes its characters for in a URI or a p
   assert.equal(await readFile(join(outputFolder, 'part-00000'), 'utf8'), 'counted\n');
   const input = String.raw`/100% spacé{\,} \{new\}/my \[1\] words\? -output file:///`;
   assert.ok((await readFile(calls, 'utf8')).includes(input));
+});
+
+test('what Hadoop in one process writes is next to the output, under a path that it takes as it is', async () => {
+  const folder = join(temporaryFolder(), 'a b, c:d');
+  await mkdir(folder);
+  const seen = join(folder, 'seen');
+  const streaming = `
+    for word in "$@"; do
+      case "$word" in hadoop.tmp.dir=*) mkdir "\${word#*=}" ;; esac
+    done
+    find '${folder}' -name hadoop >'${seen}'
+    while [ "$1" != -output ]; do shift; done
+    mkdir "\${2#file://}"`;
+  const [engine, calls] = await writtenDown({ isLocal: true, streaming });
+  await run(engine, { outputFolder: join(folder, 'counts') });
+  assert.match(await readFile(seen, 'utf8'), /\/a b, c:d\/counts\.unfinished-\w+\/work\/hadoop\n$/);
+  const [, path = ''] = / hadoop\.tmp\.dir=([-\w./]+) /.exec(await readFile(calls, 'utf8')) ?? [];
+  assert.match(path, /\/work\/hadoop$/);
+  assert.ok(!existsSync(dirname(dirname(path))), 'the link is removed');
 });
 
 test('no temporary folder is in the output, also if that was given with a slash at its end', async () => {

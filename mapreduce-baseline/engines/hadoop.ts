@@ -28,6 +28,7 @@ import {
   isUri,
   outsideEngine,
   streamingCommand,
+  type Workplace,
 } from './engine.ts';
 import {
   fetchParts,
@@ -42,14 +43,7 @@ import {
   type Staged,
 } from './hadoop-cluster.ts';
 import { runProgram } from './program.ts';
-import {
-  inputOf,
-  literalInput,
-  moveParts,
-  scratchFolder,
-  uriOf,
-  wholeFiles,
-} from './whole-files.ts';
+import { inputOf, literalInput, moveParts, plainPath, uriOf, wholeFiles } from './whole-files.ts';
 
 /** A folder of the cluster's to which each user may write. */
 const SHARED_FOLDER = '/tmp';
@@ -63,15 +57,17 @@ export interface HadoopOptions extends EngineSize, HadoopAccess {
 
 export function hadoopEngine(options: HadoopOptions): ChainEngine {
   let clusterFileSystem: Promise<string | undefined> | undefined;
-  return outsideEngine(NAME, async (run, inputs, place) => {
+  return outsideEngine(NAME, async (run, inputs, given) => {
+    await using plain = options.isLocal ? await plainPath(given.work) : undefined;
+    const place = { ...given, work: plain?.path ?? given.work };
     const work = { run, files: await wholeFiles(inputs, place.work, NAME), place };
     if (!options.isLocal) clusterFileSystem ??= fileSystemOf(options);
     const fileSystem = await clusterFileSystem?.catch((error: unknown) => {
       clusterFileSystem = undefined; // The next run asks again.
       throw error;
     });
-    if (fileSystem === undefined && !isUri(place.output)) return runOnFiles(options, work);
-    return runOnCluster(options, fileSystem, work);
+    if (fileSystem === undefined && !isUri(place.output)) await runOnFiles(options, work);
+    else await runOnCluster(options, fileSystem, work);
   });
 }
 
@@ -136,11 +132,10 @@ async function runJobs(
 ): Promise<void> {
   const { command, archives } = staged;
   let { inputs } = staged;
-  await using scratch = await scratchFolder(place.work);
   for (const [i, parameters] of run.chain.parameters.entries()) {
     const output = outputOf(i + 1);
     const words = [
-      ...settingWords(settingsOf(options, scratch.path)),
+      ...settingWords(settingsOf(options, place)),
       ...archives.flatMap((archive) => ['-archives', archive]),
       ...inputs.flatMap((input) => ['-input', input]),
       '-output',
@@ -160,12 +155,12 @@ async function runJobs(
 
 function settingsOf(
   { settings, isLocal, workers, memoryBytes }: HadoopOptions,
-  scratch: string,
+  { work }: Workplace,
 ): Readonly<Record<string, string>> {
   const local = {
     'mapreduce.framework.name': 'local',
     'fs.defaultFS': 'file:///',
-    'hadoop.tmp.dir': join(scratch, 'hadoop'),
+    'hadoop.tmp.dir': join(work, 'hadoop'),
     'mapreduce.local.map.tasks.maximum': String(workers),
     'mapreduce.local.reduce.tasks.maximum': String(workers),
     'mapreduce.task.io.sort.mb': String(sortMebibytes({ memoryBytes, workers })),

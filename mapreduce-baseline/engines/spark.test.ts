@@ -28,8 +28,8 @@ test('spark-submit gets the settings before its script, also if another program 
   assert.match(await given(['nice'], 'bin/spark-submit'), begin);
 });
 
-test('a name is a name, whatever Spark takes its characters for in a URI or a pattern', async () => {
-  const folder = join(temporaryFolder(), '100% spacé, {new}');
+/** The input that Spark is given, and its folder for spills, of a run whose files are in a folder. */
+async function givenIn(folder: string): Promise<readonly string[]> {
   await mkdir(folder);
   const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];
   await writeFile(words, 'to be\n');
@@ -40,15 +40,27 @@ test('a name is a name, whatever Spark takes its characters for in a URI or a pa
 const { inputs, output } = JSON.parse(process.argv.at(-1));
 const folder = output.slice('file://'.length);
 mkdirSync(folder);
-writeFileSync(folder + '/part-00000', inputs.join());
+writeFileSync(folder + '/part-00000', [...inputs, process.env.SPARK_LOCAL_DIRS].join('\\n'));
 `,
   );
   const engine = sparkEngine({ command: [process.execPath, script], settings: {}, workers: 1 });
   const chain = { url: 'file:///job.ts', parameters: [{}] };
   await engine.run({ chain, inputs: [{ path: words }], outputFolder });
-  const input = await readFile(join(outputFolder, 'part-00000'), 'utf8');
+  return (await readFile(join(outputFolder, 'part-00000'), 'utf8')).split('\n');
+}
+
+test('a name is a name, whatever Spark takes its characters for in a URI or a pattern', async () => {
+  const [input = ''] = await givenIn(join(temporaryFolder(), '100% spacé, {new}'));
   assert.match(input, /^file:\/\/\//);
   assert.ok(input.endsWith(String.raw`/100% spacé{\,} \{new\}/my \[1\] words\?`), input);
+});
+
+test('what Spark writes is next to the output, unless its path has a comma, where Spark would end it', async () => {
+  const folder = temporaryFolder();
+  const [, near = ''] = await givenIn(join(folder, 'a b@c [d]'));
+  assert.ok(near.startsWith(join(folder, 'a b@c [d]', 'my counts.unfinished-')), near);
+  const [, elsewhere = ','] = await givenIn(join(folder, 'a, b'));
+  assert.ok(!elsewhere.includes(','), elsewhere);
 });
 
 test('a Python gets its script first, also if its folder is named after spark-submit', async () => {

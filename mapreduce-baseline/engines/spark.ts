@@ -1,4 +1,6 @@
 /** Chains by Spark; spark-chain.py describes how. */
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -9,7 +11,7 @@ import {
   streamingCommand,
 } from './engine.ts';
 import { runProgram } from './program.ts';
-import { inputOf, moveParts, scratchFolder, uriOf, wholeFiles } from './whole-files.ts';
+import { inputOf, moveParts, uriOf, wholeFiles } from './whole-files.ts';
 
 const NAME = 'Spark';
 const SCRIPT = fileURLToPath(new URL('spark-chain.py', import.meta.url));
@@ -28,7 +30,7 @@ export interface SparkOptions extends Pick<EngineSize, 'workers'> {
 export function sparkEngine({ command, settings, workers }: SparkOptions): ChainEngine {
   return outsideEngine(NAME, async ({ chain, signal }, inputs, { work, output }) => {
     const files = await wholeFiles(inputs, work, NAME);
-    await using scratch = await scratchFolder(work);
+    await using spills = await spillFolder(work);
     const after = isUri(output) ? output : join(work, 'after');
     const task = {
       inputs: files.map(inputOf),
@@ -42,7 +44,7 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
     const env = {
       // Python hashes texts differently in each process unless it is told not to.
       PYTHONHASHSEED: '0',
-      SPARK_LOCAL_DIRS: join(scratch.path, 'spark'),
+      SPARK_LOCAL_DIRS: join(spills.path, 'spark'),
       PYSPARK_SUBMIT_ARGS: shellCommand([...confWords(settings), 'pyspark-shell']),
     };
     // Any word may be it, because another program may start it.
@@ -56,6 +58,16 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
     await runProgram(NAME, words, { env, signal });
     if (!isUri(output)) await moveParts(after, output);
   });
+}
+
+/**
+ * A folder for what Spark writes meanwhile: next to the output, or in the system's folder for
+ * temporary files if the path has a comma, which Spark takes for its end. A link to the folder would
+ * not help, because Spark follows it.
+ */
+async function spillFolder(work: string): Promise<AsyncDisposable & { path: string }> {
+  if (!work.includes(',')) return { path: work, [Symbol.asyncDispose]: async () => {} };
+  return mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
 }
 
 function confWords(settings: SparkOptions['settings']): string[] {

@@ -1,8 +1,8 @@
 /** Inputs and outputs of engines that read and write whole files. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtempDisposable, readdir, rename } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, rename, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Split } from '../input-splits.ts';
 import { isUri, wholeFile } from './engine.ts';
@@ -11,7 +11,7 @@ const NEWLINE = 0x0a;
 
 /**
  * The paths of whole files. An input that names its end is copied into the folder, also if its file
- * ends there: the file may grow.
+ * ends there: the file may grow. An input that Hadoop and Spark would not find has a link there.
  */
 export async function wholeFiles(
   inputs: readonly Split[],
@@ -21,15 +21,25 @@ export async function wholeFiles(
   return Promise.all(
     inputs.map(async (input, i) => {
       const path = wholeFile(input, engine);
-      if (input.end === Infinity) return path;
-      const end = await endOfRecords(input);
-      const copy = join(folder, `input-${i}`);
-      // `end` of a stream is its last byte, so an empty range needs a file without any.
-      const bytes = end === 0 ? [] : createReadStream(path, { end: end - 1 });
-      await pipeline(bytes, createWriteStream(copy));
-      return copy;
+      const named = join(folder, `input-${i}`);
+      if (input.end !== Infinity) await copyRecords(input, named);
+      else if (isFindable(path)) return path;
+      else await symlink(resolve(path), named);
+      return named;
     }),
   );
+}
+
+async function copyRecords(input: Split, to: string): Promise<void> {
+  const end = await endOfRecords(input);
+  // `end` of a stream is its last byte, so an empty range needs a file without any.
+  const bytes = end === 0 ? [] : createReadStream(input.path, { end: end - 1 });
+  await pipeline(bytes, createWriteStream(to));
+}
+
+/** Names that begin with `_` or `.` are hidden from Hadoop and Spark, and a pattern has no colon. */
+function isFindable(path: string): boolean {
+  return isUri(path) || !(/^[_.]/.test(basename(path)) || resolve(path).includes(':'));
 }
 
 /** The end of the last record that begins in the input; all of that record belongs to the input. */
@@ -65,13 +75,16 @@ export function literalInput(uri: string): string {
 }
 
 /**
- * A folder for what Hadoop or Spark writes meanwhile: next to the output, or in the system's folder
- * for temporary files if the path has a character that they do not take as it is. Both take a comma
- * for the end of a path, and Hadoop's shuffle in one process encodes spaces.
+ * The folder under a path that Hadoop in one process takes as it is: its own, or that of a link to
+ * it. Hadoop takes a comma for the end of a path, its shuffle encodes spaces and other characters,
+ * and its patterns have no colon.
  */
-export async function scratchFolder(work: string): Promise<AsyncDisposable & { path: string }> {
-  if (/^[-\w./]+$/.test(work)) return { path: work, [Symbol.asyncDispose]: async () => {} };
-  return mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
+export async function plainPath(folder: string): Promise<AsyncDisposable & { path: string }> {
+  if (/^[-\w./]+$/.test(folder)) return { path: folder, [Symbol.asyncDispose]: async () => {} };
+  const plain = await mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
+  const path = join(plain.path, 'work');
+  await symlink(folder, path);
+  return { path, [Symbol.asyncDispose]: () => plain.remove() };
 }
 
 /** The parts alone, without the sums and the mark of success that Hadoop's writers add. */

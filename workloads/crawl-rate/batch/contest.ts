@@ -29,7 +29,10 @@ export interface Run {
   readonly seconds: number;
   /** Of all its processes; null if it is not known. */
   readonly cpuSeconds: number | null;
-  /** The most that its files took at any moment, as far as it was seen. */
+  /**
+   * The most that its files took at any moment, as far as it was seen. If the folder's path has a
+   * comma, Spark's temporary files are elsewhere, and do not count.
+   */
   readonly diskBytes: number;
   /** Digest of the clusters; the same documents always give the same digest. */
   readonly digest: string;

@@ -87,11 +87,11 @@ await runExperiment(
       }),
       seed: seedOption('the documents'),
       workers: workersOption(
-        'processes or threads that work at the same time, of each engine but Spark, which uses all cores',
+        'processes or threads that work at the same time, of each engine but Spark and a Hadoop cluster, which follow their own settings',
       ),
       memory: integer({
         description:
-          'memory for records per worker; an engine without workers has the same total, DuckDB no less than 256, and Spark its own',
+          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256; Spark and a Hadoop cluster follow their own settings',
         default: 256,
         min: 1,
         max: 1_048_576,
@@ -127,7 +127,7 @@ await runExperiment(
         isHadoopConfigured()
           ? 'Hadoop runs where its configuration says, and its processor time there is not known.'
           : 'Hadoop runs in one process, as for a developer; on a cluster it has more machines, and more to start.',
-        'Spark uses all cores and a memory of its own, whatever --workers and --memory are.',
+        'Spark follows its own settings, by default all cores, whatever --workers and --memory are.',
       ],
     }),
   },

@@ -28,10 +28,10 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   ];
 }
 
-function lineTargets({ rates = [], rungs = [] }: Plan, results: Results): readonly Target[] {
-  const asked = rates.length > 0 ? rates : rungs;
-  const isNarrow = asked.length > 0 && Math.max(...asked) < RANGE_MIN * Math.min(...asked);
-  const areFew = asked.length > 0 && new Set(asked).size < LOADS_MIN;
+function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[] {
+  const asked = rates ?? rungs;
+  const isNarrow = Math.max(...asked) < RANGE_MIN * Math.min(...asked);
+  const areFew = new Set(asked).size < LOADS_MIN;
   return systemsOf(results.ladder).map((system) => {
     const { fit, kept, from, to } = lineOf(results, system);
     const range = rangeOffered(kept.map(({ result }) => result));

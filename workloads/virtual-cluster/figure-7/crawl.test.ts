@@ -102,7 +102,7 @@ function notingRows(store: Bigtable, rows: Set<string>): Bigtable {
   });
 }
 
-test('a document in a wrong cluster is found', async () => {
+test('a document in a wrong cluster is found, and one that was clustered twice', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
   cluster.storage.createTable(DOCUMENTS, { families: ['cells'] });
   const table = cluster.storage.table(DOCUMENTS);
@@ -120,6 +120,10 @@ test('a document in a wrong cluster is found', async () => {
   };
   for (const [arrival, founder] of repository.follow(arrivals)) write(arrival, founder, 9);
   assert.deepEqual(checkClusters(cluster, repository, commits), []);
+  const again = { arrival: 5_001, commitTimestamp: 20 };
+  assert.deepEqual(checkClusters(cluster, repository, [...commits, again]), [
+    'a document was clustered twice',
+  ]);
   write(5_001, 17, 20);
   assert.match(
     checkClusters(cluster, repository, commits).join(),

@@ -50,14 +50,16 @@ export function measuredRatios(
   });
 }
 
-/** Cores by Trade-Results per second (figure 9), of loads that the store kept up with. */
+/**
+ * Cores by Trade-Results per second (figure 9), of loads that the store kept up with. Empty where the
+ * system does not tell the processor time of a process.
+ */
 export function measuredCores(runs: Runs = runsHere()): readonly ResultSeries[] {
   const paced = measuredBrokerage(runs)?.paced ?? [];
-  if (paced.length === 0) return [];
-  const marks = paced.map(({ tradesPerSecond, cpuMs }) =>
-    mark(tradesPerSecond, (cpuMs / 1000) * tradesPerSecond),
+  const marks = paced.flatMap(({ tradesPerSecond, cpuMs }) =>
+    cpuMs === null ? [] : [mark(tradesPerSecond, (cpuMs / 1000) * tradesPerSecond)],
   );
-  return [series('Percolator', marks)];
+  return marks.length === 0 ? [] : [series('Percolator', marks)];
 }
 
 /** Transactions by second since the kill, in % of the rate that was asked for (figure 10). */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REFERENCE_FOLDER, type RunRecord } from '#results';
 import { measuredBrokerage, measuredCrawl, newest, runsIn } from './measured.ts';
-import { measuredRatios, measuredRecovery } from './measured-series.ts';
+import { measuredCores, measuredRatios, measuredRecovery } from './measured-series.ts';
 
 const RUNS = runsIn([REFERENCE_FOLDER]);
 
@@ -52,6 +52,31 @@ test('a brokerage counts with the settings that are simulated', () => {
   assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);
 });
 
+test('a brokerage counts without its processor times, where the system does not tell them', () => {
+  const counted = measuredBrokerage(RUNS);
+  const record = newest(RUNS, 'brokerage', ({ runId }) => runId === counted?.runId);
+  assert.ok(counted !== null && record?.findings != null);
+  const tables = record.findings.tables.map((table) => ({
+    ...table,
+    rows: table.rows.map((row) =>
+      row.map((cell, i) => (table.columns[i]?.startsWith('CPU ms per TR') === true ? null : cell)),
+    ),
+  }));
+  const unknown = { ...record, findings: { ...record.findings, tables } };
+  const found = measuredBrokerage([unknown]);
+  assert.deepEqual(found?.full, { ...counted.full, cpuMs: null });
+  assert.deepEqual(
+    found.paced,
+    counted.paced.map(({ tradesPerSecond, medianMs }) => ({
+      tradesPerSecond,
+      cpuMs: null,
+      medianMs,
+    })),
+  );
+  assert.equal(measuredCores(RUNS).length, 1);
+  assert.deepEqual(measuredCores([unknown]), []);
+});
+
 test('ratios count with the settings that are simulated', () => {
   const places = new Map([['read', 1]]);
   const counted = measuredRatios(places, RUNS);
@@ -92,4 +117,18 @@ test('a run whose check failed does not count', () => {
   const check = { passed: false, detail: 'a row was lost' };
   const failed = { ...record, runId: 'failed', findings: { ...record.findings, check } };
   assert.equal(newest([failed, ...RUNS], 'failover', () => true)?.runId, record.runId);
+});
+
+test('a crawl with a failed check of a point, or of the real pages, does not count', () => {
+  const counted = measuredCrawl('embedded', RUNS);
+  const record = newest(RUNS, 'crawl-rate', ({ runId }) => runId === counted?.runId);
+  assert.ok(record?.crawl != null);
+  const check = { passed: false, detail: 'a document was in a wrong cluster' };
+  const points = record.points.map((point) =>
+    point.verdict === 'saturated' ? { ...point, check, latency: null } : point,
+  );
+  for (const failure of [{ points }, { crawl: { ...record.crawl, check } }]) {
+    const failed: RunRecord = { ...record, runId: 'failed', ...failure };
+    assert.equal(measuredCrawl('embedded', [failed, ...RUNS])?.runId, counted?.runId);
+  }
 });

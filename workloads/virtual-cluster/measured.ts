@@ -32,7 +32,7 @@ export interface MeasuredBrokerage {
   readonly scale: Scale;
   readonly batching: DatabaseOptions['batching'];
   /** At full speed. */
-  readonly full: { readonly tradesPerSecond: number; readonly cpuMs: number };
+  readonly full: Pick<PacedLoad, 'tradesPerSecond' | 'cpuMs'>;
   /** Paced loads that the store kept up with each time. */
   readonly paced: readonly PacedLoad[];
 }
@@ -40,7 +40,8 @@ export interface MeasuredBrokerage {
 /** Medians of the runs of a load. */
 export interface PacedLoad {
   readonly tradesPerSecond: number;
-  readonly cpuMs: number;
+  /** Processor time of a Trade-Result; null where the system does not tell it. */
+  readonly cpuMs: number | null;
   /** Half of the Trade-Results took no longer; null if they were too few. */
   readonly medianMs: number | null;
 }
@@ -90,7 +91,7 @@ export function measuredBrokerage(
     batching: batchingOf(record),
     full: {
       tradesPerSecond: numberIn(record, 'unpaced', 'TR/s', EMBEDDED) ?? Number.NaN,
-      cpuMs: numberIn(record, 'cost', 'CPU ms per TR, full load', EMBEDDED) ?? Number.NaN,
+      cpuMs: numberIn(record, 'cost', 'CPU ms per TR, full load', EMBEDDED),
     },
     paced: pacedLoads(record),
   };
@@ -124,16 +125,14 @@ function pacedLoads(record: RunRecord): readonly PacedLoad[] {
   const byLoad = Map.groupBy(ours, (row) => row['TR/s offered']);
   return [...byLoad.values()].flatMap((runs) => {
     if (runs.some((row) => row['kept up'] !== 'yes')) return [];
-    const numbers = (column: string): readonly number[] =>
-      runs.map((row) => row[column]).filter((value) => typeof value === 'number');
-    const medians = numbers('TR, 50 % within ms');
-    return [
-      {
-        tradesPerSecond: median([...numbers('TR/s')]),
-        cpuMs: median([...numbers('CPU ms per TR')]),
-        medianMs: medians.length === runs.length ? median([...medians]) : null,
-      },
-    ];
+    const medianOf = (column: string): number | null => {
+      const numbers = runs.map((row) => row[column]).filter((value) => typeof value === 'number');
+      return numbers.length === runs.length ? median(numbers) : null;
+    };
+    const tradesPerSecond = medianOf('TR/s');
+    if (tradesPerSecond === null) return [];
+    const [cpuMs, medianMs] = [medianOf('CPU ms per TR'), medianOf('TR, 50 % within ms')];
+    return [{ tradesPerSecond, cpuMs, medianMs }];
   });
 }
 
@@ -161,7 +160,7 @@ export function runsIn(folders: readonly string[]): readonly RunRecord[] {
   return folders.flatMap((folder) => findRuns(folder)).flatMap(({ record }) => record ?? []);
 }
 
-/** The first finished run that is more than a smoke test, and has passed its check; or else null. */
+/** The first finished run that is more than a smoke test and has passed its checks, or else null. */
 export function newest(
   runs: readonly RunRecord[],
   experiment: string,
@@ -172,8 +171,13 @@ export function newest(
       record.experiment === experiment &&
       record.state === 'finished' &&
       record.profile !== 'smoke' &&
-      record.findings?.check.passed !== false &&
+      hasPassed(record) &&
       isUsable(record),
   );
   return found ?? null;
+}
+
+/** A run of crawl rates has no findings, but a check for each of its points. */
+function hasPassed({ findings, crawl, points }: RunRecord): boolean {
+  return [findings, crawl, ...points].every((part) => part?.check.passed !== false);
 }

@@ -15,7 +15,7 @@ import { clusteringObserver } from '../../crawl-rate/percolator/clustering-obser
 import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
 import { documentCell, DOCUMENTS, KEYS } from '../../crawl-rate/percolator/tables.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import { type CrawlPlan, measureCrawl } from '../figure-7/crawl.ts';
+import { type CrawlPlan, type CrawlResult, measureCrawl } from '../figure-7/crawl.ts';
 import { Repository } from '../figure-7/repository.ts';
 import { numberOf } from '../figure-7/rows.ts';
 
@@ -104,7 +104,10 @@ function counting(store: Bigtable, counts: Operations): Bigtable {
   });
 }
 
-export async function virtualOperations(calibration: Calibration): Promise<Operations> {
+/** `wrong` is what the check of the simulation found. */
+export async function virtualOperations(
+  calibration: Calibration,
+): Promise<Pick<CrawlResult, 'wrong'> & { readonly counts: Operations }> {
   const repository = new Repository(createSyntheticDocuments(GIVEN));
   const plan: CrawlPlan = {
     calibration,
@@ -120,6 +123,6 @@ export async function virtualOperations(calibration: Calibration): Promise<Opera
     isOneMachine: true,
   };
   const counts: Operations = { read: 0, mutate: 0, conditionalMutate: 0 };
-  await measureCrawl(plan, repository, (store) => counting(store, counts));
-  return counts;
+  const { wrong } = await measureCrawl(plan, repository, (store) => counting(store, counts));
+  return { counts, wrong };
 }

@@ -76,10 +76,10 @@ export async function simulateValidation(
   const wrong = simulating.wrong;
   const runs = [crawl, brokerage].flatMap((run) => (run === null ? [] : [run.runId]));
   progress.phase('counting the operations of a document', 0);
-  const counted = {
-    measured: await realOperations(work),
-    predicted: await virtualOperations(simulating.calibration),
-  };
+  const measured = await realOperations(work);
+  const predicted = await virtualOperations(simulating.calibration);
+  wrong.push(...predicted.wrong);
+  const counted = { measured, predicted: predicted.counts };
   const compared: Compared[] = [];
   const tell = (some: readonly Compared[]): void => {
     compared.push(...some);
@@ -199,7 +199,12 @@ class Simulating {
     ];
   }
 
-  #cpuOfTrade(workload: string, measured: number, result: BrokerageResult): readonly Compared[] {
+  #cpuOfTrade(
+    workload: string,
+    measured: number | null,
+    result: BrokerageResult,
+  ): readonly Compared[] {
+    if (measured === null) return [];
     const predicted = (1000 * this.#busyCores(result)) / result.tradeResultsPerSecond;
     const what = 'processor time of a Trade-Result';
     return [{ workload, what, unit: 'ms', measured, predicted, errorMax: null }];

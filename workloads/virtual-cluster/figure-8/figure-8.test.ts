@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Data } from '../../microbench/data.ts';
 import { loadCalibration } from '../calibration/load.ts';
+import { Storage } from '../storage.ts';
 import { figure8Findings } from './findings.ts';
 import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './measure.ts';
 import { varyFigure8 } from './sensitivity.ts';
@@ -54,6 +55,15 @@ test('an operation that fails in the warm-up fails its case, and nothing else', 
   await assert.rejects(measureCase(plan, rawRead), /^Error: a read returned other bytes$/);
   process.off('unhandledRejection', note);
   assert.deepEqual(unhandled, []);
+});
+
+test("a case at rest asserts Little's law", async ({ mock }) => {
+  // Calls would be in flight for no time, but have latencies.
+  mock.method(Storage.prototype, 'countInFlight', function (this: Storage, by: 1 | 0 | -1) {
+    this.inFlight += by;
+  });
+  const [rawRead = ''] = CASES;
+  await assert.rejects(measureCase(plan, rawRead), /Little's law holds/);
 });
 
 test('there are no numbers if a case is missing, or anything is wrong with a case or a variation', async () => {

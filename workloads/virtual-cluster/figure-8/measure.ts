@@ -70,6 +70,7 @@ export async function measureCase(plan: Figure8Plan, name: string): Promise<Meas
     for (const percolator of percolators) await percolator.settled();
     const wrong = await checkWritten(first, data, written);
     for (const percolator of percolators) await percolator.close();
+    cluster.window().end(); // Asserts Little's law, for which no call may be in flight.
     const found = recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`);
     return { name, ...measured, wrong: [...wrong, ...found], judged: recorder.transactions };
   });

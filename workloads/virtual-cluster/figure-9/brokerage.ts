@@ -122,6 +122,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     const run = new Run(plan, { cluster, recorder, population, percolators, machines });
     const result = await run.measure();
     for (const percolator of percolators) await percolator.close();
+    cluster.window().end(); // Asserts Little's law, for which no call may be in flight.
     return result;
   });
 }

@@ -1,12 +1,13 @@
 /** The search for a plan, on clusters whose behaviour is a formula, and what a real trial counts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadCalibration } from '../calibration/load.ts';
+import { type LoadedCalibration, loadCalibration, parseCalibration } from '../calibration/load.ts';
+import { kindUsage, usageOf } from '../usage.fixture.ts';
 import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
 import { FullBelowLoad, planCluster } from './plan.ts';
 import { partOf } from './request.ts';
 import { TooSlow } from './search.ts';
-import { timesOf } from './sureness.ts';
+import { alternativesTo, timesOf } from './sureness.ts';
 import {
   formula,
   loaded,
@@ -192,6 +193,47 @@ test('other costs of an assumed number have other plans', async () => {
   assert.deepEqual(
     most,
     most.toSorted((a, b) => b - a),
+  );
+});
+
+/** The calibration, with calls that cost one side nothing. */
+function freeOn(side: 'server' | 'client'): LoadedCalibration {
+  const text = JSON.stringify(loaded.entries, (key, node: unknown) => {
+    const isServers = key === 'writtenByteNs' || key === 'missCpuUs';
+    const isFree = key === `${side}Us` || key === `${side}Ns` || (side === 'server' && isServers);
+    return isFree ? { ...(node as object), value: 0 } : node;
+  });
+  const numbers = JSON.parse(text) as unknown;
+  return parseCalibration({ name: 'free', about: 'a test', numbers }, 'a test');
+}
+
+test('other plans have whole machines, also if calls cost one side nothing', async () => {
+  for (const side of ['server', 'client'] as const) {
+    const { alternatives } = await planOf(formula(), { loaded: freeOn(side) });
+    assert.ok(alternatives.length > 0);
+    for (const { place, halved, doubled } of alternatives) {
+      const machines = [halved, doubled].flatMap(({ tabletServers, workers }) => [
+        tabletServers,
+        workers,
+      ]);
+      assert.ok(machines.every(Number.isInteger), `${side}, ${place}: ${machines.join()}`);
+    }
+  }
+});
+
+test('a trial in which shared machines did nothing has no other plan but by their cores', () => {
+  const each = { resource: 'processors', perUnit: 1e-3, perUnitWhenFull: 1e-3 } as const;
+  const alternatives = alternativesTo({
+    loaded,
+    load: 10_000,
+    demands: [{ place: 'tablet servers', ...each }],
+    usage: usageOf([kindUsage('tablet server', 2, 0)]),
+    busyMax: 0.7,
+    hasWorkers: false,
+  });
+  assert.deepEqual(
+    alternatives.map(({ place, doubled }) => [place, doubled.tabletServers]),
+    [['cluster.tabletServerCores', 8]],
   );
 });
 

@@ -69,8 +69,8 @@ function sizeWith(planned: Planned, calibration: Calibration): Size {
   const { loaded, load, demands, usage, busyMax, hasWorkers } = planned;
   const base = loaded.calibration;
   const [before, after] = [timesOf(usage, base), timesOf(usage, calibration)];
-  const server = after.serverUs / before.serverUs;
-  const client = after.clientUs / before.clientUs;
+  const server = ratio(after.serverUs, before.serverUs);
+  const client = ratio(after.clientUs, before.clientUs);
   const part = hasWorkers ? 1 : serversPart(usage, before.serverUs, base);
   const changes = demands.map((demand) => {
     const { place, resource, perUnit, perUnitWhenFull } = demand;
@@ -98,9 +98,10 @@ function serversPart(
 ): number {
   const servers = kinds.find(({ kind }) => kind === 'tablet server');
   const busy = (servers?.cores ?? 0) * (servers?.machines ?? 0) * cluster.tabletServerCores;
-  return Math.min(1, serverUs / (1e6 * seconds * busy));
+  return Math.min(1, ratio(serverUs, 1e6 * seconds * busy));
 }
 
+/** 1 of costs that are 0: so they stay if they are halved or doubled. */
 function ratio(a: number, b: number): number {
   return b === 0 ? 1 : a / b;
 }

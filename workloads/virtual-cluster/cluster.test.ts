@@ -248,6 +248,23 @@ test('a dead client never acts again, and others resolve its locks', async () =>
   });
 });
 
+test('what the oracle was serving when it died is served by its next life', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 1 });
+  const { oracle, oracleMachine, clock } = cluster;
+  const machine = cluster.addMachine('client');
+  await cluster.run(async () => {
+    const answer = oracle.clientOf({ machine, life: machine.life }).next();
+    // It has come, and waits until the oracle has opened its lease.
+    while (oracle.counts.serverUs === 0) await clock.sleep(0.01);
+    cluster.kill(oracleMachine);
+    await clock.sleep(2_000);
+    cluster.start(oracleMachine);
+    const late = clock.sleep(60_000).then(() => 'no answer');
+    assert.equal(typeof (await Promise.race([answer, late])), 'number');
+    assert.equal(oracle.counts.calls, 1 + 2);
+  });
+});
+
 test('after the death of its server, the first read of each block of a tablet needs the disk', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
   const machine = cluster.addMachine('client');

@@ -39,6 +39,8 @@ export class Machine {
   /** Counts its starts. */
   life = 1;
   isAlive = true;
+  /** Called when it dies, and then forgotten. */
+  readonly atDeath: Set<() => void> = new Set();
   /** When it died last. */
   diedUs: number = -Infinity;
   readonly #loop: EventLoop;
@@ -125,6 +127,8 @@ export class Machine {
     this.#pausedUntilUs = 0;
     this.#worksUntilUs = Math.min(this.#worksUntilUs, this.diedUs);
     for (const station of [this.cores, this.disks, this.card]) station.clear(this.diedUs);
+    for (const hear of this.atDeath) hear();
+    this.atDeath.clear();
   }
 
   start(): void {

@@ -174,9 +174,13 @@ class ServiceCall<T> {
     const arrivedUs = loop.nowUs;
     const finishUs = service.work(serviceUs);
     counts.serverUs += serviceUs;
-    // The answer is decided now, and leaves when the service has finished.
+    // The answer is decided now, or once the storage has answered the service, and leaves when the
+    // service has finished. If the service dies before it is decided, the caller asks again.
     const { resolve, reject } = this.#settlers;
+    const repeat = (): void => this.#repeat();
+    service.atDeath.add(repeat);
     const answer = (hear: () => void): void => {
+      if (!service.atDeath.delete(repeat)) return;
       const leavesUs = finishUs + service.delayedUs(arrivedUs, finishUs);
       this.#answer({ life, leavesUs: Math.max(leavesUs, loop.nowUs) }, hear);
     };

@@ -55,6 +55,29 @@ test('a call is later by the time that its server stands still, also if it was p
   assert.equal(await latencyUs(0.01, 0.015), undisturbedUs + 15_000);
 });
 
+test('a write that waits for its group of the log is later by one pause, not by two', async () => {
+  const free = withoutCosts(PAPER);
+  const wait = { medianUs: 1_000, p99Us: 1_000 };
+  const calibration = { ...free, log: { ...free.log, wait, perGroupUs: 1 } };
+  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const [server] = cluster.tabletServers;
+  assert.ok(server !== undefined);
+  await cluster.run(async () => {
+    await store.createTable('t', { families: ['f'] });
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    const sentUs = cluster.loop.nowUs;
+    const mutations = [{ kind: 'set', ...CELL } as const];
+    const written = store.mutateRows([{ table: 't', row: 'r', mutations }]);
+    await cluster.clock.sleep(0.5);
+    cluster.pause(server, 0.01);
+    await written;
+    assert.equal(cluster.loop.nowUs - sentUs, 10_500);
+    await store.close();
+  });
+});
+
 test('only a call whose mutations are all provisional is answered before the log is synced', async () => {
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };

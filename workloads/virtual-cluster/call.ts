@@ -102,7 +102,8 @@ class Call implements VirtualEvent {
   readonly #serverLife: number;
   #state: 'arriving' | 'served' | 'moved' | 'lost' = 'arriving';
   #sentUs = 0;
-  #arrivedUs = 0;
+  /** When `#finishUs` was known, which is later by each pause that has begun since then. */
+  #knownUs = 0;
   #finishUs = 0;
   /** How much later than `#finishUs` the server finishes, because of its pauses until now. */
   #delayedUs = 0;
@@ -179,7 +180,7 @@ class Call implements VirtualEvent {
   }
 
   #serve(): void {
-    const { loop, costs } = this.#storage;
+    const { costs } = this.#storage;
     const kind = this.#kind;
     const counts = this.#storage.counts[kind];
     let us = costs.callUs('serverUs');
@@ -197,7 +198,6 @@ class Call implements VirtualEvent {
     counts.cells += this.#answerCells;
     counts.bytes += this.#answerBytes;
     counts.serverUs += us;
-    this.#arrivedUs = loop.nowUs;
     this.#state = 'served';
     const workedUs = this.#work(us, misses);
     const isMutation = isMutating(kind);
@@ -210,6 +210,7 @@ class Call implements VirtualEvent {
   /** The answer is on its way from this moment. */
   #send(finishUs: number): void {
     const { loop, costs } = this.#storage;
+    this.#knownUs = loop.nowUs;
     this.#finishUs = finishUs;
     loop.at(finishUs + costs.roundTrip.next() / 2, this);
   }
@@ -268,7 +269,7 @@ class Call implements VirtualEvent {
     const { loop, costs } = this.#storage;
     const finishUs = this.#finishUs + this.#delayedUs;
     if (this.#isServerDead() && this.#server.diedUs < finishUs) return this.#lose();
-    const moreUs = this.#server.delayedUs(this.#arrivedUs, this.#finishUs) - this.#delayedUs;
+    const moreUs = this.#server.delayedUs(this.#knownUs, this.#finishUs) - this.#delayedUs;
     if (moreUs > 0) {
       this.#delayedUs += moreUs;
       loop.after(moreUs, this);

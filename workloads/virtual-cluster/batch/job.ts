@@ -207,7 +207,7 @@ class FreeCores {
     return core;
   }
 
-  /** After all that are free at the same time or later, by bisection. */
+  /** It is taken after all that are free at the same time or earlier; bisection finds its place. */
   free(core: Core): void {
     let low = 0;
     let high = this.#cores.length;

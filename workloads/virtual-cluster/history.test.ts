@@ -1,7 +1,7 @@
 /** The judges look at what the recorder has recorded, and find mistakes that were planted there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Observer, openBulkLoader, type Percolator } from '#engine';
+import { type Observer, openBulkLoader, type Percolator, type Snapshot } from '#engine';
 import { TIMESTAMP_MAX } from '../../engine/bigtable/index.ts';
 import { DATA, placeOf, WRITE } from '../../engine/transaction/index.ts';
 import { Cluster } from './cluster.ts';
@@ -112,8 +112,21 @@ test('a transaction began when it asked for its timestamp, however many others a
   assert.deepEqual(recorder.judge([]), []);
 });
 
-/** Rows that were loaded in bulk are read in every way, after `disturb` has changed the storage. */
-async function readLoaded(disturb: (cluster: Cluster) => void): Promise<readonly string[]> {
+async function readInEveryWay(snapshot: Snapshot): Promise<void> {
+  await snapshot.get({ table: 't', row: 'a', column: 'v' });
+  await snapshot.getMany(['v', 'x:v'].map((column) => ({ table: 't', row: 'b', column })));
+  await Array.fromAsync(snapshot.scan({ table: 't', columns: ['v'] }));
+}
+
+/**
+ * Rows that were loaded in bulk are read after `disturb` has changed the storage.
+ * @param judged transactions that the history should have: the snapshot's, and another one
+ */
+async function readLoaded(
+  disturb: (cluster: Cluster) => void,
+  read: (snapshot: Snapshot) => Promise<unknown> = readInEveryWay,
+  judged = 2,
+): Promise<readonly string[]> {
   const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
   const recorder = new HistoryRecorder(cluster, 1);
   const machine = cluster.addMachine('client');
@@ -129,16 +142,14 @@ async function readLoaded(disturb: (cluster: Cluster) => void): Promise<readonly
     disturb(cluster);
     const percolator = recorder.database('client', opened);
     await using snapshot = await percolator.snapshot();
-    await snapshot.get({ table: 't', row: 'a', column: 'v' });
-    await snapshot.getMany(['v', 'x:v'].map((column) => ({ table: 't', row: 'b', column })));
-    await Array.fromAsync(snapshot.scan({ table: 't', columns: ['v'] }));
+    await read(snapshot);
     await percolator.transact(async (transaction) => {
       transaction.delete({ table: 't', row: 'a', column: 'v' });
     });
     await opened.settled();
     await opened.close();
   });
-  assert.equal(recorder.transactions, 2);
+  assert.equal(recorder.transactions, judged);
   return recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`);
 }
 
@@ -154,9 +165,24 @@ test('a value that was changed, and a row that a scan does not return, are found
     data.mutateRow('b', [{ kind: 'set', ...cell, value: Buffer.from('another') }]);
   });
   assert.ok(changed.length > 0 && changed.every((one) => one.includes('t/b:v')), changed.join());
-  const missing = await readLoaded(({ storage }) => {
-    const all = { kind: 'erase', ...placeOf(WRITE, 'v'), from: 0, to: TIMESTAMP_MAX } as const;
-    storage.table('t').mutateRow('c', [all]);
-  });
+  const missing = await readLoaded(eraseC);
   assert.ok(missing.length > 0 && missing.every((one) => one.includes('t/c:v')), missing.join());
+});
+
+function eraseC({ storage }: Cluster): void {
+  const all = { kind: 'erase', ...placeOf(WRITE, 'v'), from: 0, to: TIMESTAMP_MAX } as const;
+  storage.table('t').mutateRow('c', [all]);
+}
+
+test('a scan that does not return the only row of its range is judged, but not one of no row', async () => {
+  const scan = (start: string, end?: string) => (snapshot: Snapshot) =>
+    Array.fromAsync(snapshot.scan({ table: 't', start, end, columns: ['v'] }));
+  assert.deepEqual(await readLoaded(() => undefined, scan('c')), []);
+  for (const lost of [scan('c'), scan('b0', 'c0')]) {
+    const missing = await readLoaded(eraseC, lost);
+    assert.ok(missing.length > 0 && missing.every((one) => one.includes('t/c:v')), missing.join());
+  }
+  for (const empty of [scan('d'), scan('b0', 'c')]) {
+    assert.deepEqual(await readLoaded(eraseC, empty, 1), []);
+  }
 });

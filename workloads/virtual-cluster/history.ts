@@ -50,6 +50,8 @@ import {
 } from '../verification/judges/index.ts';
 import { formatCount } from '#results';
 import type { Cluster } from './cluster.ts';
+import { compareKeys } from './key-order.ts';
+import { positionOf } from './table-data.ts';
 import { hashOf } from './tablets.ts';
 
 /** A transaction in progress. */
@@ -87,6 +89,8 @@ export class HistoryRecorder {
   readonly #recordings = new Map<Timestamp, Recording>();
   readonly #records = new Map<string, HistoricRecord>();
   readonly #markers = new Map<string, HistoricMarker>();
+  /** The sampled rows that were ever written, by table, in order. */
+  readonly #rows = new Map<string, string[]>();
   /** What the background holds in the cells that were read. */
   readonly #loaded = new Map<string, string>();
   /** What bulk loads have put there, by their start timestamps. */
@@ -231,9 +235,10 @@ export class HistoryRecorder {
   /** A scan that its reader ends early says nothing of the rows after that. */
   async *#scanned(
     recording: Recording,
-    { table, start, end, columns }: ScanRange,
+    range: ScanRange,
     rows: AsyncIterable<ScannedRow>,
   ): AsyncGenerator<ScannedRow> {
+    const { table, start, end, columns } = range;
     const returned: string[] = [];
     for await (const scanned of rows) {
       const { row, values } = scanned;
@@ -246,7 +251,22 @@ export class HistoryRecorder {
     }
     const own = [...recording.writes.keys()];
     recording.scans.push({ table, start, end, columns, returned: [...returned, ...own] });
-    if (returned.length > 0) this.#recordings.set(recording.startTimestamp, recording);
+    // It may have lost the only sampled row that it should have returned.
+    if (this.#holdsSampled(range)) this.#recordings.set(recording.startTimestamp, recording);
+  }
+
+  /** A row that the range should hold has been prewritten or loaded in bulk, so it is known. */
+  #holdsSampled({ table, start = '', end }: ScanRange): boolean {
+    const rows = this.#rows.get(table) ?? [];
+    const first = rows[positionOf(rows, start)];
+    return first !== undefined && (end === undefined || compareKeys(first, end) < 0);
+  }
+
+  #noteRow(table: string, row: string): void {
+    const rows = this.#rows.get(table) ?? [];
+    this.#rows.set(table, rows);
+    const position = positionOf(rows, row);
+    if (rows[position] !== row) rows.splice(position, 0, row);
   }
 
   #read(recording: Recording, cell: CellAddress, value: Uint8Array | undefined): void {
@@ -302,6 +322,7 @@ export class HistoryRecorder {
 
   readonly #observe = (table: string, row: string, mutations: readonly Mutation[]): void => {
     if (!this.#isSampled({ table, row })) return;
+    this.#noteRow(table, row);
     for (const mutation of mutations) {
       if (mutation.kind !== 'set' || mutation.family !== CELLS) continue;
       const cell = historicCell({ table, row, column: columnOf(mutation) });

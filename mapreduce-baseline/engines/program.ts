@@ -28,7 +28,12 @@ export async function runProgram(
 ): Promise<string> {
   const { execa } = await import('execa');
   signal?.throwIfAborted(); // Nothing is awaited between this and the listener.
-  const running = execa(command, words, { detached: true, env, stdin: 'ignore', reject: false });
+  const running = execa(command, words, {
+    detached: true,
+    env: { ...localeOf(process.env), ...env },
+    stdin: 'ignore',
+    reject: false,
+  });
   const stop = (): void => killGroup(running.pid);
   signal?.addEventListener('abort', stop);
   try {
@@ -42,6 +47,12 @@ export async function runProgram(
   } finally {
     signal?.removeEventListener('abort', stop);
   }
+}
+
+/** Where the locale has other characters, or is not set, Java cannot open all names of files. */
+function localeOf({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): Record<string, string> {
+  const locale = [LC_ALL, LC_CTYPE, LANG].find((name) => name !== undefined && name !== '') ?? '';
+  return /utf-?8/iu.test(locale) ? {} : { LC_ALL: 'C.UTF-8' };
 }
 
 function killGroup(leader: number | undefined): void {

@@ -105,8 +105,14 @@ async function submit(
   count: number,
   { isNew }: { readonly isNew: boolean },
 ): Promise<readonly Inputs['tradeOrder'][]> {
-  const [accountId = 0] = roster.accountIds(lastCustomer++);
-  const symbol = isNew ? symbolNeverTraded(accountId) : await symbolHeld(brokerage, accountId);
+  let accountId = 0;
+  let symbol: string | undefined;
+  while (symbol === undefined) {
+    assert.ok(lastCustomer < roster.customers, 'no account is left');
+    [accountId = 0] = roster.accountIds(lastCustomer++);
+    symbol = isNew ? symbolNeverTraded(accountId) : await symbolHeld(brokerage, accountId);
+  }
+  const security = { symbol };
   const [owner] = roster.permissions(accountId);
   const orders = Array.from({ length: count }, (_, i): Inputs['tradeOrder'] => ({
     tradeId: ++lastTradeId,
@@ -117,7 +123,7 @@ async function submit(
       lastName: owner?.ap_l_name ?? '',
       taxId: owner?.ap_tax_id ?? '',
     },
-    security: { symbol },
+    security,
     tradeTypeId: i % 3 === 0 ? 'TMS' : 'TMB',
     quantity: 100,
     requestedPrice: 0,
@@ -129,11 +135,11 @@ async function submit(
   return orders;
 }
 
-async function symbolHeld(brokerage: Brokerage, accountId: number): Promise<string> {
+async function symbolHeld(brokerage: Brokerage, accountId: number): Promise<string | undefined> {
   for await (const held of brokerage.tables.rows('holding_summary')) {
     if (held.hs_ca_id === accountId) return held.hs_s_symb;
   }
-  throw new Error(`account ${accountId} holds nothing`);
+  return undefined; // It has sold all.
 }
 
 function symbolNeverTraded(accountId: number): string {

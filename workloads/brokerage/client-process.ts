@@ -38,8 +38,9 @@ await serve<Order>(async (options: ClientOptions) => {
     nextTradeId: () => firstTradeId + client + clients * trades++,
     originMs,
   });
-  const prepare = async ({ cleansUp }: PrepareOrder): Promise<void> => {
+  const prepare = async ({ cleansUp, collects }: PrepareOrder): Promise<void> => {
     await emulator.prepare({ cleansUp });
+    if (collects) await opened.collect();
     tellParent({ kind: 'prepared' } satisfies Answer);
   };
   /** Resolves when the collector has stopped, too: nothing is in flight then. */

@@ -63,6 +63,16 @@ test('the transactions of an open loop are divided, and the clients take turns',
   ]);
 });
 
+test('one client collects what earlier runs have left, and no client does before a run', async () => {
+  const { clients, orders } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
+  const before = orders.length;
+  await clients.collect();
+  const collects = (some: readonly Order[]): readonly boolean[] =>
+    some.flatMap((order) => (order.kind === 'prepare' ? [order.collects] : []));
+  assert.deepEqual(collects(orders.slice(0, before)), [false, false, false]);
+  assert.deepEqual(collects(orders.slice(before)), [true, false, false]);
+});
+
 test('one client cleans up, backlogs and Trade-Results add up, and a failure or overrun of one counts', async () => {
   const { clients, orders, result } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
   assert.deepEqual(

@@ -13,6 +13,7 @@ import {
   type ClientOptions,
   mergeRecords,
   type Order,
+  type PrepareOrder,
   type RunAnswer,
 } from './messages.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
@@ -52,6 +53,8 @@ const LEAD_MS = 200;
 const CUSTOMER_TRANSACTIONS = 8.9;
 /** Longest time that clients may take to prepare, or to complete their orders after the end. */
 const DRAIN_MS_MAX = 120_000;
+/** Longest time that a client may take to collect what earlier runs have left. */
+const COLLECT_MS_MAX = 1_800_000;
 
 export class Clients {
   readonly #crew: Crew;
@@ -91,7 +94,7 @@ export class Clients {
   }
 
   async run(offered: OfferedLoad, parts: MeasuredProcesses): Promise<RunResult> {
-    await this.#prepare();
+    await this.#prepare({ collects: false }, DRAIN_MS_MAX);
     const beginMs = monotonicMs() + LEAD_MS;
     const fromMs = beginMs + 1_000 * offered.warmupSeconds;
     const toMs = fromMs + 1_000 * offered.seconds;
@@ -103,7 +106,9 @@ export class Clients {
     const before = readParts(parts);
     await this.#until(toMs);
     const after = readParts(parts);
-    const answers = (await this.#within(gathered)).filter((answer) => answer.kind === 'finished');
+    const answers = (await this.#within(gathered, DRAIN_MS_MAX)).filter(
+      (answer) => answer.kind === 'finished',
+    );
     for (const [client, answer] of answers.entries()) {
       this.#trades[client] = answer.tradeResults;
       this.#firstFailure ??= answer.firstFailure;
@@ -111,9 +116,18 @@ export class Clients {
     return { offered, ...merged(answers), cpuSeconds: difference(before, after) };
   }
 
+  /** Deletes what earlier runs have left, so that the next run does not pay for it. */
+  async collect(): Promise<void> {
+    await this.#prepare({ collects: true }, COLLECT_MS_MAX);
+  }
+
   /** No client has work in flight: each run drains before it answers. */
-  async #prepare(): Promise<void> {
-    await this.#within(this.#tell((client) => ({ kind: 'prepare', cleansUp: client === 0 })));
+  async #prepare({ collects }: Pick<PrepareOrder, 'collects'>, msMax: number): Promise<void> {
+    const orderOf = (client: number): PrepareOrder => {
+      const isFirst = client === 0;
+      return { kind: 'prepare', cleansUp: isFirst, collects: isFirst && collects };
+    };
+    await this.#within(this.#tell(orderOf), msMax);
   }
 
   /** Resolves with the answers of all clients. */
@@ -141,16 +155,16 @@ export class Clients {
     await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - monotonicMs())));
   }
 
-  async #within(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+  async #within(answers: Promise<readonly Answer[]>, msMax: number): Promise<readonly Answer[]> {
     const over = new AbortController();
-    const late = systemClock.sleep(DRAIN_MS_MAX, over.signal).then(() => null);
+    const late = systemClock.sleep(msMax, over.signal).then(() => null);
     try {
       const all = await this.#crew.during(Promise.race([answers, late]));
       if (all !== null) return all;
     } finally {
       over.abort();
     }
-    throw new Error(`a client was not done with its orders within ${DRAIN_MS_MAX / 1_000} s`);
+    throw new Error(`a client was not done with its orders within ${msMax / 1_000} s`);
   }
 }
 

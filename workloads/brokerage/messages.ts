@@ -27,11 +27,12 @@ export type Answer = { readonly kind: 'prepared' } | RunAnswer;
 
 /**
  * Tells the client to forget the limit orders of the last run; one client also cleans up for all of
- * them.
+ * them, and if it `collects`, deletes what earlier runs have left.
  */
 export interface PrepareOrder {
   readonly kind: 'prepare';
   readonly cleansUp: boolean;
+  readonly collects: boolean;
 }
 
 export interface RunOrder {

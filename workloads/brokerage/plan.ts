@@ -110,6 +110,8 @@ export const SECONDS_PER_TRADE = 500;
  */
 const TRADES_PER_SECOND = 1_200;
 const COPIED_PER_SECOND = 4_000;
+/** Trades per second of a loaded system whose garbage is collected; a guess. */
+const COLLECTED_PER_SECOND = 500;
 /** Time to start the clients of a system. */
 const START_SECONDS = 4;
 /** The low loads of the ladder take longer. */
@@ -129,7 +131,9 @@ export function expectedSeconds(plan: Plan): number {
   const point = warmUp + seconds;
   const maximum = needsMaximum(plan) ? 2 * point : 0;
   const climb = repeats * ((rates ?? rungs).length * (warmUp + LADDER_FACTOR * seconds) + point);
-  const perSystem = loading + START_SECONDS + maximum + (parts.paced ? climb : 0);
+  const collecting = needsMaximum(plan) ? trades / COLLECTED_PER_SECOND : 0;
+  const ladder = parts.paced ? collecting + climb : 0;
+  const perSystem = loading + START_SECONDS + maximum + ladder;
   const variants = (parts.reads ? VARIANTS.reads : 0) + (parts.brokers ? VARIANTS.brokers : 0);
   const perVariant = START_SECONDS + point + trades / COPIED_PER_SECOND;
   // Variants run on copies of the embedded store, which is loaded even if no system is compared.

@@ -58,6 +58,11 @@ export class Session implements AsyncDisposable {
     return this.#clients.run(offered, parts);
   }
 
+  /** Deletes what earlier runs have left, so that the next run does not pay for it. */
+  collect(): Promise<void> {
+    return this.#clients.collect();
+  }
+
   /** Ends the clients in an orderly way: afterwards none of their work is in flight. */
   async stop(): Promise<void> {
     await this.#crew.stop();

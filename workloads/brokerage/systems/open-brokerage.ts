@@ -5,6 +5,7 @@ import {
   openPercolator,
   openStore,
   type Percolator,
+  type StoreAddress,
 } from '#engine';
 import { openDatabase } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
@@ -12,7 +13,7 @@ import { countCalls, type StoreCounts } from '../../harness/stores/store-counts.
 import type { Finding } from '../check/index.ts';
 import type { Brokerage } from '../model/index.ts';
 import { checkIndexes, openBrokerage as openOnPercolator } from '../percolator/index.ts';
-import { openFrames, openFunctions } from '../postgres/index.ts';
+import { openFrames, openFunctions, vacuum } from '../postgres/index.ts';
 import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
 export interface OpenedBrokerage {
@@ -24,6 +25,8 @@ export interface OpenedBrokerage {
    * Without it, transactions would read past more and more of them.
    */
   readonly startCollecting: () => AsyncDisposable;
+  /** Collects all that earlier runs have left, as fast as it can. */
+  readonly collect: () => Promise<void>;
   /** Checks what only this system can get wrong. */
   readonly checkMore: () => Promise<readonly Finding[]>;
   readonly close: () => Promise<void>;
@@ -36,6 +39,7 @@ export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBro
     brokerage,
     counts: null,
     startCollecting: () => new AsyncDisposableStack(),
+    collect: () => vacuum(address.connection),
     checkMore: async () => [],
     close: async () => brokerage[Symbol.asyncDispose](),
   };
@@ -48,6 +52,7 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
     brokerage,
     counts,
     startCollecting: () => percolator.startCollector(collecting(address, percolator.store)),
+    collect: () => collectAll(address, percolator),
     checkMore: () => checkIndexes(percolator),
     close: async () => {
       await brokerage[Symbol.asyncDispose]();
@@ -64,12 +69,31 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
  * is given fewer rows: collecting must not dominate the measurement. On one machine no message is in
  * flight as long as this lifetime allows, unless the store says otherwise.
  */
-function collecting({ at }: PercolatorAddress, { manifest }: Bigtable): CollectorOptions {
-  const { kind } = 'store' in at ? at.store : at.shared.store;
+function collecting(address: PercolatorAddress, { manifest }: Bigtable): CollectorOptions {
   const messageLifetimeMs = Math.max(10_000, manifest.messageLifetimeMs ?? 0);
-  return kind === 'embedded'
+  return kindOf(address) === 'embedded'
     ? { messageLifetimeMs, rowsPerStep: 512, pauseMs: 50 }
     : { messageLifetimeMs, rowsPerStep: 64, pauseMs: 500 };
+}
+
+/**
+ * The first call ends the cycle that a run has begun: its horizon is older than that run's end. Each
+ * run has drained, and no call of an embedded store is on its way for longer than a moment.
+ */
+async function collectAll(address: PercolatorAddress, percolator: Percolator): Promise<void> {
+  const { messageLifetimeMs } = collecting(address, percolator.store);
+  const options = { rowsPerStep: 512, pauseMs: 1 };
+  const isEmbedded = kindOf(address) === 'embedded';
+  for (let cycle = 0; cycle < 2; cycle++) {
+    await percolator.collectGarbage({
+      ...options,
+      messageLifetimeMs: isEmbedded ? 100 : messageLifetimeMs,
+    });
+  }
+}
+
+function kindOf({ at }: PercolatorAddress): StoreAddress['kind'] {
+  return ('store' in at ? at.store : at.shared.store).kind;
 }
 
 interface Engine {

@@ -29,7 +29,7 @@ export interface Option<T> {
   readonly fallback: () => T;
   /** What the times in `--help` assume where the default depends on the machine. */
   readonly typical?: T;
-  /** Checks a path once all texts have been parsed; called only for the kinds that are paths. */
+  /** Checks a path once all texts have been parsed; does nothing for kinds that are no paths. */
   readonly check: (name: string, path: string) => void;
   /** May be given several times; `parse` then receives the texts with a `\0` between them. */
   readonly repeats?: boolean;
@@ -112,7 +112,7 @@ function listOf<D extends readonly number[] | undefined>(
   isOfKind: (value: number) => boolean,
   options: Common<D> & Measured,
 ): Option<readonly number[] | D> {
-  const expected = `different ${kind}${rangeText(options)}, separated by commas, such as 1,10,100`;
+  const expected = `different ${kind}${rangeText(options)}, separated by commas, such as 1,10`;
   return {
     ...common(options, expected),
     placeholder: 'number,...',
@@ -180,7 +180,7 @@ export function textList(
 
 /**
  * A folder to write into. A check proves it writable before anything runs, and leaves neither it
- * nor a parent on disk: the run creates it when it begins. With `isNew` it must not exist, or be
+ * nor a parent on disk: the run creates it when it begins. With `isNew` it must be new or
  * empty: results are immutable, and the files of another program are not ours.
  */
 export function outputFolder<const D extends string | undefined = undefined>(
@@ -196,7 +196,7 @@ export function outputFolder<const D extends string | undefined = undefined>(
     defaultText: rest.defaultText ?? value() ?? null,
     placeholder: 'folder',
     fallback: value,
-    // Whatever joins it to a name normalizes it, too: none/../here is here.
+    // path.join normalizes it later, so the check must look at the same folder: none/../here is here.
     parse: (given) => (given === '' ? null : { value: path.normalize(given) }),
     check: (name, folder) => {
       checkFolderWritable(name, folder);
@@ -236,7 +236,9 @@ export function inputFolder<const D extends string | null | undefined = undefine
 export function parseOption<T>(name: string, option: Option<T>, given: string): T {
   const parsed = option.parse(given);
   if (parsed !== null) return parsed.value;
-  throw new UsageError(`${name} must be ${option.expected}, but is ${shortJson(given)}.`);
+  const texts = given.split('\0');
+  const shown = shortJson(texts.length > 1 ? texts : given);
+  throw new UsageError(`${name} must be ${option.expected}, but is ${shown}.`);
 }
 
 /** A value in a sentence. */

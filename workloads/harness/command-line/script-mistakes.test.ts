@@ -84,6 +84,11 @@ const MISTAKES: readonly Mistake[] = [
     says: /^--store must be the folder of an embedded store, but ".*file" is not a folder.*\.$/,
   },
   {
+    script: 'bench:micro',
+    words: ['--store', 'embedded', '--store', 'foo'],
+    says: /^--store must be .*, but is \["embedded","foo"\]\.$/,
+  },
+  {
     script: 'report',
     words: [at('damaged')],
     says: /^The histogram file .*\.hlog must be an HdrHistogram log, but is damaged\.$/,

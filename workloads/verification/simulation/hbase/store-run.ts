@@ -3,8 +3,9 @@
  * simulated cluster (cluster.ts), and every answer is compared with what really was there
  * (truth.ts).
  *
- * Locks are cells that a condition sets if there is none, and takes away if it is there, as in the
- * engine's protocol; values are set blindly, alone and in batches.
+ * Locks are cells that a condition sets if there is none. Another condition removes the lock if it
+ * is still there, and sets a value in the same step, as in the engine's protocol. Values are also
+ * set blindly, alone and in batches.
  */
 import { createRandom, PercolatorError, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.ts';
@@ -175,9 +176,7 @@ class StoreRun {
     const kind = random.fraction();
     if (kind < 0.2) return this.#truth.read(row, await store.readRow(TABLE, row, FILTERS), span());
     if (kind < 0.35) {
-      const read = await store.readRows(TABLE, rows, FILTERS);
-      const whole = span();
-      rows.forEach((key, i) => this.#truth.read(key, read[i], whole));
+      await this.#look(store, rows, span);
       return;
     }
     if (kind < 0.45) {
@@ -198,6 +197,17 @@ class StoreRun {
     return this.#lock(store, kind < 0.8 ? [row] : rows, random, span);
   }
 
+  async #look(
+    store: Bigtable,
+    rows: readonly string[],
+    span: () => Span,
+  ): Promise<readonly (Row | undefined)[]> {
+    const read = await store.readRows(TABLE, rows, FILTERS);
+    const whole = span();
+    rows.forEach((row, i) => this.#truth.read(row, read[i], whole));
+    return read;
+  }
+
   async #write(store: Bigtable, rows: readonly string[], span: () => Span): Promise<void> {
     const timestamp = ++this.#timestamp;
     try {
@@ -213,7 +223,10 @@ class StoreRun {
     for (const row of rows) this.#truth.did(row, timestamp, whole);
   }
 
-  /** Locks the rows, or takes away whatever lock was read there; some without a look. */
+  /**
+   * Half of the calls only lock the rows. The others read them first, and remove four in five of the
+   * locks that they find; the other rows they lock.
+   */
   async #lock(
     store: Bigtable,
     rows: readonly string[],
@@ -221,11 +234,12 @@ class StoreRun {
     span: () => Span,
   ): Promise<void> {
     const looks = random.fraction() < 0.5;
-    const locks = looks ? await store.readRows(TABLE, rows, [LOCK]) : [];
+    const read = looks ? await this.#look(store, rows, span) : [];
+    const begun = this.#truth.now();
     const plans = rows.map((row, i) => {
       const timestamp = ++this.#timestamp;
       this.#conditionals.add(`${row}@${timestamp}`);
-      const held = random.fraction() < 0.8 ? locks[i]?.cells[0]?.timestamp : undefined;
+      const held = random.fraction() < 0.8 ? lockIn(read[i]) : undefined;
       if (held === undefined) {
         const mutations = [{ ...value(timestamp), qualifier: 'lock' }];
         return { row, timestamp, filter: LOCK, mutations, applies: 'ifNotFound' as const };
@@ -249,7 +263,7 @@ class StoreRun {
         [applies]: mutations,
       })),
     );
-    const whole = span();
+    const whole = { ...span(), begun };
     plans.forEach((plan, i) => {
       const found = answers[i] as boolean | Error;
       if (found instanceof Error) {
@@ -267,6 +281,10 @@ class StoreRun {
     const isDoubtful = error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
     if (!isDoubtful) this.#truth.refused(row, timestamp, `the caller heard: ${String(error)}`);
   }
+}
+
+function lockIn(row: Row | undefined): number | undefined {
+  return row?.cells.find(({ qualifier }) => qualifier === LOCK.qualifier)?.timestamp;
 }
 
 function value(timestamp: number): Mutation & { kind: 'set' } {

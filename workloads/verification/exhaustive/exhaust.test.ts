@@ -196,7 +196,7 @@ describe('the search catches the mistake', () => {
     ['lock-and-record-read-apart', scenarioOf('one-cell'), ALL_DEAD, SI],
     ['commit-timestamp-too-early', scenarioOf('one-cell'), ALL_DEAD, SI],
     ['roll-back-primary-only', scenarioOf('three-and-one'), CRASHED, 'debris: lock left'],
-    ['row-of-primary-left-to-phase-two', scenarioOf('one-row'), CRASHED, 'debris: lock left'],
+    ['row-of-primary-left-locked', scenarioOf('one-row'), CRASHED, 'debris: lock left'],
     ['delete-erases', scenarioOf('delete'), ALL_DEAD, SI],
     ['aborted-data-stays', scenarioOf('one-cell'), ALL_DEAD, 'audit: data-without-record'],
     ['check-then-act-clean-up', scenarioOf('two-resolvers'), ALL_DEAD, SI],

@@ -1,4 +1,4 @@
-/** Mistakes in committing: P9 to P18, P26, P60 and P61. */
+/** Mistakes in committing: P9 to P18 without P13, which has no mutant, P26, P60 and P61. */
 import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
@@ -104,7 +104,7 @@ export const COMMITTING: readonly Mutant[] = [
       change(
         'transaction/commit-primary.ts',
         '    else if (isSent) told.isInDoubt = true;\n',
-        '    await rollBackOwn(context, prewritten.rows.slice(0, 1), prewritten.startTimestamp);\n    throw rolledBack(context, prewritten.primary);\n',
+        '    else if (isSent) {\n      await rollBackOwn(context, prewritten.rows.slice(0, 1), prewritten.startTimestamp);\n      throw rolledBack(context, prewritten.primary);\n    }\n',
       ),
     ],
   },
@@ -164,7 +164,7 @@ export const COMMITTING: readonly Mutant[] = [
   },
   {
     rule: 'P16',
-    name: 'row-of-primary-left-to-phase-two',
+    name: 'row-of-primary-left-locked',
     mistake:
       'In the row of the primary only the primary is committed; the other cells keep their locks.',
     changes: [

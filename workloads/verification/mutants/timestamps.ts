@@ -1,5 +1,5 @@
 /**
- * Mistakes in handing out timestamps: P35 to P38, and the part of the oracle in P10, P23, P31, P54
+ * Mistakes in handing out timestamps, and in storing them: P35 to P38, and the oracle's part in P10, P23, P31, P54
  * and P59.
  */
 import { dropsInUse } from './loads.ts';
@@ -54,7 +54,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
       change(
         'oracle/allocator.ts',
         'const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;',
-        'const owner = String(entropySeed).slice(0, 8);',
+        "const owner = 'one-owner';",
       ),
       UNCHECKED,
     ],

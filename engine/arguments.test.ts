@@ -1,6 +1,6 @@
 /**
- * Claims of the checks at the front door: a wrong argument is one clear sentence with the code
- * INVALID_ARGUMENT, and nothing has been done. The types forbid most of these calls; a program
+ * Claims of the checks at the front door: a wrong argument is refused with one clear sentence and the
+ * code INVALID_ARGUMENT, and nothing has been done. The types forbid most of these calls; a program
  * without types can make them all.
  */
 import assert from 'node:assert/strict';
@@ -15,16 +15,17 @@ import {
   type Transaction,
 } from './index.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
-import { TABLE_FAMILIES } from './transaction/index.ts';
+import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from './transaction/index.ts';
 
-/** What a program without types may pass. */
-type Any = never;
+/** A cast to it fits every parameter: so a program without types may call. */
+type Untyped = never;
 
 const CELL = { table: 't', row: 'r', column: 'c' };
 const A_CELL = 'a cell must be an object with the texts table, row and column, not ';
 const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
-const A_TABLE = ' cannot be the name of a table: it must be 1 to 37 of letters, digits, - _ .';
+const A_TABLE =
+  ' cannot be the name of a table: it must have 1 to 37 characters: letters, digits, - _ .';
 const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onTrouble';
 
 /** The arguments of a call, and the sentence that refuses them. */
@@ -184,8 +185,8 @@ describe('a wrong argument is refused by a sentence', () => {
     test(`of openPercolator: ${titleOf(message)}`, async () => {
       const folder = join(temporaryFolder(), 'store');
       const [options] = given;
-      const inFolder = isFolder(options) ? { ...(options as object), folder } : options;
-      const opened = openPercolator(inFolder as Any);
+      const inFolder = namesFolder(options) ? { ...(options as object), folder } : options;
+      const opened = openPercolator(inFolder as Untyped);
       await assert.rejects(opened, { code: 'INVALID_ARGUMENT', message });
       assert.ok(!existsSync(folder), 'nothing was made');
     });
@@ -222,7 +223,7 @@ describe('a wrong argument is refused by a sentence', () => {
   test('of openEmbedded', async () => {
     const code = 'INVALID_ARGUMENT';
     const wrong = { folder: 'f', readonly: true };
-    await assert.rejects(openEmbedded({} as Any), {
+    await assert.rejects(openEmbedded({} as Untyped), {
       code,
       message: 'folder must be a text that is not empty, not undefined',
     });
@@ -233,7 +234,7 @@ describe('a wrong argument is refused by a sentence', () => {
   });
 });
 
-test('an option that is undefined is not given', async () => {
+test('an option that is undefined counts as not given', async () => {
   const store = createMemoryBigtable();
   await using percolator = await openPercolator({ store, folder: undefined, prefetch: undefined });
   await percolator.createTable('t', { splits: undefined });
@@ -252,14 +253,19 @@ async function refuses(
   else await assert.rejects(call() as Promise<unknown>, refusal);
 }
 
-function isFolder(given: unknown): boolean {
+function namesFolder(given: unknown): boolean {
   return typeof given === 'object' && given !== null && Reflect.get(given, 'folder') === 'f';
 }
 
-/** The tables, and all cells of the user's one. */
+/** The names of all tables, the cells of the user's table, and its notifications. */
 async function contentOf(store: Bigtable): Promise<unknown> {
   const families = TABLE_FAMILIES.map((family) => ({ family }));
-  return [await store.listTables(), await store.readRange('t', { limit: 10 }, families)];
+  const notified = NOTIFY_FAMILIES.map((family) => ({ family }));
+  return [
+    await store.listTables(),
+    await store.readRange('t', { limit: 10 }, families),
+    await store.readRange(notifyTable('t'), { limit: 10 }, notified),
+  ];
 }
 
 function titleOf(message: string | RegExp): string {

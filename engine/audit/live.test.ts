@@ -236,7 +236,7 @@ test('a lock whose heartbeat changes is not taken for dead after its time to liv
   await database.clock.runUntil(committing);
 });
 
-test('a slow answer shows a lock as it was long ago, so it makes no live owner a dead one', async () => {
+test('an owner is not taken for dead because a slow answer shows its lock as it was long ago', async () => {
   const database = await openTestDatabase();
   const transaction = await database.client('A', { lockTimeToLiveMs: 1_000 }).begin();
   put(transaction, { x: '1', y: '1' });

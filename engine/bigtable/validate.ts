@@ -72,12 +72,14 @@ export function validateRange(range: RowRange & { readonly limit: number }): voi
 
 export function validateSchema(table: string, schema: TableSchema): void {
   if (!/^[-_.a-zA-Z0-9]{1,50}$/.test(table)) {
-    throw invalid(`table name ${JSON.stringify(table)} must be 1 to 50 of letters, digits, - _ .`);
+    throw invalid(
+      `table name ${JSON.stringify(table)} must have 1 to 50 characters: letters, digits, - _ .`,
+    );
   }
   for (const family of schema.families) {
     if (!FAMILY_NAME.test(family)) {
       throw invalid(
-        `family name ${JSON.stringify(family)} must be 1 to 64 of letters, digits, - _ .`,
+        `family name ${JSON.stringify(family)} must have 1 to 64 characters: letters, digits, - _ .`,
       );
     }
   }

@@ -113,7 +113,7 @@ test('a lost answer leaves the mutation applied and the caller in doubt', async 
   assert.deepEqual(await rowsOf(client), ['a', 'b']);
 });
 
-test('a lost request leaves nothing applied and the caller in doubt', async () => {
+test('a lost request leaves its mutation unapplied and the caller in doubt', async () => {
   const client = new FaultyBigtable(await openStore());
   client.loseRequest((call) => call.row === 'a');
   await assert.rejects(client.mutateRows([setRow('a'), setRow('b')]), { code: 'STORE_IN_DOUBT' });
@@ -155,7 +155,7 @@ test('a duplicate of a lost request is a delayed request, and outlives its sende
   assert.deepEqual(await rowsOf(store), ['a']);
 });
 
-test('a refused mutation is not applied, and its caller hears so; only a copy of it may arrive', async () => {
+test('a refused mutation is not applied, and its caller is told so; only a copy of it may arrive', async () => {
   const client = new FaultyBigtable(await openStore());
   client.refuse((call) => call.row !== 'c');
   client.duplicate((call) => call.row === 'b');
@@ -180,6 +180,8 @@ test('the trace names every read and mutation with its rows, and counts mutation
   const client = new FaultyBigtable(await openStore());
   await client.mutateRows([setRow('a'), setRow('b')]);
   await client.readRows('t', ['a', 'b'], [{ family: 'f' }]);
+  await client.readRow('t', 'a', [{ family: 'f' }]);
+  await client.readRange('t', { start: 'a', end: 'c', limit: 9 }, [{ family: 'f' }]);
   await client.checkAndMutateRow({
     table: 't',
     row: 'c',
@@ -196,6 +198,8 @@ test('the trace names every read and mutation with its rows, and counts mutation
       [1, 'mutateRows', 'a', 1],
       [2, 'mutateRows', 'b', 1],
       ['readRows', 'a', 'b'],
+      ['readRow', 'a'],
+      ['readRange', 'a', 'c'],
       [3, 'checkAndMutateRow', 'c', 1],
     ],
   );

@@ -18,7 +18,7 @@ export interface LeaseProcess {
   fresh: number;
 }
 
-/** Each process has the token of those before. */
+/** All processes have the same token, and so one row: a later one succeeds an earlier one. */
 export function startProcess(store: Bigtable, clock: VirtualClock): LeaseProcess {
   const client = new FaultyBigtable(store);
   const process: LeaseProcess = {

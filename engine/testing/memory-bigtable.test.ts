@@ -15,7 +15,7 @@ test('nothing is applied before the call has returned', async () => {
   assert.deepEqual(await store.listTables(), ['t']);
 });
 
-test('a value is stored as it was when sent, and read as it was stored', async () => {
+test('neither a writer nor a reader changes what is stored by changing its array afterwards', async () => {
   const store = createMemoryBigtable();
   await store.createTable('t', { families: ['f'] });
   const value = Uint8Array.of(1);

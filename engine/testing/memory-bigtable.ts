@@ -31,12 +31,12 @@ import { compareUtf8, MemoryTable } from './memory-table.ts';
 
 /**
  * An empty store. Its clients share the object; `close` closes it for all of them.
- * @param promises parts of its manifest; with `tombstones` its erases behave as those of HBase
+ * @param manifest parts of its manifest; with `tombstones` its erases behave as those of HBase
  */
 export function createMemoryBigtable(
-  promises: Pick<Manifest, 'tombstones' | 'messageLifetimeMs'> = {},
+  manifest: Pick<Manifest, 'tombstones' | 'messageLifetimeMs'> = {},
 ): Bigtable {
-  return new MemoryBigtable(promises);
+  return new MemoryBigtable(manifest);
 }
 
 class MemoryBigtable implements Bigtable {

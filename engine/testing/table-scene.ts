@@ -1,6 +1,6 @@
 /**
- * One store, a controlled clock, and processes with databases of their own: for tests that create
- * and drop tables in use, step by step.
+ * One database on one store, a controlled clock, and processes that each open it: for tests that
+ * create and drop tables in use, step by step.
  */
 import { assert, createRandom, type Random } from '../base/index.ts';
 import { type Bigtable, decorate } from '../bigtable/index.ts';
@@ -167,7 +167,10 @@ export class Scene {
     return (await this.store.listTables()).filter((name) => /^t(\.|$)/.test(name)).toSorted();
   }
 
-  /** A table as it is in databases from before there were incarnations. */
+  /**
+   * Creates a table, its companion and this definition without the engine. With observed columns
+   * alone, the table is as in databases from before there were incarnations.
+   */
   async plantTable(table: string, definition: object): Promise<void> {
     await this.store.createTable('percolator-tables', { families: ['table'] });
     await this.store.createTable(table, { families: TABLE_FAMILIES });
@@ -178,7 +181,7 @@ export class Scene {
     await this.store.mutateRows([{ table: 'percolator-tables', row: table, mutations }]);
   }
 
-  /** The findings of fsck: severity, code and table. */
+  /** The findings of fsck, except the leases of the dead: severity, code and table. */
   async findings(options: { readonly repair?: boolean } = {}): Promise<readonly string[]> {
     const liveness = { self: 'auditor', isDead: (token: string) => this.#dead.has(token) };
     const audit = await fsck(this.store, { clock: this.clock, liveness, ...options });
@@ -211,8 +214,8 @@ export function isCommitOf(table: string): (call: Call) => boolean {
 }
 
 /**
- * Whether the call is a read of table definitions, which commits share, and transactions that are
- * new to their table.
+ * Whether the call is a read of table definitions. Commits share such reads with transactions that
+ * use a table for the first time.
  */
 export function readsDefinitions(call: Call): boolean {
   return (

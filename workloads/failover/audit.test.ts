@@ -58,7 +58,7 @@ test('an error is no warning, although a warning has the same code', async () =>
   assert.deepEqual([...warnings], [['notification-lost', 1]]);
 });
 
-test('five errors are told, and the others counted', async () => {
+test('five errors are shown, and the others counted', async () => {
   const store = createMemoryBigtable();
   await using percolator = await openPercolator({ store });
   await percolator.createTable(TABLE, { observedColumns: [COLUMN] });

@@ -195,7 +195,7 @@ function slicesOf(slices: Slices, name: string): readonly Slice[] {
   return found;
 }
 
-/** The case of that name, for use outside of the rounds. */
+/** The case of that name. */
 export function caseNamed(groups: readonly (readonly Case[])[], name: string): Case {
   const found = groups.flat().find((one) => one.name === name);
   if (found === undefined) throw new Error(`there is no case ${name}`);

@@ -2,7 +2,7 @@
  * Which tablet server has which rows: each table is a sequence of tablets, ranges of rows.
  *
  * A tablet moves when its server dies, or when it is told to; it is split where it is told to. The
- * map is the truth. A client that sends to the wrong server hears so and sends again.
+ * map is the truth. A client that sends to the wrong server is told so and sends again.
  */
 import { assert } from '#engine/base';
 import type { Machine } from './machine.ts';

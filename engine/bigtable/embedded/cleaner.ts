@@ -10,8 +10,7 @@
  * It works in small steps, before a group is written, and only while the log is some times as large
  * as what it holds; each byte of a group pays for a few bytes of cleaning, except those that the
  * cleaner wrote itself: in a file that is needed as a whole, each step would be four times as large
- * as the one before it.
- * So there is no pause, and a log that does not grow is left alone.
+ * as the one before it. So there is no pause, and a log that does not grow is left alone.
  *
  * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
  * with its file, because no older record of that page is left; and the log alone, read from its

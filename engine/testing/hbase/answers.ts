@@ -8,8 +8,6 @@ export type Answer =
 const PACKAGES: Readonly<Record<string, string>> = {
   IOException: 'java.io',
   AccessDeniedException: 'org.apache.hadoop.hbase.security',
-  FailedLogCloseException: 'org.apache.hadoop.hbase.regionserver.wal',
-  RegionServerStoppedException: 'org.apache.hadoop.hbase.regionserver',
   WrongRegionException: 'org.apache.hadoop.hbase.regionserver',
   NoSuchColumnFamilyException: 'org.apache.hadoop.hbase.regionserver',
   OutOfOrderScannerNextException: 'org.apache.hadoop.hbase.exceptions',

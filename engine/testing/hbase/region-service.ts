@@ -81,7 +81,7 @@ export class RegionService {
     );
   }
 
-  /** One region after the other, and in each one action after the other. */
+  /** One region after the other and, in each, one action after the other. */
   #multi({ regionAction }: MultiRequest): MultiResponse {
     return {
       regionActionResult: regionAction.map(({ region, atomic, action }) => {
@@ -173,8 +173,8 @@ export class RegionService {
   }
 
   #scan(request: ScanRequest): object {
-    const goesOn = numberOf(request.scannerId ?? 0);
-    if (goesOn > 0) return this.#scanOn(goesOn, request);
+    const openId = numberOf(request.scannerId ?? 0);
+    if (openId > 0) return this.#scanOn(openId, request);
     const { region: specifier, scan } = request as Required<ScanRequest>;
     const held = this.#find(specifier);
     const stop = text(scan.stopRow ?? new Uint8Array());

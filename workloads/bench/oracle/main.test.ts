@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord } from '#results';
-import { assertRefused, interruptOnceFound } from '../../harness/testing/run-script.ts';
+import { assertRefused, interruptOnceMeasured } from '../../harness/testing/run-script.ts';
 
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
@@ -35,7 +35,7 @@ test('bench:oracle measures each number of clients, and few callers, and compare
 
 test('bench:oracle keeps the points that it measured before it was interrupted', async () => {
   const words = ['--clients', '1,2,3,4', '--callers', '1000', '--seconds', '0.3', '--warm-up', '0'];
-  const ended = await interruptOnceFound(BENCH, words);
+  const ended = await interruptOnceMeasured(BENCH, words);
   assert.equal(ended.exitCode, 130, ended.stderr);
   const { state, findings, targets } = ended.record();
   assert.equal(state, 'interrupted');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emulatorOrReason } from '../../harness/testing/emulator.ts';
-import { interruptOnceFound } from '../../harness/testing/run-script.ts';
+import { interruptOnceMeasured } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 
@@ -10,7 +10,7 @@ test('bench:transport keeps the paths that it measured before it was interrupted
   const emulator = await emulatorOrReason();
   if (typeof emulator === 'string') return t.skip(emulator);
   await emulator.stop();
-  const ended = await interruptOnceFound(BENCH, ['--operations', '100']);
+  const ended = await interruptOnceMeasured(BENCH, ['--operations', '100']);
   assert.equal(ended.exitCode, 130, ended.stderr);
   const { state, findings } = ended.record();
   assert.equal(state, 'interrupted');

@@ -2,8 +2,9 @@
  * The one shape of every script that measures or proves.
  *
  *   1. Parse the options (runCommand); those that were not given get the values of the profile. An
- *      option that asks for something else than a run is answered, and that is all.
- *   2. Print the plan, with the time to expect; refuse a disk that is too small.
+ *      option that asks for something other than a run is answered, and the script ends.
+ *   2. Refuse a machine or a disk on which the run cannot begin; print the plan, with the time to
+ *      expect.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
  *      folder that is removed at the end, also if the run fails or is interrupted.
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
@@ -63,7 +64,7 @@ export interface Experiment<O extends Options, S extends object> {
   readonly refuse?: (options: Sized<O, S>) => Promise<void>;
   /** The table that is printed if there are no findings. */
   readonly summary?: (record: RunRecord) => PrintedTable;
-  /** Options that ask for something else than a run, and the answers, which leave no record. */
+  /** Options that ask for something other than a run, and the answers, which leave no record. */
   readonly instead?: { readonly [K in keyof O]?: (options: Sized<O, S>) => Promise<void> };
 }
 
@@ -118,7 +119,7 @@ export async function runExperiment<const O extends Options, S extends object>(
   });
 }
 
-/** The answer to an option that asks for something else than a run; undefined if none was given. */
+/** The answer to an option that asks for something other than a run; undefined if none was given. */
 function answerInstead<O extends Options, S extends object>(
   { instead = {} }: Experiment<O, S>,
   settings: Sized<O, S>,

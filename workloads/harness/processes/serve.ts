@@ -3,7 +3,7 @@
  *
  *     await serve(async (options: Options) => {
  *       const percolator = await openPercolator({ ... });
- *       const worker = percolator.startWorker([clusteringObserver]);   // The observers, by name.
+ *       const worker = percolator.startWorker([clusteringObserver]);
  *       return { ready: ..., onMessage: ..., stop: async () => { ... } };
  *     });
  *

@@ -2,7 +2,8 @@
  * A distant storage: every read and every mutation takes one round trip longer. It has the latency
  * of a network, but neither a network's limits nor its CPU cost.
  *
- * As in a network, calls overtake one another, so the manifest promises no order.
+ * Calls keep their order on the way, but a network does not promise that, so the manifest does not
+ * either.
  */
 import { type Bigtable, decorate, systemClock } from '#engine';
 

@@ -1,4 +1,5 @@
-/** Runs scripts in processes of their own, as a user does. For tests only. */
+/** Runs scripts as a user does: each in a process of its own or, if it only refuses or helps, many
+ * in one. For tests only. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -88,7 +89,7 @@ export async function interruptScript(
 }
 
 /** Runs a script that measures, and interrupts it once its record has numbers. */
-export async function interruptOnceFound(
+export async function interruptOnceMeasured(
   program: string | URL,
   words: readonly string[],
 ): Promise<EndedScript> {

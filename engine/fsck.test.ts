@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from './base/index.ts';
 import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
-import { createLeaseTable, LEASES_TABLE, leaseToken, writeLease } from './leases/lease-table.ts';
+import { createLeaseTable, leaseToken, writeLease } from './leases/lease-table.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
-import { lockOf, summaryOf } from './testing/planting.ts';
+import { lockOf, plantLease, summaryOf } from './testing/planting.ts';
 import { placeOf, NOTIFY_FAMILIES, TABLE_FAMILIES } from './transaction/index.ts';
 
 const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
@@ -315,15 +315,7 @@ for (const damaged of ['{', '{}', 'null']) {
   test(`a lease that says ${damaged} is found, and does not end the audit`, async () => {
     const store = await filled();
     await plantLock(store, 'dead');
-    await createLeaseTable(store);
-    const lease = {
-      family: 'lease',
-      qualifier: 'lease',
-      timestamp: 1,
-      value: Buffer.from(damaged),
-    };
-    const mutations = [{ kind: 'set', ...lease } as const];
-    await store.mutateRows([{ table: LEASES_TABLE, row: 'living one#5', mutations }]);
+    await plantLease(store, 'living one#5', damaged);
     assert.deepEqual(await summaries(store), [
       'error lease-undecodable living one#5 @',
       'warning lock-left-by-dead Ann:rating @ 3',

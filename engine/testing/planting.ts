@@ -4,6 +4,7 @@
  */
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';
+import { createLeaseTable, LEASES_TABLE } from '../leases/lease-table.ts';
 import { placeOf, type CellAddress, type Kind, NOTIFY_FAMILIES } from '../transaction/index.ts';
 import { cell, type Client, type TestDatabase } from './database.ts';
 
@@ -26,6 +27,13 @@ export async function erase(
 ): Promise<void> {
   const { place, table, row } = parse(name);
   await mutate(store, table, row, { kind: 'erase', ...place, from: timestamp, to: timestamp });
+}
+
+/** A lease that says `value`, which may be damaged. Its table is made if there is none. */
+export async function plantLease(store: Bigtable, token: string, value: string): Promise<void> {
+  await createLeaseTable(store);
+  const place = { family: 'lease', qualifier: 'lease', timestamp: 1 };
+  await mutate(store, LEASES_TABLE, token, { kind: 'set', ...place, value: Buffer.from(value) });
 }
 
 /** The value of a lock whose owner is `owner`. */

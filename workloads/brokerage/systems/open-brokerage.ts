@@ -12,7 +12,11 @@ import { settingsOf } from '../../harness/engine-settings.ts';
 import { countCalls, type StoreCounts } from '../../harness/stores/store-counts.ts';
 import type { Finding } from '../check/index.ts';
 import type { Brokerage } from '../model/index.ts';
-import { checkIndexes, openBrokerage as openOnPercolator } from '../percolator/index.ts';
+import {
+  checkIndexes,
+  COLLECTING,
+  openBrokerage as openOnPercolator,
+} from '../percolator/index.ts';
 import { openFrames, openFunctions, vacuum } from '../postgres/index.ts';
 import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
@@ -61,19 +65,13 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
   };
 }
 
-/**
- * On the embedded store, a cycle over half a million rows, somewhat more than the standard profile
- * loads, takes two minutes, and a few hundredths of a core. Requests of limit orders come and go,
- * and Broker-Volume reads past all that went and were not yet collected; PostgreSQL, too, vacuums a
- * table every minute if a fifth of it has changed. The emulator needs ten times as long per row and
- * is given fewer rows: collecting must not dominate the measurement. On one machine no message is in
- * flight as long as this lifetime allows, unless the store says otherwise.
- */
 function collecting(address: PercolatorAddress, { manifest }: Bigtable): CollectorOptions {
-  const messageLifetimeMs = Math.max(10_000, manifest.messageLifetimeMs ?? 0);
-  return kindOf(address) === 'embedded'
-    ? { messageLifetimeMs, rowsPerStep: 512, pauseMs: 50 }
-    : { messageLifetimeMs, rowsPerStep: 64, pauseMs: 500 };
+  const options = COLLECTING[kindOf(address) === 'embedded' ? 'embedded' : 'servers'];
+  const { messageLifetimeMs = 0 } = manifest;
+  return {
+    ...options,
+    messageLifetimeMs: Math.max(options.messageLifetimeMs, messageLifetimeMs),
+  };
 }
 
 /**

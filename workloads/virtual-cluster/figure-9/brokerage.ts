@@ -10,7 +10,7 @@
  * of a Trade-Result per second, which does not fit into this machine's memory. Fewer customers trade
  * more often here, so conflicts are more frequent than they would be.
  */
-import { createRandom, type Percolator, PercolatorError } from '#engine';
+import { type CollectorOptions, createRandom, type Percolator, PercolatorError } from '#engine';
 import {
   CustomerEmulator,
   type EmulatorResult,
@@ -45,6 +45,8 @@ export interface BrokeragePlan {
   readonly batching?: DatabaseOptions['batching'];
   /** How long a transaction waits for a lock. Default: that of the engine. */
   readonly lockWaitMsMax?: number | undefined;
+  /** What a collector of the first client does from the load on. Default: there is no collector. */
+  readonly collector?: CollectorOptions | undefined;
   /** In seconds of virtual time, as is the measured interval after it. */
   readonly warmUp: number;
   readonly seconds: number;
@@ -120,7 +122,9 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
     const run = new Run(plan, { cluster, recorder, population, percolators, machines });
+    const collector = plan.collector && first.startCollector(plan.collector);
     const result = await run.measure();
+    await collector?.stop();
     for (const percolator of percolators) await percolator.close();
     cluster.window().end(); // Asserts Little's law, for which no call may be in flight.
     return result;

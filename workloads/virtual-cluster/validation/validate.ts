@@ -8,6 +8,7 @@
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, type Point, UsageError } from '#results';
+import { COLLECTING } from '../../brokerage/percolator/index.ts';
 import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
@@ -262,6 +263,8 @@ class Simulating {
       clients: 1,
       scale: isTiny ? scaleOf(TINY_CUSTOMERS) : scale,
       batching,
+      // In the middle of its work: the time that messages may take passes before the load.
+      collector: { ...COLLECTING.embedded, messageLifetimeMs: 100 },
       // Orders need some time before their Trade-Results come at the same rate.
       warmUp: Math.max(isTiny ? 1 : 5, WARM_UP * seconds),
       seconds,

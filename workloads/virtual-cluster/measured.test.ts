@@ -47,6 +47,8 @@ test('a brokerage counts with the settings that are simulated', () => {
     measuredBrokerage(withNewer(record, parameters))?.runId;
   assert.equal(idOf({}), 'newer');
   assert.equal(idOf({ batching: 'off' }), 'newer');
+  assert.equal(idOf({ system: 'both' }), counted?.runId, 'an older run of ours alone');
+  assert.equal(idOf({ store: 'embedded, emulator' }), counted?.runId);
   assert.equal(idOf({ processes: 2 }), counted?.runId);
   assert.equal(idOf({ broker: 'inline' }), counted?.runId);
   assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);

@@ -96,6 +96,8 @@ describe('the page of all figures', () => {
     const { text } = pageOf(runs);
     assert.match(text, new RegExp(`href="runs/${good}/report\\.html">Its page`));
     assert.match(text, /half[^]*?damaged[^]*?The run record .*half.* cannot be used/);
+    const row = text.split('<tr').find((one) => one.includes(`>${damaged}</a>`)) ?? '';
+    assert.match(row, />damaged<\/td>[^]*The histogram file .* does not exist\./);
   });
 
   test('does not count a wall that no rate reached as a claim that does not hold', () => {

@@ -40,6 +40,7 @@ export interface Figure {
   readonly judging: ShownRun | null;
 }
 
+/** A run with `damage` is listed as damaged, even if its record can be used. */
 export interface AllRuns {
   readonly figures: readonly Figure[];
   readonly reference: readonly FoundRun[];
@@ -232,10 +233,10 @@ function runRow({ name, folder, record, damage }: FoundRun, to: string): readonl
     hasPage ? html`<a class="whole" href="${to}/report.html">${name}</a>` : name,
     html`<span class="whole">${record?.experiment ?? null}</span>`,
     record?.profile ?? null,
-    record?.state ?? 'damaged',
+    damage === null ? (record?.state ?? null) : 'damaged',
     record?.environment.commit?.hash.slice(0, 7) ?? null,
     html`<span class="whole">${record?.startedAt.slice(0, 16).replace('T', ' ') ?? null}</span>`,
-    html`<div class="long">${record === null ? damage : firstSentence(headlineOf(record))}</div>`,
+    html`<div class="long">${damage ?? (record && firstSentence(headlineOf(record)))}</div>`,
     html`<a href="${to}/run.json">JSON</a>`,
   ];
 }

@@ -25,13 +25,14 @@ export function buildAll(
   folder: string,
   roots: Roots = { runs: RUNS_FOLDER, reference: REFERENCE_FOLDER },
 ): string {
-  const [reference, runs] = [findRuns(roots.reference), findRuns(roots.runs)];
+  const [reference, runs] = [readRuns(roots.reference), readRuns(roots.runs)];
   const figures = reference
-    .filter(({ name }) => SHOWN.test(name))
-    .toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }))
-    .flatMap((run) => figureOf(run, runs) ?? []);
+    .filter(({ run }) => SHOWN.test(run.name))
+    .toSorted((a, b) => a.run.name.localeCompare(b.run.name, 'en', { numeric: true }))
+    .flatMap(({ shown }) => (shown === null ? [] : [figureOf(shown, runs)]));
+  const index = { reference: reference.map(({ run }) => run), runs: runs.map(({ run }) => run) };
   const file = path.join(folder, 'index.html');
-  writeFileAtomically(file, allPage({ figures, reference, runs }, path.resolve(folder)));
+  writeFileAtomically(file, allPage({ figures, ...index }, path.resolve(folder)));
   return file;
 }
 
@@ -48,33 +49,35 @@ export function refreshAll(): void {
   }
 }
 
-function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null {
-  const shown = shownRun(reference);
-  if (shown === null) return null;
-  const { experiment } = shown.record;
-  const finished = runs.filter(
-    ({ record }) => record?.experiment === experiment && record.state === 'finished',
-  );
-  const latest = newestShown(finished);
-  const isSmoke = latest?.record.profile === 'smoke';
-  const large = finished.filter(({ record }) => record?.profile !== 'smoke');
-  const judging = isSmoke ? newestShown(large) : latest;
-  return { name: reference.name, reference: shown, latest, judging };
+interface ReadRun {
+  /** With `damage` also if its files, not its record, are damaged. */
+  readonly run: FoundRun;
+  /** Null for a run that is damaged or has not finished. */
+  readonly shown: ShownRun | null;
 }
 
-/** @param runs the newest first */
-function newestShown(runs: readonly FoundRun[]): ShownRun | null {
-  const shown = runs.values().map(shownRun);
-  return shown.find((run) => run !== null && run.content.charts.length > 0) ?? null;
+/** The newest first. */
+function readRuns(root: string): readonly ReadRun[] {
+  return findRuns(root).map(readRun);
 }
 
-/** Null if its files are damaged. */
-function shownRun(run: FoundRun): ShownRun | null {
-  if (run.record === null) return null;
+function readRun(run: FoundRun): ReadRun {
+  const { folder, record } = run;
+  if (record?.state !== 'finished') return { run, shown: null };
   try {
-    return { run, record: run.record, content: readContent(run.folder).content };
+    return { run, shown: { run, record, content: readContent(folder).content } };
   } catch (error) {
-    if (error instanceof UsageError) return null;
-    throw error;
+    if (!(error instanceof UsageError)) throw error;
+    return { run: { ...run, damage: error.message }, shown: null };
   }
+}
+
+function figureOf(reference: ShownRun, runs: readonly ReadRun[]): Figure {
+  const { experiment } = reference.record;
+  const drawn = runs
+    .flatMap(({ shown }) => shown ?? [])
+    .filter(({ record, content }) => record.experiment === experiment && content.charts.length > 0);
+  const latest = drawn[0] ?? null;
+  const judging = drawn.find(({ record }) => record.profile !== 'smoke') ?? null;
+  return { name: reference.run.name, reference, latest, judging };
 }

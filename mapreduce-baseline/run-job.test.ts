@@ -235,7 +235,8 @@ describe('a job that meets failures', () => {
     const folder = temporaryFolder();
     const path = join(folder, 'input');
     await writeFile(path, Array.from({ length: 40 }, (_, i) => `${i + 10}\n`).join(''));
-    const parameters = { folder: join(folder, 'attempts'), how: 'throw', failures: 99 };
+    const attempts = join(folder, 'attempts');
+    const parameters = { folder: attempts, how: 'throw', failures: 99, only: '10' };
     const running = runJob(pool, {
       job: { url: FAILING, parameters },
       inputs: [{ path }],
@@ -244,8 +245,9 @@ describe('a job that meets failures', () => {
       attempts: 1,
     });
     await assert.rejects(running, failsWith('TASK_FAILED', /failed 1 times/));
-    const tried = await readdir(join(folder, 'attempts'));
-    assert.ok(tried.length <= 2 * pool.size, `${tried.length} tasks were started`);
+    const tried = await readdir(attempts);
+    // The other worker may run some until the coordinator knows that the first task has failed.
+    assert.ok(tried.length < 20, `${tried.length} of 40 tasks were started`);
   });
 
   test('is refused if the output folder exists, which stays as it was', async () => {

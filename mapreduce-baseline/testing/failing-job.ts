@@ -4,7 +4,7 @@
  *
  * Attempts are counted in a folder, because each runs in a process of its own.
  */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Slice } from '../bytes.ts';
 import type { MapReduceJob } from '../job.ts';
@@ -13,19 +13,29 @@ export interface FailingParameters {
   /** Where attempts are counted. */
   readonly folder: string;
   readonly failures: number;
+  /** The only record that fails, for whose first attempt the others wait; by default all fail. */
+  readonly only?: string;
   readonly how: 'throw' | 'kill';
 }
 
 export function createJob(parameters: unknown): MapReduceJob {
-  const { folder, failures, how } = parameters as FailingParameters;
+  const { folder, failures, how, only } = parameters as FailingParameters;
   const nothing = new Slice();
   return {
     map: (record, output) => {
       output.emit(record, nothing);
-      if (failsAgain(join(folder, record.toString()), failures)) fail(how);
+      const name = record.toString();
+      const mayFail = only === undefined || name === only;
+      if (!mayFail) waitFor(join(folder, only));
+      if (failsAgain(join(folder, name), mayFail ? failures : 0)) fail(how);
     },
     reduce: (key, _values, output) => output.emit(key, nothing),
   };
+}
+
+function waitFor(folder: string): void {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(folder)) Atomics.wait(never, 0, 0, 1);
 }
 
 /** Counts this attempt; returns whether it has to fail. */

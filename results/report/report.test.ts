@@ -286,8 +286,8 @@ describe('a report', () => {
 
   test('names its limitations first', () => {
     const folder = temporaryFolder();
-    const { record } = createSampleRun(folder);
-    const words = limitations({ ...record, label: 'exploratory' }).join('\n');
+    const run = createSampleRun(folder);
+    const words = limitations({ ...run.record, label: 'exploratory' }).join('\n');
     for (const part of [
       'did not finish',
       'failed its check',
@@ -296,6 +296,9 @@ describe('a report', () => {
     ]) {
       assert.ok(words.includes(part), part);
     }
+    const page = readFileSync(run.finish().page, 'utf8');
+    const at = page.indexOf('<h2>Limitations</h2>');
+    assert.ok(at >= 0 && at < page.indexOf('<canvas'));
   });
 
   test('of a simulation with one seed says that other seeds may differ, and is not exploratory', () => {

@@ -142,7 +142,8 @@ describe('a run that is right', () => {
 
   test('does not judge a line whose loads were asked for in a small range', () => {
     const name = 'Percolator, embedded: a straight line';
-    assert.equal(targetNamed(name, { ...plan, rates: [2, 10] }).met, null);
+    const { met, reason } = targetNamed(name, { ...plan, rates: [2, 6, 10] });
+    assert.deepEqual([met, reason], [null, 'the loads that were asked for have a smaller range']);
     assert.equal(targetNamed(name, { ...plan, rates: [2, 6, 20] }).met, true);
   });
 

@@ -208,7 +208,9 @@ test('a WARC that is cut off says where', async () => {
 });
 
 test('wherever a WARC is cut, whole records are read, and then it ends or an error says so', async () => {
-  const whole = Buffer.concat(crawl.slice(0, 3));
+  const records = crawl.slice(0, 3);
+  const whole = Buffer.concat(records);
+  const ends = records.map((_, i) => Buffer.concat(records.slice(0, i + 1)).length);
   for (let length = 5; length < whole.length; length++) {
     const file = write('any.warc', whole.subarray(0, length));
     const read: string[] = [];
@@ -217,7 +219,9 @@ test('wherever a WARC is cut, whole records are read, and then it ends or an err
     } catch (error) {
       assert.ok(error instanceof UsageError, String(error));
     }
-    assert.deepEqual(read, kinds.slice(0, read.length));
+    // The two line ends after a block hold nothing: without them a record is whole, too.
+    const wholeRecords = ends.filter((end) => end - 4 <= length).length;
+    assert.deepEqual(read, kinds.slice(0, wholeRecords), `cut at byte ${length}`);
   }
 });
 

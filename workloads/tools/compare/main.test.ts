@@ -228,6 +228,11 @@ describe('runs that differ are refused with the first difference:', () => {
       { store: { name: 'emulator', durability: 'none' } },
       /differ in store \(embedded, emulator\); --anyway/,
     ],
+    [
+      'durability',
+      { store: { name: 'embedded', durability: 'none' } },
+      /differ in durability of the store \(each commit is on the disk, none\); --anyway/,
+    ],
   ];
   for (const [name, header, sentence] of differing) {
     test(name, () => {
@@ -240,19 +245,34 @@ describe('runs that differ are refused with the first difference:', () => {
     });
   }
 
-  test('machine, where nearly the same memory is the same', () => {
-    const [a, b, c] = ['ma', 'mb', 'mc'].map((name) => runOf(name, { rate: 1000 })) as [
-      string,
-      string,
-      string,
-    ];
-    const place = readRunRecord(a).environment;
-    const memoryBytes = place.memoryBytes * 1.01;
-    const abacus = { ...place, cores: 99, cpuModel: 'Abacus' };
-    edit(b, (record) => ({ ...record, environment: abacus }));
-    edit(c, (record) => ({ ...record, environment: { ...place, memoryBytes } }));
-    assert.throws(() => compareRuns(a, b, OPTIONS), /differ in CPU model \(.*, Abacus\); --anyway/);
-    assert.equal(compareRuns(a, c, OPTIONS).inSpiteOf.length, 0);
+  const GIB = 2 ** 30;
+  /** A run on this machine, as if it had 8 GiB of memory, with these changes. */
+  const runOn = (name: string, changes: Partial<RunRecord['environment']>): string =>
+    edit(runOf(name, { rate: 1000 }), (record) => ({
+      ...record,
+      environment: { ...record.environment, memoryBytes: 8 * GIB, ...changes },
+    }));
+
+  const machines: readonly (readonly [Partial<RunRecord['environment']>, RegExp])[] = [
+    [{ cpuModel: 'Abacus', cores: 99 }, /differ in CPU model \(.*, Abacus\); --anyway/],
+    [{ cores: 99 }, /differ in cores \(\d+, 99\); --anyway/],
+    [{ memoryBytes: 16 * GIB }, /differ in memory \(8\.0 GiB, 16\.0 GiB\); --anyway/],
+    [{ fileSystem: 'x' }, /differ in file system \(.*, x\); --anyway/],
+    [{ nodeVersion: 'v1' }, /differ in version of Node \(.*, v1\); --anyway/],
+  ];
+  for (const [changes, sentence] of machines) {
+    const what = Object.keys(changes).join(' and ');
+    test(`machine: ${what}`, () => {
+      const [a, b] = [runOn(`a-${what}`, {}), runOn(`b-${what}`, changes)];
+      assert.throws(() => compareRuns(a, b, OPTIONS), sentence);
+      const { inSpiteOf } = compareRuns(a, b, { ...OPTIONS, anyway: true });
+      assert.equal(inSpiteOf.length, Object.keys(changes).length);
+    });
+  }
+
+  test('but not nearly the same memory', () => {
+    const [a, b] = [runOn('a-nearly', {}), runOn('b-nearly', { memoryBytes: 8.2 * GIB })];
+    assert.equal(compareRuns(a, b, OPTIONS).inSpiteOf.length, 0);
   });
 
   test('experiment, which nothing overrides', () => {

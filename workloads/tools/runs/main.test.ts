@@ -239,22 +239,32 @@ describe('clean never removes', () => {
       setInterval(() => {}, 1000);`;
     const options = ['--input-type=module', '--eval', program];
     const measuring = execa(process.execPath, options, { cwd: PROJECT, reject: false });
-    await once(measuring.stdout, 'data');
-    assert.deepEqual(chosen(everything), []);
-    measuring.kill('SIGKILL');
-    await measuring;
+    try {
+      await once(measuring.stdout, 'data');
+      assert.deepEqual(chosen(everything), []);
+    } finally {
+      measuring.kill('SIGKILL');
+      await measuring;
+    }
     assert.deepEqual(chosen({}), ['busy: killed']);
   });
 
-  test('a run that was chosen, but has changed since', () => {
-    const folder = addRun('killed', 2, { state: 'running' });
-    const [only] = removable(findRuns(root), everything, Date.now());
-    assert.ok(only !== undefined);
-    rmSync(folder, { recursive: true });
-    createRun(folder, HEADER);
-    assert.throws(() => removeRun(only.run), /has changed, so it was not removed\.$/);
-    assert.ok(existsSync(path.join(folder, 'run.json')));
-  });
+  for (const [how, change] of [
+    ['it is another run', { runId: 'another' }],
+    ['it has finished', { state: 'finished' }],
+    ['it may be measured again', { startedAt: new Date().toISOString() }],
+  ] as const) {
+    test(`a run that was chosen, but has changed since: ${how}`, () => {
+      const before = { state: 'running', runId: 'chosen' } as const;
+      const folder = addRun('killed', 2, before);
+      const [only] = removable(findRuns(root), everything, Date.now());
+      assert.ok(only !== undefined);
+      rmSync(folder, { recursive: true });
+      addRun('killed', 2, { ...before, ...change });
+      assert.throws(() => removeRun(only.run), /has changed, so it was not removed\.$/);
+      assert.ok(existsSync(path.join(folder, 'run.json')));
+    });
+  }
 
   test('a link, nor what it leads to', () => {
     const elsewhere = addRun('elsewhere', 2, { state: 'failed' });
@@ -302,11 +312,11 @@ describe('clean never removes', () => {
       path.dirname(REFERENCE_FOLDER),
       link,
     ]) {
-      const { exitCode, stderr } = await runs('clean', '--in', folder, '--days', '0', '--yes');
+      // Without --yes, because a clean that does not refuse it would remove the reference.
+      const { exitCode, stderr } = await runs('clean', '--in', folder, '--days', '0');
       assert.equal(exitCode, 2);
       assert.match(stderr, /^--in must not be the reference, .*\.$/);
     }
-    assert.ok(existsSync(path.join(REFERENCE_FOLDER, 'figure-7', 'run.json')));
   });
 });
 

@@ -60,11 +60,14 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT'] as const) {
     test(`leaves no process and no folder if ${signal} ends its owner`, async () => {
       const owner = startOwner();
-      const pid = Number(await firstLine(owner.stdout));
-      const processes = familyOf(pid);
-      assert.ok(processes.length > 3);
-      owner.kill(signal);
-      await owner;
+      let processes: readonly number[];
+      try {
+        processes = familyOf(Number(await firstLine(owner.stdout)));
+        assert.ok(processes.length > 3);
+      } finally {
+        owner.kill(signal);
+        await owner;
+      }
       assert.ok(await becomes(() => readdirSync(folder).length === 0));
       assert.ok(await becomes(() => !processes.some(isAlive)));
     });
@@ -72,9 +75,12 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
 
   test('leaves no folder if its owner is killed while it is being made', async () => {
     const owner = startOwner();
-    assert.ok(await becomes(() => clusterBeingMade() !== undefined));
-    owner.kill('SIGKILL');
-    await owner;
+    try {
+      assert.ok(await becomes(() => clusterBeingMade() !== undefined));
+    } finally {
+      owner.kill('SIGKILL');
+      await owner;
+    }
     assert.ok(await becomes(() => readdirSync(folder).length === 0));
   });
 
@@ -220,11 +226,14 @@ test('a DATABASE_URL that leads nowhere is refused in one sentence, which does n
 
 test('a DATABASE_URL whose server says nothing is not waited for', async () => {
   const silent = createServer().listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const { port } = silent.address() as AddressInfo;
-  const environment = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/there` };
-  await assert.rejects(providePostgres({ environment }), UsageError);
-  silent.close();
+  try {
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const environment = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/there` };
+    await assert.rejects(providePostgres({ environment }), UsageError);
+  } finally {
+    silent.close();
+  }
 });
 
 /** Its temporary folders are made in our folder, too. */

@@ -12,6 +12,9 @@ import { onlyWith, outputFolder, textList } from './options.ts';
 import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import { UsageError } from '#results';
 
+// The scripts below inherit it, and with it each error of theirs has a stack.
+delete process.env['PERCOLATOR_DEBUG'];
+
 const specification = {
   script: 'bench:sample',
   description: 'A sample.',

@@ -20,7 +20,7 @@ const ACCOUNTS = 8;
 const SPLITS = ['2', '4', '6'];
 const FAMILIES = ['cells', 'notify', 'weak', 'parked', 'parked-weak'];
 
-/** Clients move money between accounts, at the same time, and an observer copies each balance. */
+/** Clients move money between accounts, at the same time. */
 async function moveMoney(
   percolators: readonly Percolator[],
   { seed, transfers }: { readonly seed: number; readonly transfers: number },

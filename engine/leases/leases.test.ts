@@ -9,6 +9,7 @@ import { openPercolator, type Percolator } from '../percolator.ts';
 import {
   createMemoryBigtable,
   FaultyBigtable,
+  once,
   temporaryFolder,
   VirtualClock,
 } from '../testing/index.ts';
@@ -251,7 +252,7 @@ test('P31: a late copy of an old renewal does not replace a pin', async () => {
   const { process, watch, clock } = open();
   (await process.leases.enter()).release();
   process.fresh = 100;
-  process.store.duplicate(() => true);
+  process.store.duplicate(once(() => true)); // A copy of the pin's renewal would put 50 back.
   await clock.advance(TTL_MS / 3);
   const pin = await process.leases.pin(50);
   assert.ok(pin.isCovered());

@@ -319,11 +319,14 @@ test('P31: a horizon that arrives after the takeover is refused', async () => {
   client.loseRequest(once(() => true));
   const raised = old.raiseHorizon(30);
   paused.isPaused = true;
-  client.beforeCall = () => new Promise(() => {}); // It never learns the outcome.
+  // It sends its mutation, and never learns the outcome.
+  client.beforeCall = ({ kind }) => (kind === 'read' ? new Promise(() => {}) : undefined);
   raised.catch(() => {});
   const standby = await openLeasedAllocator(store, clock, options);
   await clock.advance(2 * TTL_MS);
   await one(standby);
+  const sent = client.trace.flatMap((call) => (call.kind === 'mutation' ? call.mutations : []));
+  assert.ok(sent.some(({ kind, qualifier }) => kind === 'set' && qualifier === 'horizon'));
   await client.deliverDuplicates();
   assert.equal((await standby.allocate(1)).horizon, 0);
   assert.equal(await standby.raiseHorizon(5), 5, 'and the refused one had no effect');

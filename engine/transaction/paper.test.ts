@@ -203,7 +203,13 @@ describe('section 2.2, transactions', () => {
   test('"if the transaction sees another lock at any timestamp, it also aborts"', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
-    b.beforeMutation(2, () => assert.rejects(a.write({ x: 'A' }), { code: 'WRITE_CONFLICT' }));
+    const before = await a.begin(); // Its start timestamp is below that of the lock.
+    b.beforeMutation(2, async () => {
+      for (const loser of [before, await a.begin()]) {
+        put(loser, { x: 'A' });
+        await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+      }
+    });
     await b.write({ x: 'B' });
   });
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { describe, mock, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createRandom, type PercolatorError, systemClock } from '../../base/index.ts';
 import { openPercolator } from '../../percolator.ts';
@@ -431,7 +431,7 @@ for (const [kind, expected] of [
   });
 }
 
-test('a writer whose files may not grow any more hears so, lives, and loses nothing', async () => {
+test('a writer whose files may not grow any more is told so, lives, and loses nothing', async () => {
   const folder = temporaryFolder();
   const store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data', 'lock'] });
@@ -455,22 +455,26 @@ test('a writer whose files may not grow any more hears so, lives, and loses noth
 });
 
 for (const found of ['', 'one']) {
-  test(`the names of all folders that are made for a store are synced, found: "${found}"`, async () => {
+  test(`the names of all folders that are made for a store are synced, found: "${found}"`, async (t) => {
     // The process that made the folder that is found may have died before it synced.
     const folder = temporaryFolder();
     fs.mkdirSync(join(folder, found), { recursive: true });
-    const opened: string[] = [];
+    const synced: string[] = [];
     const original = fs.promises.open;
-    const spy = mock.method(fs.promises, 'open', (...args: Parameters<typeof original>) => {
-      opened.push(String(args[0]));
-      return original(...args);
+    t.mock.method(fs.promises, 'open', async (...args: Parameters<typeof original>) => {
+      const handle = await original(...args);
+      const sync = handle.sync.bind(handle);
+      handle.sync = async () => {
+        await sync();
+        synced.push(String(args[0]));
+      };
+      return handle;
     });
     await (await openEmbedded({ folder: join(folder, 'one/two/store') })).close();
-    spy.mock.restore();
     const parentOfFound = join(folder, found, '..');
     const folders = ['one', 'one/two', 'one/two/store'].map((path) => join(folder, path));
     for (const path of [parentOfFound, folder, ...folders]) {
-      assert.ok(opened.includes(path), `${path} among ${opened.join(', ')}`);
+      assert.ok(synced.includes(path), `${path} among ${synced.join(', ')}`);
     }
   });
 }

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { hrtime } from 'node:process';
-import { mock, test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
 import { lockFolder } from '../folder.ts';
@@ -119,7 +119,7 @@ test('a client is told of changes, also of those that it made itself', async () 
 
 test('kill -9 of the owner: conditional mutations are in doubt, all else goes on with the next owner', async () => {
   const folder = await newStore();
-  const owner = await OtherProcess.open(folder);
+  await using owner = await OtherProcess.open(folder);
   await using client = await openEmbedded({ folder });
   await using other = await OtherProcess.open(folder);
   await client.mutateRows([setRow('before')]);
@@ -182,7 +182,7 @@ test('requests to an owner that is stopped end at their deadline, and are never 
 test('a client that has closed its store may end, although the owner is stopped', async () => {
   const folder = await newStore();
   await using owner = await OtherProcess.open(folder);
-  const client = await OtherProcess.open(folder);
+  await using client = await OtherProcess.open(folder);
   owner.signal('SIGSTOP');
   const giveUp = new AbortController();
   const late = systemClock.sleep(30_000, giveUp.signal).then(() => 'still there');
@@ -230,13 +230,14 @@ test('processes that differ in fsync are refused; a reader does not care', async
   assert.deepEqual(await reader.listTables(), await owner.listTables());
 });
 
-test('an owner of another version is refused', async () => {
+test('an owner of another version is refused', async (t) => {
   const folder = await newStore();
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
   const writer = new FrameWriter();
   writer.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
   const greeting = writer.take();
   const server = createServer((socket) => socket.end(greeting));
+  endWith(t, server);
   await new Promise<void>((resolve) => {
     server.listen(join(folder, 'socket'), resolve);
   });
@@ -244,11 +245,10 @@ test('an owner of another version is refused', async () => {
     code: 'STORE_UNAVAILABLE',
     message: /process 99 uses it with another version of this library: use one version$/,
   });
-  server.close();
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
-test('the end of a refused connection does not disturb the next one', async () => {
+test('the end of a refused connection does not disturb the next one', async (t) => {
   const folder = await newStore();
   const first = await openEmbedded({ folder });
   await using client = await openEmbedded({ folder, own: false });
@@ -260,6 +260,7 @@ test('the end of a refused connection does not disturb the next one', async () =
     socket.write(greeting.take());
     accepted.resolve(socket);
   });
+  endWith(t, server);
   await listenIn(folder, server);
   await assert.rejects(client.listTables(), /process 99 uses it with another version/);
   server.close();
@@ -273,7 +274,7 @@ test('the end of a refused connection does not disturb the next one', async () =
   assert.equal(await locked, false);
 });
 
-test('a client leaves an owner that closes as it greets, and goes to the next one', async () => {
+test('a client leaves an owner that closes as it greets, and goes to the next one', async (t) => {
   const folder = await newStore();
   const greeting = new FrameWriter();
   greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
@@ -284,6 +285,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
     socket.resume().once('end', () => left.resolve(true));
     void left.promise.then(() => socket.end());
   });
+  endWith(t, server);
   await listenIn(folder, server);
   await using client = await openEmbedded({ folder, own: false });
   const tables = client.listTables();
@@ -295,7 +297,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   assert.ok(isLeft, 'the client does not wait until the owner hangs up');
 });
 
-test('a client that begins to listen to an owner that closes still receives its last answers', async () => {
+test('a client that begins to listen to an owner that closes still receives its last answers', async (t) => {
   const folder = await newStore();
   const writer = new FrameWriter();
   const left = Promise.withResolvers<Socket>();
@@ -308,6 +310,7 @@ test('a client that begins to listen to an owner that closes still receives its 
     });
     socket.once('end', () => left.resolve(socket));
   });
+  endWith(t, server);
   await listenIn(folder, server);
   await using client = await openEmbedded({ folder, own: false });
   const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
@@ -320,7 +323,7 @@ test('a client that begins to listen to an owner that closes still receives its 
   assert.equal(await locked, false);
 });
 
-test('P61: requests of one turn have one deadline, so none is late without those after it', async () => {
+test('P61: requests of one turn have one deadline, so none is late without those after it', async (t) => {
   const folder = await newStore();
   const greeting = new FrameWriter();
   greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
@@ -337,11 +340,12 @@ test('P61: requests of one turn have one deadline, so none is late without those
       }
     });
   });
+  endWith(t, server);
   await listenIn(folder, server);
-  const client = await openEmbedded({ folder, own: false });
+  await using client = await openEmbedded({ folder, own: false });
   const begun = hrtime.bigint();
   let steps = 0n;
-  const clock = mock.method(hrtime, 'bigint', () => begun + 1_000_000n * steps++);
+  const clock = t.mock.method(hrtime, 'bigint', () => begun + 1_000_000n * steps++);
   const marks = client.mutateRows([setRow('r')]);
   await Promise.race([marks, Promise.resolve()]);
   const commit = client.checkAndMutateRow(lockRow('r', 'mine'));
@@ -355,10 +359,9 @@ test('P61: requests of one turn have one deadline, so none is late without those
   await using _ = await openEmbedded({ folder });
   await marks;
   assert.deepEqual(await later, ['t']);
-  await client.close();
 });
 
-test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async () => {
+test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async (t) => {
   const folder = await newStore();
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
   const greeting = { protocol: PROTOCOL, fsync: true, process: 99 };
@@ -376,14 +379,12 @@ test('a mutation that one owner may have applied, and the next one refuses, is i
       isNext = true;
     });
   });
+  endWith(t, server);
   await new Promise<void>((resolve) => {
     server.listen(join(folder, 'socket'), resolve);
   });
-  const client = await openEmbedded({ folder });
-  const answer = await client.mutateRows([setRow('r')]).catch(codeOf);
-  await client.close();
-  server.close();
-  assert.equal(answer, 'STORE_IN_DOUBT');
+  await using client = await openEmbedded({ folder });
+  assert.equal(await client.mutateRows([setRow('r')]).catch(codeOf), 'STORE_IN_DOUBT');
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
@@ -435,7 +436,7 @@ test('a process that may not own the store waits for one that does', async () =>
   });
   const waiting = openEmbedded({ folder, own: false });
   assert.equal(await ownerOf(folder), undefined);
-  const owner = await OtherProcess.open(folder);
+  await using owner = await OtherProcess.open(folder);
   await using client = await waiting;
   const pid = await ownerOf(folder);
   assert.ok(pid !== undefined && pid !== process.pid);
@@ -501,6 +502,12 @@ test('P61: requests that are too large for one frame are refused together, and t
   assert.ok(await told, 'the owner has heard of the listener');
   assert.equal(opened.mock.callCount(), 0);
 });
+
+/** Ends the server and its connections with the test, also with one that fails. */
+function endWith(t: TestContext, server: Server): void {
+  server.on('connection', (socket) => t.after(() => socket.destroy()));
+  t.after(() => server.close());
+}
 
 async function inBatches<T>(
   items: readonly T[],

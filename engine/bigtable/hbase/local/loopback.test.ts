@@ -13,11 +13,11 @@ test('free ports are distinct, and not those that the system gives to connection
   );
 });
 
-test('a free port has no listener, and a service can listen at it', async () => {
+test('a free port has no listener, and a service can listen at it', async (t) => {
   const [port = 0] = await freePorts(1);
   assert.equal(await accepts(port), false);
   const server = createServer();
+  t.after(() => server.close());
   await new Promise<void>((resolve) => server.listen(port, HOST, resolve));
   assert.equal(await accepts(port), true);
-  await new Promise((resolve) => server.close(resolve));
 });

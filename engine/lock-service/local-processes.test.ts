@@ -24,6 +24,23 @@ function startSleeping(): ChildProcess {
   return spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
 }
 
+function failing(code: string): () => never {
+  return () => {
+    throw Object.assign(new Error('this call is mocked'), { code });
+  };
+}
+
+/** Runs `action` while the mock also replaces what modules import from Node by name. */
+function during(mocked: { readonly mock: { restore(): void } }, action: () => void): void {
+  syncBuiltinESMExports();
+  try {
+    action();
+  } finally {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+  }
+}
+
 test('this process is alive, under every nonce', () => {
   const liveness = localProcesses('1');
   assert.equal(liveness.isDead(liveness.self), false);
@@ -31,9 +48,10 @@ test('this process is alive, under every nonce', () => {
   assert.notEqual(liveness.self, localProcesses('2').self);
 });
 
-test('a running process is alive, and dead as soon as it has exited', async () => {
+test('a running process is alive, and dead as soon as it has exited', async (t) => {
   const liveness = localProcesses('1');
   const child = startSleeping();
+  t.after(() => child.kill('SIGKILL'));
   const token = tokenOf(child, liveness.self);
   assert.equal(liveness.isDead(token), false);
   const exited = once(child, 'exit');
@@ -73,33 +91,34 @@ test('processes of another machine with our host name are never reported dead', 
 test('a process of another user, or of the system, is alive', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, , , nonce] = liveness.self.split('/');
-  assert.equal(liveness.isDead([machine, 1, '', nonce].join('/')), false);
+  const token = [machine, 1, '', nonce].join('/');
+  assert.equal(liveness.isDead(token), false);
+  // Root may signal every process, so only the mock refuses it.
+  during(mock.method(process, 'kill', failing('EPERM')), () => {
+    assert.equal(liveness.isDead(token), false);
+  });
 });
 
 test('a process of another user whose start this user may not see is alive', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, , start, nonce] = liveness.self.split('/');
-  const read = mock.method(fs, 'readFileSync', () => {
-    throw Object.assign(new Error('hidepid'), { code: 'ENOENT' });
+  const token = [machine, process.pid, Number(start) - 1, nonce].join('/');
+  assert.equal(liveness.isDead(token), true, 'while its start can be seen');
+  during(mock.method(fs, 'readFileSync', failing('ENOENT')), () => {
+    assert.equal(liveness.isDead(token), false);
   });
-  syncBuiltinESMExports();
-  try {
-    assert.equal(liveness.isDead([machine, process.pid, start, nonce].join('/')), false);
-  } finally {
-    read.mock.restore();
-    syncBuiltinESMExports();
-  }
 });
 
 test(
   'a process that has ended counts as dead even if its parent has not reaped it',
   withProc,
-  async () => {
+  async (t) => {
     // Its number is still taken: checking only that it exists would wait for the time to live.
     const script = `const child = require('node:child_process').spawn('true');
     require('node:fs').writeSync(1, String(child.pid) + '\\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);`;
     const parent = spawn(process.execPath, ['-e', script]);
+    t.after(() => parent.kill('SIGKILL'));
     const [written] = (await once(parent.stdout, 'data')) as [Buffer];
     const liveness = localProcesses('1');
     const [machine, , , nonce] = liveness.self.split('/');
@@ -110,8 +129,5 @@ test(
     const isLate = (): boolean => systemClock.monotonicMs() - startedMs > 10_000;
     while (!liveness.isDead(token) && !isLate()) await systemClock.sleep(5);
     assert.equal(liveness.isDead(token), true);
-    const exited = once(parent, 'exit');
-    parent.kill('SIGKILL');
-    await exited;
   },
 );

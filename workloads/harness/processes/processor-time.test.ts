@@ -18,6 +18,7 @@ const PROGRAM = `
 test('children count, also those that have ended; a process that does not exist does not', async (t) => {
   if (cpuSecondsOf([process.pid]) === null) return t.skip('only Linux tells the time of processes');
   const parent = execaNode('--input-type=module', ['--eval', PROGRAM], { reject: false });
+  t.after(() => parent.kill('SIGTERM'));
   await new Promise((resolve) => parent.stdout.once('data', resolve));
   const pid = parent.pid ?? 0;
   const family = cpuSecondsOf([pid]) ?? 0;

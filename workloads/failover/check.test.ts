@@ -10,7 +10,13 @@ import {
 } from '../crawl-rate/documents/index.ts';
 import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
 import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
-import { CLUSTER, clusterCell, documentCell, DOCUMENTS } from '../crawl-rate/percolator/tables.ts';
+import {
+  CLUSTER,
+  clusterCell,
+  DOCUMENT,
+  documentCell,
+  DOCUMENTS,
+} from '../crawl-rate/percolator/tables.ts';
 import { Persistence } from './attempts.ts';
 import { checkAtRest } from './check.ts';
 import { Crawler } from './crawler.ts';
@@ -19,9 +25,16 @@ import { numberOf, splitsFor } from './keys.ts';
 const REPOSITORY = 60;
 const ARRIVALS = 40;
 
-/** What the check finds wrong after a crawl, and after `mistake`. */
+type Mistake = (percolator: Percolator, row: string) => Promise<void>;
+
+/**
+ * What the check finds wrong after a crawl, and after `mistake`.
+ * @param mistake made with the row of the first document that arrived
+ * @param isAcknowledged false: the writer of that document was not told that it has committed
+ */
 async function checked(
-  mistake: (percolator: Percolator, row: string) => Promise<void> = async () => {},
+  mistake: Mistake = async () => {},
+  { isAcknowledged = true } = {},
 ): Promise<readonly string[]> {
   const store = createMemoryBigtable();
   await using percolator = await openPercolator({ store });
@@ -49,8 +62,10 @@ async function checked(
   await worker.stop();
   await percolator.settled();
   assert.deepEqual([crawler.open, crawler.writing], [0, 0]);
-  await mistake(percolator, crawler.arrivals[0]?.row ?? '');
-  const { arrivals } = crawler;
+  const [first, ...others] = crawler.arrivals;
+  assert.ok(first !== undefined);
+  await mistake(percolator, first.row);
+  const arrivals = [isAcknowledged ? first : { ...first, acknowledgedMs: undefined }, ...others];
   return (await checkAtRest(percolator, store, { documents, arrivals })).wrong;
 }
 
@@ -58,19 +73,45 @@ test('a crawl without a failure has no mistake', async () => {
   assert.deepEqual(await checked(), []);
 });
 
+const loseDocument: Mistake = (percolator, row) =>
+  percolator.transact(async (transaction) => transaction.delete(documentCell(row)));
+
+const changeDocument: Mistake = (percolator, row) =>
+  percolator.transact(async (transaction) => transaction.set(documentCell(row), 'x'));
+
 test('a lost document is noticed', async () => {
-  const wrong = await checked((percolator, row) =>
-    percolator.transact(async (transaction) => transaction.delete(documentCell(row))),
-  );
+  const wrong = await checked(loseDocument);
   assert.match(wrong.join('\n'), /^1 document lost or changed, such as \d{10}$/m);
 });
 
 test('a changed document is noticed, and that its observer has not run again', async () => {
-  const wrong = await checked((percolator, row) =>
-    percolator.transact(async (transaction) => transaction.set(documentCell(row), 'x')),
-  );
+  const wrong = await checked(changeDocument);
   assert.match(wrong.join('\n'), /^1 document lost or changed/m);
   assert.match(wrong.join('\n'), /^1 notifications were not cleared$/m);
+});
+
+test('a document that was not acknowledged may be there or not, but not changed', async () => {
+  assert.deepEqual(await checked(undefined, { isAcknowledged: false }), []);
+  const withoutIt = await checked(loseDocument, { isAcknowledged: false });
+  // No worker runs any more that would see the delete.
+  assert.deepEqual(withoutIt, ['1 notifications were not cleared']);
+  const wrong = await checked(changeDocument, { isAcknowledged: false });
+  assert.match(wrong.join('\n'), /^1 document that no writer wrote/m);
+});
+
+test('a document whose last change no observer can find is noticed, though nothing else is wrong', async () => {
+  const wrong = await checked(async (percolator, row) => {
+    await percolator.transact(async (transaction) => {
+      const value = await transaction.get(documentCell(row));
+      transaction.set(documentCell(row), value ?? '');
+    });
+    const table = `${await percolator.storedName(DOCUMENTS)}.notify`;
+    const to = Number.MAX_SAFE_INTEGER;
+    const erase = { kind: 'erase', family: 'notify', qualifier: DOCUMENT, from: 0, to } as const;
+    await percolator.store.mutateRows([{ table, row, mutations: [erase] }]);
+  });
+  assert.equal(wrong.length, 1);
+  assert.match(wrong.join('\n'), /^fsck: notification-lost: /);
 });
 
 test('a document that no observer clustered is noticed, although no notification is left', async () => {

@@ -20,7 +20,8 @@ describe('second by second,', () => {
   const arrivals = [
     arrival(4_900, 5_100), // Due in the warm-up, completed in second 0.
     arrival(5_200, 5_300),
-    arrival(5_900, 7_400, ['STORE_UNAVAILABLE', 'COMMIT_UNKNOWN']),
+    // Its first attempt begins in second 0 and ends in second 1.
+    arrival(5_960, 7_460, ['STORE_UNAVAILABLE', 'COMMIT_UNKNOWN']),
     arrival(6_500, undefined),
   ];
   const [first, second, third] = secondsOf(arrivals, { fromMs: FROM_MS, seconds: 3 });
@@ -43,21 +44,35 @@ describe('second by second,', () => {
   });
 
   test('failed attempts count by code, in the second in which they ended', () => {
-    assert.deepEqual(first?.failed, new Map([['STORE_UNAVAILABLE', 1]]));
-    assert.deepEqual(second?.failed, new Map([['COMMIT_UNKNOWN', 1]]));
+    assert.deepEqual(first?.failed, new Map());
+    assert.deepEqual(
+      second?.failed,
+      new Map([
+        ['STORE_UNAVAILABLE', 1],
+        ['COMMIT_UNKNOWN', 1],
+      ]),
+    );
   });
 
+  const none = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
+
   test('an attempt straddles a moment if it began before and ended after', () => {
-    const none = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
-    assert.deepEqual(endsOf(arrivals, 5_925), { ...none, unavailable: 1 });
-    assert.deepEqual(endsOf(arrivals, 6_025), { ...none, unknown: 1 });
-    assert.deepEqual(endsOf(arrivals, 5_925, 6_125), {
+    assert.deepEqual(endsOf(arrivals, 5_985), { ...none, unavailable: 1 });
+    assert.deepEqual(endsOf(arrivals, 6_085), { ...none, unknown: 1 });
+    assert.deepEqual(endsOf(arrivals, 5_985, 6_185), {
       ...none,
       unavailable: 1,
       unknown: 1,
       committed: 1,
     });
     assert.deepEqual(endsOf(arrivals, 6_400), none);
+  });
+
+  test('an attempt that another transaction stopped ended with a conflict', () => {
+    for (const code of ['WRITE_CONFLICT', 'ROLLED_BACK', 'LOCKED']) {
+      const stopped = [arrival(5_000, undefined, [code])];
+      assert.deepEqual(endsOf(stopped, 5_025), { ...none, conflict: 1 }, code);
+    }
   });
 });
 

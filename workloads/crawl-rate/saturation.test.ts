@@ -2,32 +2,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TimeSeriesRow } from '#results';
-import { judge } from './saturation.ts';
+import { judge, type KeptUp, type Observation } from './saturation.ts';
 
 const PER_SECOND = 1_000;
 const SECONDS = 20;
 
 /** Ten samples a second; `backlog` gives the number of waiting documents at a moment. */
-function series(backlog: (seconds: number) => number): TimeSeriesRow[] {
-  return Array.from({ length: SECONDS * 10 + 1 }, (_, i) => {
-    const seconds = i / 10;
-    const arrived = Math.round(seconds * PER_SECOND);
-    return { seconds, arrived, completed: arrived - Math.round(backlog(seconds)) };
+function series(
+  backlog: (seconds: number) => number,
+  { perSecond, seconds }: Pick<Observation, 'perSecond' | 'seconds'>,
+): TimeSeriesRow[] {
+  return Array.from({ length: seconds * 10 + 1 }, (_, i) => {
+    const arrived = Math.round((i / 10) * perSecond);
+    return { seconds: i / 10, arrived, completed: arrived - Math.round(backlog(i / 10)) };
   });
 }
 
 function verdict(
   backlog: (seconds: number) => number,
   halfMediansMs: readonly [number | null, number | null] = [5, 5],
-  stillWaiting = false,
-): ReturnType<typeof judge> {
-  return judge({
-    series: series(backlog),
-    perSecond: PER_SECOND,
-    seconds: SECONDS,
-    halfMediansMs,
-    stillWaiting,
-  });
+  given: Partial<Pick<Observation, 'perSecond' | 'seconds' | 'stillWaiting'>> = {},
+): KeptUp {
+  const interval = { perSecond: PER_SECOND, seconds: SECONDS, ...given };
+  return judge({ ...interval, series: series(backlog, interval), halfMediansMs });
 }
 
 test('a backlog that stays is no saturation', () => {
@@ -92,8 +89,21 @@ test('a second half that is slower by milliseconds is noise, even if the backlog
   assert.equal(verdict((s) => 12 + 5 * s, [2, 4]).saturated, false);
 });
 
+test('a second half that is slower by a quarter is noise, even if the backlog grows a little', () => {
+  assert.equal(verdict((s) => 12 + 5 * s, [200, 250]).saturated, false);
+});
+
+test('a backlog that stays below one limit is no saturation, though it grows above the others', () => {
+  // 40 documents, which may all be in flight: 4 seconds of arrivals, and 20 % of all.
+  assert.equal(verdict((s) => 2 * s, [5, 5], { perSecond: 10 }).saturated, false);
+  // 700 documents: 0.7 seconds of arrivals, but 7 % of all.
+  assert.equal(verdict((s) => 70 * s, [5, 5], { seconds: 10 }).saturated, false);
+  // 1,500 documents: 1.5 seconds of arrivals, but 0.75 % of all.
+  assert.equal(verdict((s) => 7.5 * s, [5, 5], { seconds: 200 }).saturated, false);
+});
+
 test('rule 4 alone: documents that wait for a minute more are saturation, though the backlog stays', () => {
-  const { saturated, reason } = verdict(() => 12, [5, 5], true);
+  const { saturated, reason } = verdict(() => 12, [5, 5], { stillWaiting: true });
   assert.equal(saturated, true);
   assert.equal(reason, 'documents still waited a minute after the interval');
 });

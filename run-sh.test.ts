@@ -35,8 +35,11 @@ describe('./run.sh --help', () => {
     assert.deepEqual(ofUsers, readmeGroups());
   });
 
-  test('is the same without dashes, and for the short form', () => {
-    assert.deepEqual([run('help').stdout, run('-h').stdout], [help, help]);
+  test('is all that runs, and the same without dashes, and for the short form', () => {
+    for (const word of ['--help', 'help', '-h']) {
+      const { stdout, stderr, status } = run(word);
+      assert.deepEqual([stdout, stderr, status], [help, '', 0], word);
+    }
   });
 });
 

@@ -5,7 +5,8 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { readRunRecord } from './record-file.ts';
-import { type FindingsParts, recordRun } from './recorded-measurement.ts';
+import { type FindingsParts, recordRun, type Subject } from './recorded-measurement.ts';
+import type { MeasuredPoint } from './run-in-progress.ts';
 import { UsageError } from './usage-error.ts';
 
 const FOUND: FindingsParts = {
@@ -14,6 +15,19 @@ const FOUND: FindingsParts = {
   tables: [{ name: 't', title: 'T', caption: 'C', columns: ['a'], rows: [[1]] }],
   charts: [],
   targets: [],
+};
+
+const POINT: MeasuredPoint = {
+  system: 'percolator',
+  ratePercentPerHour: 1,
+  documents: 60,
+  seconds: 60,
+  documentsPerSecondOffered: 1,
+  documentsPerSecondCompleted: 1,
+  verdict: 'sustained',
+  verdictReason: 'the backlog did not grow',
+  backlogGrowthPerSecond: 0,
+  check: { passed: true, detail: 'all is there' },
 };
 
 describe('the record of a run', () => {
@@ -65,6 +79,21 @@ describe('the record of a run', () => {
     assert.deepEqual(endOf(folder), ['failed', true, 1]);
   });
 
+  test('that an error for the user ended keeps its points, even if it has no findings', async () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const failing = record(
+      async ({ run }) => {
+        run.addPoint(POINT, null);
+        throw new UsageError('The emulator has gone.');
+      },
+      folder,
+      null,
+    );
+    await assert.rejects(failing, UsageError);
+    const { state, points } = readRunRecord(folder);
+    assert.deepEqual([state, points.length], ['failed', 1]);
+  });
+
   test('that could not begin is not left, unless its folder holds other files', async () => {
     const refuse = async (): Promise<never> => {
       throw new UsageError('There is no emulator.');
@@ -90,6 +119,7 @@ type Interruptible = (
 async function record(
   measure: Interruptible,
   folder = path.join(temporaryFolder(), 'run'),
+  subject: Subject | null = { kicker: 'A test', title: 'Rows' },
 ): Promise<{ readonly folder: string; readonly page: string }> {
   const interrupted = new AbortController();
   const header = {
@@ -100,7 +130,7 @@ async function record(
     seed: 1,
     repeats: 1,
     store: { name: 'none', durability: 'nothing is stored' },
-    subject: { kicker: 'A test', title: 'Rows' },
+    subject,
     signal: interrupted.signal,
   } as const;
   const { page } = await recordRun(folder, header, (recording) =>

@@ -77,7 +77,10 @@ describe('two reads have one shape', () => {
     assert.ok(!sameShape({ ...read, from: 2 }));
     assert.ok(!sameShape({ ...read, versions: 2 }));
     assert.ok(!sameShape({ ...read, qualifier: 'y' }));
+    assert.ok(!sameShape({ ...read, family: 'b' }));
     assert.ok(!sameShape(read, read));
+    const ending = (suffix: string): CellFilter[] => [{ family: 'a', suffix, to: 4, versions: 1 }];
+    assert.notEqual(shapeOf(ending('x')), shapeOf(ending('y')));
   });
 
   test('only if a limit keeps the wider one from bringing unwanted versions', () => {

@@ -76,7 +76,9 @@ test('decoded contents share the memory of the cell value', () => {
     keys: ['a', 'b', 'c'],
     contents: Buffer.from('abc'),
   });
-  assert.equal(decodeDocument('x', value).contents.buffer, value.buffer);
+  const { contents } = decodeDocument('x', value);
+  value.write('z', value.length - 1); // Node puts small copies into one `.buffer`, too.
+  assert.equal(Buffer.from(contents).toString(), 'abz');
 });
 
 test('a field with a tab or a line end is refused, because it would make another record', () => {

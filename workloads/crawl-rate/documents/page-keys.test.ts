@@ -73,6 +73,8 @@ test('a redirect to another spelling of the same address changes nothing', () =>
   const redirects = new Redirects();
   redirects.add('http://a.example', 'https://www.a.example/index.html');
   assert.equal(redirects.follow('a.example'), 'a.example');
+  redirects.add('http://x.example', 'http://a.example');
+  assert.equal(redirects.follow('x.example'), 'a.example');
 });
 
 test('an address too long for a row key is cut, and stays different from similar ones', () => {

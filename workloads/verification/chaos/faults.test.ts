@@ -84,10 +84,9 @@ test('a command-line option holds in every round of the table', () => {
 });
 
 test('a round says which options repeat its setting', () => {
-  assert.equal(
-    matrixOf({ engine: {} }).map(optionsOf)[1],
-    '--store embedded --batching on --scanners 3 --gc',
-  );
+  const rounds = matrixOf({ engine: {} }).map(optionsOf);
+  assert.equal(rounds[1], '--store embedded --batching on --scanners 3 --gc');
+  assert.equal(rounds[4], '--store embedded --services --prefetch learn');
   const engine = { batching: 'on', batchDelay: 2.5, batchRows: 9, batchInFlight: 3 } as const;
   assert.equal(
     optionsOf(settingOf({ engine })),

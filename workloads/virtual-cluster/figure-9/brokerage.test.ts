@@ -38,3 +38,14 @@ test("a brokerage at rest asserts Little's law", async ({ mock }) => {
     /Little's law holds/,
   );
 });
+
+test('a collector visits rows meanwhile, and what it deletes is missed by no check', async () => {
+  const collector = { messageLifetimeMs: 100, rowsPerStep: 64, pauseMs: 5 };
+  const [without, collected] = await Promise.all([
+    simulateBrokerage(plan),
+    simulateBrokerage({ ...plan, collector }),
+  ]);
+  const rowsOf = ({ usage }: typeof without): number => usage.calls.scan.rows;
+  assert.deepEqual([without.wrong, collected.wrong], [[], []]);
+  assert.ok(rowsOf(collected) > rowsOf(without) + 1_000, `${rowsOf(collected)} rows`);
+});

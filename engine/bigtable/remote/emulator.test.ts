@@ -57,6 +57,12 @@ describe('looking for the emulator', () => {
     await chmod(program, 0o644);
     assert.notEqual(await findEmulator({ PATH: path.dirname(program) }), program);
   });
+
+  test('does not take a folder that has the name of the program', async () => {
+    const named = path.join(folder, 'source', 'cbtemulator');
+    await mkdir(named, { recursive: true });
+    assert.notEqual(await findEmulator({ PATH: path.dirname(named) }), named);
+  });
 });
 
 describe('a program that does not start', () => {

@@ -6,7 +6,7 @@
  *        installers put it
  */
 import { constants } from 'node:fs';
-import { access, realpath } from 'node:fs/promises';
+import { access, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PercolatorError } from '../../base/index.ts';
 
@@ -71,7 +71,7 @@ async function sdkFolders(
 async function isExecutable(file: string): Promise<boolean> {
   try {
     await access(file, constants.X_OK);
-    return true;
+    return (await stat(file)).isFile(); // X_OK on a folder: it can be entered.
   } catch {
     return false;
   }

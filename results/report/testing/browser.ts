@@ -7,7 +7,7 @@
  * Amazon's environment. So this file sets the variables of that environment before it loads the
  * package.
  */
-import { accessSync, constants, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdtempDisposableSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
@@ -53,7 +53,7 @@ function installedBrowser(): string | null {
 function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
-    return true;
+    return statSync(file).isFile(); // X_OK on a folder: it can be entered.
   } catch {
     return false;
   }

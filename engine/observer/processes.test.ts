@@ -15,6 +15,12 @@ test('a worker runs the observer of a change made by another process within tens
   await using percolator = await openPercolator({ folder, fsync: false });
   await percolator.createTable('t', { observedColumns: ['seen'] });
   const child = fork(WRITE, [folder]);
+  const exited = once(child, 'exit');
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(async () => {
+    child.kill('SIGKILL'); // It still runs if the test has failed.
+    await exited;
+  });
   await once(child, 'message');
 
   const seenAtMs = new Map<string, number>();
@@ -40,7 +46,6 @@ test('a worker runs the observer of a change made by another process within tens
   assert.ok(median < 100, `the median took ${median} ms`);
   await worker.idle();
   assert.equal(worker.counters.runs, 15);
-  const exited = once(child, 'exit');
   child.disconnect();
   await exited;
 });

@@ -28,7 +28,9 @@ const ALL = Array.from({ length: ACCOUNTS }, (_, i) => account(i));
 test('two processes transfer money, and a third one sees the same total in every snapshot', async () => {
   const folder = temporaryFolder();
   await using percolator = await openBank(folder);
-  const children = [startTransfers(folder, 1), startTransfers(folder, 2)];
+  await using first = startTransfers(folder, 1);
+  await using second = startTransfers(folder, 2);
+  const children = [first, second];
   await enough(children, 20);
   for (let i = 0; i < 60; i++) {
     assert.equal(await total(percolator), TOTAL);
@@ -46,7 +48,7 @@ test('kill -9 in the middle of many commits: recovered at once, nothing acknowle
   await using percolator = await openBank(folder);
   const children: Child[] = [];
   for (let round = 1; round <= 4; round++) {
-    const child = startTransfers(folder, 1); // The same seed each time.
+    await using child = startTransfers(folder, 1); // The same seed each time.
     children.push(child);
     await enough([child], 40 + 17 * round);
     child.process.kill('SIGKILL');
@@ -83,7 +85,8 @@ async function openBank(folder: string): Promise<Percolator> {
   return percolator;
 }
 
-interface Child {
+/** Disposing of a child kills its process, which still runs and writes if the test has failed. */
+interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
   readonly acknowledged: Acknowledged[];
   readonly exited: Promise<unknown>;
@@ -93,7 +96,12 @@ function startTransfers(folder: string, seed: number): Child {
   const child = fork(TRANSFER, [folder, String(seed)]);
   const acknowledged: Acknowledged[] = [];
   child.on('message', (message: Acknowledged) => acknowledged.push(message));
-  return { process: child, acknowledged, exited: once(child, 'exit') };
+  const exited = once(child, 'exit');
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  return { process: child, acknowledged, exited, [Symbol.asyncDispose]: kill };
 }
 
 /** Resolves when every child has had `count` commits acknowledged. */

@@ -4,19 +4,37 @@ import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { createRun } from '#results';
 import { SCALES } from '../brokerage/model/index.ts';
+import type { Arrival } from './attempts.ts';
 import type { FailoverResult, Marks } from './experiment.ts';
 import { findingsOf } from './findings.ts';
 
 const MARKS: Marks = { killed: 2, detected: 3, reassigned: 4, started: 7, returned: 8 };
 
-/** Ten documents a second for ten seconds, each completed `latencyMs` after it was due. */
-function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResult {
-  const arrivals = Array.from({ length: 100 }, (_, i) => ({
-    dueMs: i * 100,
-    attempts: [{ beganMs: i * 100, endedMs: i * 100 + 9, outcome: 'committed' }],
-    acknowledgedMs: i * 100 + 9,
-    completedMs: i * 100 + latencyMs,
-  }));
+interface Load {
+  /** From when a document is due until it is completed. */
+  readonly latencyMs?: number;
+  /** Length of the run. */
+  readonly seconds?: number;
+  /** Documents due from the failure until this second are completed only then; default: no dip. */
+  readonly dipUntil?: number;
+}
+
+/** Ten documents a second. */
+function arrivalsOf({ latencyMs = 50, seconds = 10, dipUntil = 0 }: Load): readonly Arrival[] {
+  return Array.from({ length: 10 * seconds }, (_, i) => {
+    const dueMs = i * 100;
+    const isInDip = dueMs >= 1000 * MARKS.killed && dueMs < 1000 * dipUntil;
+    return {
+      dueMs,
+      attempts: [{ beganMs: dueMs, endedMs: dueMs + 9, outcome: 'committed' }],
+      acknowledgedMs: dueMs + 9,
+      completedMs: isInDip ? 1000 * dipUntil : dueMs + latencyMs,
+    };
+  });
+}
+
+function run(given: Partial<FailoverResult> = {}, load: Load = {}): FailoverResult {
+  const { seconds = 10 } = load;
   const parts = {
     workload: 'crawl-rate',
     kill: 'region-servers',
@@ -33,12 +51,12 @@ function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResul
     capacitySeconds: 1,
   };
   return {
-    plan: { ...plan, warmUp: 0, before: 2, down: 5, after: 3, concurrency: 1, seed: 1 },
+    plan: { ...plan, warmUp: 0, before: 2, down: 5, after: seconds - 7, concurrency: 1, seed: 1 },
     capacity: undefined,
     perSecond: 10,
     killed: ['region-server-1'],
     fromMs: 0,
-    arrivals,
+    arrivals: arrivalsOf(load),
     followers: [],
     marks: MARKS,
     regions: 3,
@@ -55,8 +73,28 @@ function met(result: FailoverResult): readonly (boolean | null)[] {
 }
 
 test('a run without a dip meets its targets', () => {
-  assert.equal(findingsOf(run()).check.passed, true);
+  const { check, headline, targets } = findingsOf(run());
+  assert.equal(check.passed, true);
+  assert.match(headline, / was back 0\.0 s after the detection\.$/);
+  assert.equal(targets?.[1]?.measured, 'after 0.0 s');
   assert.deepEqual(met(run()), [true, true, true]);
+});
+
+test('a rate that is back only after 15 seconds, or not for good, misses its target', () => {
+  const inTime = { seconds: 30, dipUntil: MARKS.killed + 1 + 15 };
+  const late = { seconds: 30, dipUntil: MARKS.killed + 1 + 16 };
+  // No five whole seconds are left after the dip.
+  const never = { dipUntil: 6 };
+  for (const [load, isMet, measured, headline] of [
+    [inTime, true, 'after 15.0 s', / was back 15\.0 s after the detection\.$/],
+    [late, false, 'after 16.0 s', / was back 16\.0 s after the detection\.$/],
+    [never, false, 'never', / fell to 0 % at the lowest, and did not come back for good\.$/],
+  ] as const) {
+    const found = findingsOf(run({}, load));
+    const rate = found.targets?.[1];
+    assert.deepEqual([rate?.met, rate?.measured], [isMet, measured]);
+    assert.match(found.headline, headline);
+  }
 });
 
 test('a run whose servers were not found dead, or had no region, fails its check', () => {
@@ -68,6 +106,7 @@ test('a run whose servers were not found dead, or had no region, fails its check
 test('a run that fails its check has a record that says why, and no numbers', () => {
   const lost = run({ check: { wrong: ['two orders are lost'], right: '', warnings: new Map() } });
   const { targets, ...found } = findingsOf(lost);
+  assert.deepEqual(met(lost), [false]);
   const recorded = createRun(temporaryFolder(), {
     experiment: 'failover',
     profile: 'custom',
@@ -107,7 +146,7 @@ test('a run whose failure came after its end has no numbers', () => {
 });
 
 test('the recovery of a load that was not kept up before the kill is not judged', () => {
-  assert.deepEqual(met(run({}, 1_500)), [true, null, true]);
+  assert.deepEqual(met(run({}, { latencyMs: 1_500 })), [true, null, true]);
 });
 
 test('a transaction that stays unknown misses a target', () => {
@@ -118,27 +157,48 @@ test('a transaction that stays unknown misses a target', () => {
   ]);
 });
 
+test('a transaction that has not ended misses a target, although its work was completed', () => {
+  const open = { dueMs: 0, attempts: [], acknowledgedMs: undefined, completedMs: 50 };
+  for (const given of [{ arrivals: [...run().arrivals, open] }, { followers: [open] }]) {
+    assert.deepEqual(met(run(given)), [true, true, false]);
+  }
+});
+
 test('region servers recover from when the master found them dead', () => {
-  const { headline, tables, targets } = findingsOf(run());
+  const { headline, tables, targets } = findingsOf(run({}, { dipUntil: 4 }));
   assert.match(
     headline,
-    / after 1\.0 s; the rate .* 95 % of the offered rate was back .* the detection\.$/,
+    / after 1\.0 s; the rate fell to 0 % .* rate was back 1\.0 s after the detection\.$/,
   );
-  assert.match(tables[0]?.caption ?? '', /^The master of HBase says in its log /);
-  assert.match(targets?.[1]?.target ?? '', / s after the detection$/);
+  const [marks] = tables;
+  assert.match(marks?.caption ?? '', /^The master of HBase says in its log /);
+  const back = marks?.rows.filter(([what]) => String(what).startsWith('95 % of the rate is back'));
+  assert.deepEqual(
+    back?.map(([what, seconds]) => [what, seconds]),
+    [
+      ['95 % of the rate is back, after the failure', 2],
+      ['95 % of the rate is back, after detection', 1],
+    ],
+  );
+  const rate = targets?.[1];
+  assert.match(rate?.target ?? '', / s after the detection$/);
+  assert.deepEqual([rate?.met, rate?.measured], [true, 'after 1.0 s']);
 });
 
 test('what is not a region server is not found dead by the master, and recovers from the kill', () => {
   const marks = { ...MARKS, detected: undefined, reassigned: undefined };
   const oracle = { ...run().plan, kill: 'oracle' } as const;
-  const killed = findingsOf(run({ plan: oracle, killed: ['oracle-1'], marks, regions: 0 }));
+  const given = { plan: oracle, killed: ['oracle-1'], marks, regions: 0 };
+  const killed = findingsOf(run(given, { dipUntil: 4 }));
   assert.equal(killed.check.passed, true);
   assert.match(
     killed.headline,
-    /^The timestamp oracle was killed at 10 .* The rate fell to \d+ % at the lowest, and 95 % of the offered rate was back .* s after the failure\.$/,
+    /^The timestamp oracle was killed at 10 .* The rate fell to 0 % at the lowest, and 95 % of the offered rate was back 2\.0 s after the failure\.$/,
   );
   assert.doesNotMatch(killed.tables[0]?.caption ?? '', /master/);
-  assert.match(killed.targets?.[1]?.target ?? '', / s after the failure$/);
+  const rate = killed.targets?.[1];
+  assert.match(rate?.target ?? '', / s after the failure$/);
+  assert.equal(rate?.measured, 'after 2.0 s');
   const stopped = findingsOf(run({ plan: { ...oracle, pause: true }, marks, regions: 0 }));
   assert.match(stopped.headline, /^The timestamp oracle was stopped for 5 s at/);
 });

@@ -87,22 +87,38 @@ test(
 );
 
 test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
-  // While the compiler runs, and while npm does.
-  for (const moment of ['tsconfig.json', 'package.json']) {
+  // While the compiler runs, and while npm does; each would take more than a minute.
+  for (const [word, moment] of [
+    ['--project', 'tsconfig.json'],
+    ['pack', 'package.json'],
+  ] as const) {
     const folder = temporaryFolder();
     const out = path.join(folder, 'out');
     const packing = execaNode(path.join(import.meta.dirname, 'main.ts'), ['--out', out], {
-      env: { TMPDIR: folder },
+      env: { TMPDIR: folder, NODE_OPTIONS: aMinuteWith(word) },
       reject: false,
     });
-    while (!(await filesBelow(folder)).some((file) => file.endsWith(moment))) await sleep(20);
+    const { nodeChildProcess: script } = packing;
+    const isOver = (): boolean => (script.exitCode ?? script.signalCode) !== null;
+    const isThere = (file: string): boolean => file.endsWith(moment);
+    while (!isOver() && !(await filesBelow(folder)).some(isThere)) await sleep(20);
+    const askedMs = performance.now();
     packing.kill('SIGINT');
     const { exitCode, stdout, stderr } = await packing;
+    const tookMs = performance.now() - askedMs;
     assert.deepEqual([exitCode, stdout], [130, ''], stderr);
     assert.match(stderr, /^\s*Interrupted; stopping in good order .*$/);
     assert.deepEqual(await readdir(folder), []);
+    assert.ok(tookMs < 30_000, `${tookMs} ms`);
   }
 });
+
+/** Options of Node with which a program that is given this argument takes a minute longer. */
+function aMinuteWith(word: string): string {
+  const wait = 'await new Promise((resolve) => setTimeout(resolve, 60_000))';
+  const program = `if (process.argv[2] === '${word}') ${wait};`;
+  return `--import=data:text/javascript,${encodeURIComponent(program)}`;
+}
 
 /** No files if a folder disappears while it is being read. */
 function filesBelow(folder: string): Promise<readonly string[]> {

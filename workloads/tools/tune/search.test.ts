@@ -5,6 +5,7 @@ import { createRandom } from '#engine';
 import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import {
+  type Objective,
   type SearchResult,
   isSignificant,
   paretoFront,
@@ -15,12 +16,16 @@ import {
 import { certaintyOf, configText, recommended } from './tune-findings.ts';
 
 /**
- * Searches settings whose throughput is 100 times their `goodness`, give or take a share of
- * `noise` / 2.
+ * Searches settings whose throughput is 100 times their `goodness`, or whose latency is 1 divided by
+ * it, give or take a share of `noise` / 2.
  */
 async function find(
   goodness: (values: EngineValues) => number,
-  { noise = 0.02, seed = 1 } = {},
+  {
+    noise = 0.02,
+    seed = 1,
+    objective = 'throughput',
+  }: { readonly noise?: number; readonly seed?: number; readonly objective?: Objective } = {},
 ): Promise<
   SearchResult & {
     readonly lengths: number;
@@ -36,7 +41,7 @@ async function find(
   let [lengths, trials] = [0, 0];
   const found = await search({
     candidates,
-    objective: 'throughput',
+    objective,
     seconds: 1,
     repeats: 5,
     random,
@@ -45,7 +50,10 @@ async function find(
       lengths += seconds;
       trials++;
       const luck = 1 + noise * (chance.fraction() - 0.5);
-      return { perSecond: 100 * goodness(values) * luck, latencyMs: 1 };
+      const good = goodness(values) * luck;
+      return objective === 'throughput'
+        ? { perSecond: 100 * good, latencyMs: 1 }
+        : { perSecond: 100, latencyMs: 1 / good };
     },
   });
   return { ...found, lengths, trials, dataSeeds };
@@ -63,6 +71,15 @@ describe('the search', () => {
     assert.ok((found.gain.low ?? 0) > 1.4 && (found.gain.high ?? 0) < 1.6);
     assert.equal(recommended(found), found.winner);
     assert.match(certainty(found), /^The best candidate reached 1\.\d\d times \(95 %: 1\.\d\d to/);
+  });
+
+  test('finds the settings with the lower latency, if that is the objective', async () => {
+    const found = await find(({ batching }) => (batching === 'on' ? 1.5 : 1), {
+      objective: 'latency',
+    });
+    assert.equal(found.winner.batching, 'on');
+    assert.ok((found.gain?.low ?? 0) > 1.4 && (found.gain?.high ?? Infinity) < 1.6);
+    assert.equal(recommended(found), found.winner);
   });
 
   test('reports no significant difference if there is none, even if a candidate was lucky', async () => {
@@ -110,11 +127,11 @@ describe('the search', () => {
   });
 });
 
-test('the front holds the trials that no other trial beats in one measure without losing in the other', () => {
+test('the front holds, by throughput, the trials that no other beats in one measure without losing in the other', () => {
   const tried = (
     [
-      [10, 1],
       [20, 2],
+      [10, 1],
       [15, 3],
       [20, 5],
       [5, 1],

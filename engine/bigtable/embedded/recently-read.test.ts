@@ -16,6 +16,12 @@ function recordOf({ length }: Place, content: number): Buffer {
   return Buffer.alloc(length, content);
 }
 
+/** Reads a record from the disk twice. */
+function readTwice(records: RecentlyRead, at: Place, record: Buffer): void {
+  records.add(at, record);
+  records.add(at, record);
+}
+
 /** What is found there; undefined if nothing is. */
 function found(records: RecentlyRead, at: Place): number | undefined {
   const record = records.find(at);
@@ -29,7 +35,7 @@ function found(records: RecentlyRead, at: Place): number | undefined {
 test('each record is found at its place, and only there', () => {
   const records = new RecentlyRead(8 * MB);
   const places = [place(0), place(1, 100), place(100), place(101, 7)];
-  places.forEach((at, i) => records.add(at, recordOf(at, i + 1)));
+  places.forEach((at, i) => readTwice(records, at, recordOf(at, i + 1)));
   assert.deepEqual(
     places.map((at) => found(records, at)),
     [1, 2, 3, 4],
@@ -39,9 +45,9 @@ test('each record is found at its place, and only there', () => {
 
 test('what is read again stays while others come and go', () => {
   const records = new RecentlyRead(2 * MB); // Each half has one chunk, of sixteen records.
-  records.add(place(0), recordOf(place(0), 1));
+  readTwice(records, place(0), recordOf(place(0), 1));
   for (let number = 1; number <= 200; number++) {
-    records.add(place(number), recordOf(place(number), 2));
+    readTwice(records, place(number), recordOf(place(number), 2));
     if (number % 10 === 0) assert.equal(found(records, place(0)), 1, `after ${number} others`);
   }
   assert.equal(records.find(place(1)), undefined, 'what was read once has gone');
@@ -49,8 +55,10 @@ test('what is read again stays while others come and go', () => {
 
 test('what is not read again goes after others have filled at most the whole memory', () => {
   const records = new RecentlyRead(2 * MB);
-  records.add(place(0), recordOf(place(0), 1));
-  for (let number = 1; number <= 32; number++) records.add(place(number), recordOf(place(0), 2));
+  readTwice(records, place(0), recordOf(place(0), 1));
+  for (let number = 1; number <= 32; number++) {
+    readTwice(records, place(number), recordOf(place(0), 2));
+  }
   assert.equal(records.find(place(0)), undefined);
   assert.notEqual(records.find(place(32)), undefined);
 });
@@ -58,9 +66,17 @@ test('what is not read again goes after others have filled at most the whole mem
 test('a record of more than 64 KiB is not kept, and without memory none is', () => {
   const records = new RecentlyRead(8 * MB);
   const long = place(0, LENGTH + 1);
-  records.add(long, recordOf(long, 1));
+  readTwice(records, long, recordOf(long, 1));
   assert.equal(records.find(long), undefined);
   const none = new RecentlyRead(0);
-  none.add(place(1), recordOf(place(1), 1));
+  readTwice(none, place(1), recordOf(place(1), 1));
   assert.equal(none.find(place(1)), undefined);
+});
+
+test('what is read from the disk once takes no memory, however much of it there is', () => {
+  const records = new RecentlyRead(2 * MB);
+  readTwice(records, place(0), recordOf(place(0), 1));
+  for (let number = 1; number <= 200; number++) records.add(place(number), recordOf(place(0), 2));
+  assert.equal(found(records, place(0)), 1);
+  assert.equal(records.find(place(200)), undefined);
 });

@@ -2,17 +2,25 @@
  * Records of the older log that were read lately, in memory: what is read all the time need not be
  * what was written last.
  *
- *     younger half    a record is added when it was read from the disk, or found in the older half
+ *     seen            the place of a record that was read from the disk once
+ *     younger half    a record is added when it was read from the disk again, or found in the older
+ *                     half
  *     older half      forgotten when the younger one is full, which takes its place
  *
- * So a record stays as long as it is read again before half of this memory was filled by others. A
- * record never changes at its place, so nothing here is ever out of date.
+ * So a record stays as long as it is read again before half of this memory was filled by others; and
+ * a scan of everything, such as the collector's, reads each record once and fills nothing. A record
+ * never changes at its place, so nothing here is ever out of date.
  */
 import type { Place } from './leaf.ts';
 
 const CHUNK_BYTES = 2 ** 20;
 /** A longer record is not kept: it would take the place of too many others. */
 const RECORD_BYTES_MAX = 2 ** 16;
+/**
+ * Places that are seen at a time, at least. More: memory, about 100 bytes for each. Fewer: a record
+ * must be read again sooner, or it is read from the disk each time.
+ */
+const SEEN_MAX = 2 ** 17;
 /** More than any offset in a file. */
 const OFFSETS = 2 ** 32;
 
@@ -26,6 +34,8 @@ export class RecentlyRead {
   readonly #chunksMax: number;
   #younger = new Half();
   #older = new Half();
+  #seenLately = new Set<number>();
+  #seenBefore: ReadonlySet<number> = new Set();
 
   constructor(bytesMax: number) {
     this.#chunksMax = Math.floor(bytesMax / 2 / CHUNK_BYTES);
@@ -42,9 +52,21 @@ export class RecentlyRead {
     return older;
   }
 
-  /** Copies a record that was read from the disk and is intact. */
+  /** Copies a record that was read from the disk and is intact, if it is not the first time. */
   add(place: Place, record: Buffer): void {
-    if (record.length <= RECORD_BYTES_MAX) this.#add(keyOf(place), record);
+    if (record.length > RECORD_BYTES_MAX) return;
+    const key = keyOf(place);
+    if (this.#isSeen(key)) this.#add(key, record);
+  }
+
+  #isSeen(key: number): boolean {
+    if (this.#seenLately.has(key) || this.#seenBefore.has(key)) return true;
+    if (this.#seenLately.size === SEEN_MAX) {
+      this.#seenBefore = this.#seenLately;
+      this.#seenLately = new Set();
+    }
+    this.#seenLately.add(key);
+    return false;
   }
 
   #add(key: number, record: Buffer): void {

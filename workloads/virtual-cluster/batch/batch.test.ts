@@ -108,6 +108,15 @@ describe('a job', () => {
     assert.ok(simulateJob(split, job).seconds > 1);
   });
 
+  test('gives each idle core a copy of a task that runs on another machine', () => {
+    const plain = plainOn(2);
+    const calibration = { ...plain, cluster: { ...plain.cluster, tabletServerCores: 2 } };
+    const job = { calibration, backupTasks: true, random: createRandom(1) };
+    // Six maps on two machines of two cores: in the second wave, each machine has an idle core.
+    const { copies } = simulateJob({ ...volume, inputRecords: 6_000, inputBytes: 6e5 }, job);
+    assert.equal(copies, 2);
+  });
+
   test('is slower with a slow machine, and less so with backup tasks', () => {
     const small = { ...paper.cluster, tabletServers: 20 };
     const calm = paperWith({ splitBytes: 1e6, stragglers: { share: 0, times: 1 } }, small);

@@ -149,7 +149,10 @@ interface TasksResult {
   readonly copies: number;
 }
 
-/** Each core that is free takes the next task; once none is left, a copy of one that still runs. */
+/**
+ * Each core that is free takes the next task; once none is left, a copy of one that still runs on
+ * another machine.
+ */
 function runTasks(
   machines: Machines,
   { count, cost, startUs }: Tasks,
@@ -169,13 +172,18 @@ function runTasks(
     cores.free({ machine, freeUs: finishUs });
   }
   let copies = 0;
-  // The tasks that end last, and so the first to be copied, come first.
+  if (!backupTasks) return { finishedUs, coreUs, copies };
+  // Tasks are copied from the end of this list: those that end last are copied first.
   const running = finishedUs.keys().toArray();
-  running.sort((a, b) => (finishedUs[b] ?? 0) - (finishedUs[a] ?? 0));
-  for (const task of backupTasks ? running : []) {
+  running.sort((a, b) => (finishedUs[a] ?? 0) - (finishedUs[b] ?? 0) || b - a);
+  const endUs = (task = -1): number => finishedUs[task] ?? 0;
+  for (;;) {
     const { machine, freeUs } = cores.take();
-    if (freeUs >= (finishedUs[task] ?? 0)) break; // All tasks have ended by then.
-    if (machine === ranOn[task]) continue;
+    if (freeUs >= endUs(running.at(-1))) break; // All tasks have ended by then.
+    const at = running.findLastIndex((task) => ranOn[task] !== machine);
+    const task = running[at];
+    if (task === undefined || freeUs >= endUs(task)) continue; // All that runs is on this machine.
+    running.splice(at, 1);
     const finishUs = machines.finishUs(machine, freeUs, cost);
     copies++;
     coreUs += machines.coreUs(machine, cost);

@@ -1,7 +1,8 @@
 /** For tests: calibrations without costs, and a store whose time runs whenever a call waits. */
+import path from 'node:path';
 import { type Bigtable, decorate } from '#engine';
 import type { Calibration } from './calibration/calibration.ts';
-import { loadCalibration } from './calibration/load.ts';
+import { type LoadedCalibration, loadCalibration } from './calibration/load.ts';
 import type { Cluster, Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import { ALWAYS_WARM } from './warmth.ts';
@@ -39,6 +40,11 @@ export function withoutCosts(calibration: Calibration): Calibration {
     lockService: { ...lockService, perCallUs: 0 },
     failures: { ...failures, detectionMs: 0 },
   };
+}
+
+/** The calibration in the repository, although `./run.sh calibrate` may have made another here. */
+export function keptCalibration(name: string): LoadedCalibration {
+  return loadCalibration(path.join(import.meta.dirname, 'calibration', `${name}.json`));
 }
 
 export const PAPER: Calibration = loadCalibration('paper-2010').calibration;

@@ -1,7 +1,8 @@
 /** The search for a plan, on clusters whose behaviour is a formula, and what a real trial counts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type LoadedCalibration, loadCalibration, parseCalibration } from '../calibration/load.ts';
+import { type LoadedCalibration, parseCalibration } from '../calibration/load.ts';
+import { keptCalibration } from '../testing.ts';
 import { kindUsage, usageOf } from '../usage.fixture.ts';
 import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
 import { FullBelowLoad, planCluster } from './plan.ts';
@@ -246,7 +247,7 @@ for (const name of ['cloud-bigtable', 'this-machine']) {
       hasWorkers: true,
     });
     const trial = { tabletServers: 2, workers: 1, perSecond: 200, share: 1, units: 100, seed: 1 };
-    const { calibration } = loadCalibration(name);
+    const { calibration } = keptCalibration(name);
     const { keptUp, runs, usage } = await workload.simulate({ ...trial, calibration }, signal);
     assert.ok(keptUp && runs > 0 && runs < 1);
     const times = timesOf({ ...usage, oracleCalls: 0, lockCalls: 0 }, calibration);

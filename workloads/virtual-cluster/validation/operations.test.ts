@@ -1,12 +1,12 @@
 /** The operations that are counted in virtual time come with the check of their simulation. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadCalibration } from '../calibration/load.ts';
 import { Repository } from '../figure-7/repository.ts';
+import { keptCalibration } from '../testing.ts';
 import { COUNTED_DOCUMENTS, virtualOperations } from './operations.ts';
 
 test('what is wrong with the simulation that counts operations is told', async ({ mock }) => {
-  const { calibration } = loadCalibration('this-machine');
+  const { calibration } = keptCalibration('this-machine');
   const right = await virtualOperations(calibration);
   assert.deepEqual(right.wrong, []);
   assert.ok(right.counts.read > COUNTED_DOCUMENTS);

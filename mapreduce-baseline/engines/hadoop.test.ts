@@ -11,7 +11,7 @@ import { hadoopEngine } from './hadoop.ts';
 
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
-/** What a script does in Hadoop's place, as text of a shell. */
+/** What a script does in Hadoop's place, as text of a shell; $CALLS is the file of its calls. */
 interface HadoopScript {
   readonly isLocal?: boolean;
   /** That of the cluster. */
@@ -37,7 +37,8 @@ async function writtenDown({
   const [script, calls] = [join(folder, 'hadoop.sh'), join(folder, 'calls')];
   await writeFile(
     script,
-    `printf '%s\\n' "$*" >>'${calls}'
+    `CALLS='${calls}'
+printf '%s\\n' "$*" >>"$CALLS"
 case "$1" in
   streaming) ${streaming} ;;
   *Configuration) echo '<name>fs.defaultFS</name><value>${fileSystem}</value>' ;;
@@ -69,7 +70,10 @@ function run(
   return engine.run({ chain, inputs, outputFolder, signal });
 }
 
-/** Stops a run during a call, which never ends on its own, and returns all calls. */
+/**
+ * Stops a run during a call, which never ends on its own, and returns all calls.
+ * @param call found in the calls once it is time to stop
+ */
 async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
   const [engine, calls] = await writtenDown(script);
   const stop = new AbortController();
@@ -77,7 +81,6 @@ async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
   const isCalled = async (): Promise<boolean> =>
     call.test(await readFile(calls, 'utf8').catch(() => ''));
   while (!(await isCalled())) await sleep(20);
-  await sleep(200); // Until a job has told its number.
   stop.abort(new Error('stopped'));
   await assert.rejects(running, /stopped/);
   return readFile(calls, 'utf8');
@@ -85,17 +88,24 @@ async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
 
 /** Longer than a test may take. */
 const FOREVER = 'sleep 180';
+/** Once this is among the calls, the job has told its number. */
+const TOLD = /^told$/m;
+
+/** A job that says this, tells that it has, and never ends. */
+function endlessJob(saying: string): string {
+  return `echo "${saying}"; echo told >>"$CALLS"; ${FOREVER}`;
+}
 
 test('a run that is stopped kills its job, which would run on, and removes its folder', async () => {
-  const streaming = `echo "Running job: job_17_0004"; ${FOREVER}`;
-  const called = await stopDuring(/^streaming /m, { streaming });
+  const streaming = endlessJob('Running job: job_17_0004');
+  const called = await stopDuring(TOLD, { streaming });
   assert.match(called, /^org\.apache\.hadoop\.mapred\.JobClient -D a=b -kill job_17_0004$/m);
   assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
 });
 
 test('a job that cannot be killed hides neither why the run was stopped nor the next job', async () => {
-  const streaming = `echo "job_17_0004 job_17_0005"; ${FOREVER}`;
-  const called = await stopDuring(/^streaming /m, { streaming, jobClient: 'exit 1' });
+  const streaming = endlessJob('job_17_0004 job_17_0005');
+  const called = await stopDuring(TOLD, { streaming, jobClient: 'exit 1' });
   assert.match(called, / -kill job_17_0004\n.* -kill job_17_0005\n/);
 });
 

@@ -15,7 +15,12 @@ import {
   type Percolator,
   PercolatorError,
 } from '#engine';
-import { createMemoryBigtable, FaultyBigtable, type MutationCall } from '#engine/testing';
+import {
+  type Call,
+  createMemoryBigtable,
+  FaultyBigtable,
+  type MutationCall,
+} from '#engine/testing';
 import { brokerObserver } from '../brokerage/percolator/index.ts';
 import { SCALES } from '../brokerage/model/index.ts';
 import { createSyntheticDocuments } from '../crawl-rate/documents/index.ts';
@@ -29,9 +34,6 @@ import { Crawler } from './crawler.ts';
 import { endsOf } from './straddling.ts';
 import { Trading } from './trading.ts';
 
-/** Long enough for the engine to give up asking how a commit ended. */
-const AWAY_MS = 300;
-
 type Lost = 'answer' | 'request';
 
 interface Scene {
@@ -39,31 +41,52 @@ interface Scene {
   readonly settled: Settled;
 }
 
-/** A store that loses the first commit of its kind, and then is away. */
-function failingStore(
-  lost: Lost,
-  isCommit: (call: MutationCall) => boolean,
-): { readonly below: Bigtable; readonly store: FaultyBigtable; readonly fail: () => void } {
+interface FailingStore {
+  readonly below: Bigtable;
+  readonly store: FaultyBigtable;
+  /** Lets the store fail the next commit of this database. */
+  readonly fail: (percolator: Percolator) => void;
+}
+
+/**
+ * A store that loses the first commit of its kind, and then is away until the engine has given up
+ * asking how the commit ended, and one more call was refused. Other transactions that hold their
+ * locks may commit meanwhile: if they were refused, their end would be unknown, too.
+ */
+function failingStore(lost: Lost, isCommit: (call: MutationCall) => boolean): FailingStore {
   const below = createMemoryBigtable();
   const store = new FaultyBigtable(below);
   let isArmed = false;
-  let isAway = false;
+  let lostCommit: MutationCall | undefined; // Defined while the store is away.
+  let hasGivenUp = (): boolean => false;
   store[lost === 'answer' ? 'loseAnswer' : 'loseRequest']((call) => {
     if (!isArmed || !isCommit(call)) return false;
     isArmed = false;
-    isAway = true;
-    void setTimeout(AWAY_MS).then(() => {
-      isAway = false;
-    });
+    lostCommit = call;
     return true;
   });
-  store.beforeCall = () => {
-    if (isAway) throw new PercolatorError('STORE_UNAVAILABLE', 'the store is away');
+  store.beforeCall = (call) => {
+    if (lostCommit === undefined || isOfAnotherCommit(call, lostCommit)) return;
+    if (hasGivenUp()) lostCommit = undefined;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'the store is away');
   };
-  const fail = (): void => {
+  const fail = (percolator: Percolator): void => {
     isArmed = true;
+    hasGivenUp = () => percolator.counters.unknown > 0;
   };
   return { below, store, fail };
+}
+
+/** Whether the call is the commit point of another transaction, or the marks that go before it. */
+function isOfAnotherCommit(call: Call, lostCommit: MutationCall): boolean {
+  if (call.kind === 'read') return false;
+  const isMark = call.table.endsWith('.notify');
+  return isMark || (isCommitPoint(call) && startOf(call) !== startOf(lostCommit));
+}
+
+/** The start timestamp of a transaction: its commit looks for its lock. */
+function startOf({ anyOf }: MutationCall): number | undefined {
+  return anyOf?.[0]?.from;
 }
 
 function isCommitPoint({ operation, mutations }: MutationCall): boolean {
@@ -86,7 +109,7 @@ async function crawl(lost: Lost): Promise<Scene> {
   const crawler = new Crawler(percolator, documents, persistence);
   const onCommitted = ({ cell }: CommittedRun): void => crawler.onClustered(cell.row, 0);
   const worker = percolator.startWorker([clusteringObserver], { onCommitted });
-  fail();
+  fail(percolator);
   await Promise.race([crawler.add(monotonicMs()), crawler.failed]);
   while (crawler.writing > 0) await setTimeout(5);
   await worker.stop();
@@ -105,7 +128,7 @@ async function trade(lost: Lost): Promise<Scene> {
   const trading = new Trading({ ...parts, percolator, scale: SCALES.smoke });
   await trading.load();
   const worker = percolator.startWorker([brokerObserver]);
-  fail();
+  fail(percolator);
   const beginMs = monotonicMs();
   const times = { beginMs, fromMs: beginMs, toMs: beginMs + 500 };
   const offered = trading.offer({ ...times, perSecond: 200, onProgress: () => {} });
@@ -158,7 +181,7 @@ for (const lost of ['answer', 'request'] as const) {
     const liveness = { self: 'dies', isDead: () => false };
     const percolator = await openPercolator({ store, liveness, lockTimeToLiveMs: 200 });
     await createTables(percolator);
-    fail();
+    fail(percolator);
     const transaction = await percolator.begin();
     transaction.set(documentCell('1'), 'written');
     await assert.rejects(transaction.commit(), { code: UNKNOWN });

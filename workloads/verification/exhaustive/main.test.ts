@@ -79,9 +79,11 @@ describe('exhaust', () => {
       hasLarge: false,
     });
     assert.ok(only !== undefined && others.length === 0);
-    const [, , ...words] = `${commandOf(only)} --replay 0.0.0`.split(' ');
-    const { exitCode, stderr } = await run(...words);
+    const [, , ...words] = `${commandOf(only)} --replay 0.1`.split(' ');
+    const { exitCode, stdout, stderr } = await run(...words);
     assert.equal(exitCode, 0, stderr);
+    // Without lost answers, choice 1 would be the timestamp of B.
+    assert.match(stdout, /^ +1 {2}A: asks for a timestamp: 3\n +2 {2}A: gives up on t\/p: /m);
   });
 
   for (const [what, options, expected] of [

@@ -38,7 +38,7 @@ const QUIET_KILLS = 4;
 const CHECK_PAUSE_MS = 100;
 
 /** The serving index, which lives as long as the test, and workers that are killed. */
-class Fleet {
+class Fleet implements AsyncDisposable {
   readonly serving: MemoryServingIndex = new MemoryServingIndex();
   readonly #folder: string;
   readonly #workers: ChildProcess[] = [];
@@ -77,6 +77,14 @@ class Fleet {
     }
   }
 
+  /** Kills the workers that are left if the test fails: they would keep its process alive. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const worker of this.#workers) {
+      const exited = once(worker, 'exit');
+      if (worker.kill('SIGKILL')) await exited;
+    }
+  }
+
   #apply(what: ServingCall): Promise<void> {
     return 'put' in what ? this.serving.put(...what.put) : this.serving.remove(...what.remove);
   }
@@ -105,7 +113,7 @@ interface Survived {
 async function survive({ captures, kills, pauses }: Chaos): Promise<Survived> {
   const random = createRandom(1);
   const folder = temporaryFolder();
-  const fleet = new Fleet(folder);
+  await using fleet = new Fleet(folder);
   const { serving } = fleet;
   for (let i = 0; i < WORKERS; i++) await fleet.start();
   await using percolator = await openPercolator({ folder });

@@ -207,9 +207,11 @@ describe('chunks that are refused', () => {
     ],
     'a reset of nothing': [RESET],
     'a reset with a key': [FIRST, { ...RESET, key: 'RK' }],
-    'a reset with a column': [FIRST, { ...RESET, family: 'A', qualifier: 'C' }],
+    'a reset with a family': [FIRST, { ...RESET, family: 'A' }],
+    'a reset with a qualifier': [FIRST, { ...RESET, qualifier: 'C' }],
     'a reset with a value': [FIRST, { ...RESET, value: 'x' }],
     'a reset with a timestamp': [FIRST, { ...RESET, timestamp: 1 }],
+    'a reset with a part of a value': [FIRST, { ...RESET, valueSize: 3 }],
     'a row after a reset that takes its key from before': [
       FIRST,
       RESET,
@@ -223,9 +225,13 @@ describe('chunks that are refused', () => {
     'a commit in the middle of a value': [{ ...FIRST, value: 'o', valueSize: 3, commit: true }],
     'another key in the middle of a value': [
       { ...FIRST, value: 'o', valueSize: 3 },
-      { ...FIRST, key: 'RL', commit: true },
+      { key: 'RL', value: 'ne', commit: true },
     ],
-    'another column in the middle of a value': [
+    'another family in the middle of a value': [
+      { ...FIRST, value: 'o', valueSize: 3 },
+      { family: 'B', value: 'ne', commit: true },
+    ],
+    'another qualifier in the middle of a value': [
       { ...FIRST, value: 'o', valueSize: 3 },
       { qualifier: 'D', value: 'ne', commit: true },
     ],

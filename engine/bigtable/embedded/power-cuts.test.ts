@@ -36,7 +36,8 @@ type Model = Map<string, Map<string, string>>;
 /** The disk at one moment, and what is known then. */
 interface Cut {
   readonly files: Map<string, Buffer>;
-  readonly acknowledged: string;
+  /** Whether making the table was acknowledged. */
+  readonly isCreated: boolean;
   readonly model: Model;
   /** Provisional, and answered since the last answer that was not. */
   readonly provisional: readonly Sent[];
@@ -60,6 +61,7 @@ class Scene {
   readonly #sent: Sent[] = [];
   #value = 0;
   isFailing = false;
+  isCreated = false;
 
   constructor(seed: number) {
     this.random = createRandom(seed).fork('scene'); // Streams of neighbouring seeds begin alike.
@@ -82,7 +84,7 @@ class Scene {
   cut(at: string): void {
     this.cuts.push({
       files: this.disk.afterPowerCut(this.random.fork(`cut ${this.cuts.length}`)),
-      acknowledged: textOf(this.#model),
+      isCreated: this.isCreated,
       model: copyOf(this.#model),
       provisional: [...this.#provisional],
       open: this.#sent.filter(({ outcome }) => outcome === 'open'),
@@ -222,6 +224,7 @@ async function run(seed: number): Promise<Scene> {
   const { random } = scene;
   let store = await open(scene.disk);
   await store.createTable('t', { families: FAMILIES });
+  scene.isCreated = true;
   for (let turn = 0; turn < 60; turn++) {
     scene.isFailing = turn > 5 && turn < 45;
     const isProvisional = scene.isProvisional();
@@ -247,9 +250,11 @@ async function run(seed: number): Promise<Scene> {
   return scene;
 }
 
+const NO_TABLE = 'no table';
+
 async function contentOf(store: Bigtable): Promise<string> {
   const tables = await store.listTables();
-  return tables.includes('t') ? textOf(await read(store)) : '[]';
+  return tables.includes('t') ? textOf(await read(store)) : NO_TABLE;
 }
 
 /**
@@ -258,6 +263,7 @@ async function contentOf(store: Bigtable): Promise<string> {
  */
 async function judge(cut: Cut, random: Random): Promise<void> {
   const possible = possibleStates(cut);
+  if (!cut.isCreated) possible.add(NO_TABLE);
   const disk = new SimulatedDisk({ random }, cut.files);
   let found: string | undefined;
   for (const readOnly of [true, false, false]) {
@@ -272,7 +278,7 @@ async function judge(cut: Cut, random: Random): Promise<void> {
       store = await open(disk, readOnly);
     } catch (error) {
       const isNothing = readOnly && /there is no store/.test(String(error));
-      assert.ok(isNothing && cut.acknowledged === '[]', String(error));
+      assert.ok(isNothing && !cut.isCreated, String(error));
       continue;
     }
     const text = await contentOf(store);
@@ -342,6 +348,32 @@ describe('on a disk whose power is cut, and which fails', () => {
       assert.ok((total.codes.get(code) ?? 0) > SEEDS / 4, code);
     }
   });
+});
+
+test('a dropped table stays dropped when the power is cut, and comes back empty when it is made again', async () => {
+  const random = createRandom(1);
+  const disk = new SimulatedDisk({ random });
+  const store = await open(disk);
+  const create = (): Promise<void> => store.createTable('t', { families: FAMILIES });
+  await create();
+  const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1 } as const;
+  const mutations = [{ ...set, value: Buffer.from('1 ') }];
+  await store.mutateRows([{ table: 't', row: 'a', mutations }]);
+  const found = async (files: Map<string, Buffer>): Promise<string> =>
+    contentOf(await open(new SimulatedDisk({ random }, files)));
+  for (const [step, before, after] of [
+    [() => store.dropTable('t'), await contentOf(store), NO_TABLE],
+    [create, NO_TABLE, '[]'],
+  ] as const) {
+    const cuts: Map<string, Buffer>[] = [];
+    disk.before = () => {
+      cuts.push(disk.afterPowerCut(random));
+      return undefined;
+    };
+    await step();
+    for (const files of cuts) assert.ok([before, after].includes(await found(files)));
+    for (let cut = 0; cut < 10; cut++) assert.equal(await found(disk.afterPowerCut(random)), after);
+  }
 });
 
 test('a torn group does no harm when the group before it was written again, and its file comes back', async () => {

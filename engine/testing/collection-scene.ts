@@ -45,12 +45,16 @@ export class Scene {
 
   /**
    * From now on the process cannot renew its lease. Waits until the collector takes the lease for
-   * ended.
+   * ended. The function that it returns lets the process renew its lease again.
    */
-  async lapse(client: Client): Promise<void> {
-    client.leaseStore.loseRequest(() => true);
+  async lapse(client: Client): Promise<() => void> {
+    let isLost = true;
+    client.leaseStore.loseRequest(() => isLost);
     await this.services.watch.liveLeases();
     await this.database.clock.advance(LEASE_MS);
+    return () => {
+      isLost = false;
+    };
   }
 
   collect(options: CollectorOptions = {}): Promise<CollectionReport> {

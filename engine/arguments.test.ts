@@ -222,7 +222,8 @@ describe('a wrong argument is refused by a sentence', () => {
 
   test('of openEmbedded', async () => {
     const code = 'INVALID_ARGUMENT';
-    const wrong = { folder: 'f', readonly: true };
+    const folder = join(temporaryFolder(), 'store');
+    const wrong = { folder, readonly: true };
     await assert.rejects(openEmbedded({} as Untyped), {
       code,
       message: 'folder must be a text that is not empty, not undefined',
@@ -231,6 +232,7 @@ describe('a wrong argument is refused by a sentence', () => {
       code,
       message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly, own',
     });
+    assert.ok(!existsSync(folder), 'nothing was made');
   });
 });
 

@@ -4,7 +4,7 @@
  * and that nothing depends on it (P48, P49).
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { createRandom, type Random, systemClock } from '../base/index.ts';
 import { type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
@@ -17,7 +17,7 @@ import { NotificationScanner } from './scanner.ts';
 const ROWS = 300;
 
 test('workers that lock what they scan run everything, and hardly any run is wasted', async () => {
-  const { database, rows } = await openDirty();
+  const { database } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const begun = { runs: 0 };
   const workers = ['A', 'B', 'C', 'D'].map((name) =>
@@ -30,7 +30,6 @@ test('workers that lock what they scan run everything, and hardly any run is was
   const shares = workers.map(({ counters }) => counters.runs);
   assert.ok(Math.min(...shares) > ROWS / 20, `all have taken part: ${shares.join(', ')}`);
   assert.ok(sum(workers, 'meetings') > 0);
-  assert.equal(rows.length, ROWS);
 });
 
 test('P49: two scanners on one row do no harm: every row is run once, also without a lock service', async () => {
@@ -96,8 +95,8 @@ for (const onMeeting of ['jump', 'skip'] as const) {
     const worker = startWorker(clientOf(database, 'A'), [slowly({ runs: 0 })], options);
     await until(() => firsts.length >= 60);
     await worker.stop();
-    const after = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
-    assert.ok(onMeeting === 'jump' ? after < 15 : after > 30, `${after}: ${firsts.join(', ')}`);
+    const next = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
+    assert.ok(onMeeting === 'jump' ? next < 15 : next > 30, `${next}: ${firsts.join(', ')}`);
     assert.equal(worker.counters.runs, 0);
   });
 }
@@ -274,12 +273,16 @@ function slowly(begun: { runs: number }): Observer {
 const clientOf = (database: TestDatabase, name: string): Client =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
+/** It also stops when its test fails. */
 function startWorker(
   client: Pick<Client, 'context'>,
   observers: readonly Observer[],
   options: WorkerOptions,
 ): Worker {
-  return new Worker(client.context, observers, { idleMs: 1, concurrency: 8, ...options });
+  const settings = { idleMs: 1, concurrency: 8, ...options };
+  const worker = new Worker(client.context, observers, settings);
+  after(() => worker.stop().catch(() => {}));
+  return worker;
 }
 
 async function settle(workers: readonly Worker[]): Promise<void> {

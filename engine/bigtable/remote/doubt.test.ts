@@ -60,7 +60,7 @@ function claimAll(open: Open): void {
   });
 
   test('a mutation that cannot be sent was not applied', async () => {
-    const fake = await startFake();
+    await using fake = await startFake();
     await using store = await open(fake.address, { timeoutMs: 300 });
     await store.checkAndMutateRow(CONDITIONAL);
     await fake.stop();
@@ -125,7 +125,7 @@ function claimAll(open: Open): void {
   });
 
   test('a blind mutation that was lost once stays in doubt when it cannot be sent again', async () => {
-    const fake = await startFake();
+    await using fake = await startFake();
     await using cutting = await startCutting(fake.address);
     await using store = await open(cutting.address, { timeoutMs: 400 });
     await store.mutateRows([mutation('r')]);
@@ -135,7 +135,6 @@ function claimAll(open: Open): void {
       assert.rejects(mutated, { code: 'STORE_IN_DOUBT' }),
       cutting[Symbol.asyncDispose](),
     ]);
-    await fake.stop();
   });
 
   test('of several rows only those that failed and may still succeed are sent again', async () => {

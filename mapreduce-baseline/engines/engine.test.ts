@@ -206,6 +206,14 @@ async function runPipeline(input: string, bytes: string, path = ''): Promise<str
 }
 
 for (const bytes of ['all', '10']) {
+  test(`the pipeline of sort succeeds if an input is there of which ${bytes} bytes count`, async (t) => {
+    const whyNot = await whyNoGnuSort();
+    if (whyNot !== undefined) return t.skip(whyNot);
+    const input = join(temporaryFolder(), 'words');
+    await writeFile(input, 'to be\nnot\nor\n');
+    await assert.doesNotReject(runPipeline(input, bytes));
+  });
+
   test(`the pipeline of sort fails if an input is gone of which ${bytes} bytes count`, async () => {
     const gone = join(temporaryFolder(), 'gone');
     await assert.rejects(runPipeline(gone, bytes), { code: 'TASK_FAILED' });

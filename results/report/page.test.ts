@@ -62,7 +62,6 @@ describe('report.html in a browser', () => {
 
   for (const kind of ['crawlRate', 'findings'] as const) {
     test(`draws every chart, in light and in dark (${kind})`, async () => {
-      const pictures: Record<string, string[]> = {};
       for (const colorScheme of ['light', 'dark'] as const) {
         await withPage(kind, { colorScheme, viewport: WIDE }, async (page) => {
           const canvases = await page.locator('canvas').all();
@@ -76,10 +75,8 @@ describe('report.html in a browser', () => {
             assert.equal(background, colorScheme === 'dark' ? '22,25,31' : '255,255,255', id);
             assert.ok(others.length > 20, `${id} is drawn`);
           }
-          pictures[colorScheme] = Object.keys(found);
         });
       }
-      assert.deepEqual(pictures['light'], pictures['dark']);
     });
 
     test(`fits on a telephone, where only tables scroll (${kind})`, async () => {
@@ -207,7 +204,9 @@ async function hover(
     return { x, y };
   })()`);
   await canvas.hover({ position });
+  // chart.js draws the words in the next frame.
+  await page.waitForFunction(`${chart}.tooltip.opacity > 0`);
   return page.evaluate<readonly string[]>(
-    `(({ title, body, opacity }) => opacity === 0 ? [] : [...title, ...body[0].lines])(${chart}.tooltip)`,
+    `(({ title, body }) => [...title, ...body[0].lines])(${chart}.tooltip)`,
   );
 }

@@ -60,6 +60,8 @@ describe('a run record', () => {
     const of = (fields: Partial<typeof own>, startedAt = record.startedAt): boolean =>
       mayBeMeasuring({ state: 'running', process: { ...own, ...fields }, startedAt });
     assert.equal(of({ pid, started: '1' }), false);
+    assert.equal(of({ pid, started: null }), false, 'no process has the number');
+    assert.equal(of({ started: null }), true, 'a process has the number');
     assert.equal(of({ started: '1' }), false, 'the number, but another start');
     assert.equal(of({ host: 'another machine', pid }), true, 'it cannot be asked');
   });
@@ -106,15 +108,18 @@ describe('a run record', () => {
 
   test('belongs to one of two runs that begin at once in one folder', async () => {
     const folder = temporaryFolder();
+    const ready = temporaryFolder();
     const sample = JSON.stringify(
       pathToFileURL(path.join(import.meta.dirname, 'testing/sample-run.ts')),
     );
     const begin = `
+      import { mkdtempSync, readdirSync } from 'node:fs';
       const { createSampleRun } = await import(${sample});
-      while (Date.now() < ${Date.now() + 2_500}); // Both have loaded their code by then.
+      mkdtempSync(${JSON.stringify(`${ready}/`)});
+      while (readdirSync(${JSON.stringify(ready)}).length < 2); // Until both have loaded their code.
       createSampleRun(${JSON.stringify(folder)});
     `;
-    const options = { reject: false } as const;
+    const options = { reject: false, timeout: 60_000 } as const;
     const both = await Promise.all(
       [1, 2].map(() => execaNode('--input-type=module', ['--eval', begin], options)),
     );

@@ -7,9 +7,9 @@ import { execaNode } from 'execa';
 import { openStore } from '#engine';
 import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
+import { childrenOf, mostPrograms } from '../harness/testing/child-processes.ts';
 import { emulatorOrReason } from '../harness/testing/emulator.ts';
 import { assertRefused, runProgram } from '../harness/testing/run-script.ts';
-import { processesNaming } from '../harness/testing/processes-naming.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -79,13 +79,8 @@ test('--processes 2 gives the same answer from oracle, lock service, loader and 
   const out = path.join(folder, 'processes');
   const options = ['--profile', 'smoke', '--rates', '5000', '--processes', '2', '--out', out];
   const child = execaNode(MAIN, options, { reject: false });
-  let most: readonly string[] = [];
-  const look = setInterval(() => {
-    const running = programsOf(child.pid);
-    if (running.length > most.length) most = running;
-  }, 50);
+  const most = await mostPrograms(child);
   const { exitCode, stdout, stderr } = await child;
-  clearInterval(look);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   const parts = ['loader', 'lock-service', 'oracle', 'worker', 'worker'];
   if (existsSync('/proc')) assert.deepEqual(most, parts);
@@ -217,28 +212,17 @@ test('an interrupt keeps the measurements and leaves neither work files nor proc
     if (text.includes('MapReduce at')) measuredOne.resolve();
   });
   await measuredOne.promise;
-  const running = processesNaming(out);
+  const workers = childrenOf(child.pid);
   child.kill('SIGINT');
   const { exitCode } = await child;
   assert.equal(exitCode, 130);
   assert.equal(existsSync(path.join(out, 'work')), false);
-  if (existsSync('/proc')) assert.notDeepEqual(running, []);
-  assert.deepEqual(processesNaming(out), []);
+  if (existsSync('/proc')) assert.notDeepEqual(workers, []);
+  assert.deepEqual(
+    workers.filter((pid) => existsSync(`/proc/${pid}`)),
+    [],
+  );
   const record = readRunRecord(out);
   assert.equal(record.state, 'interrupted');
   assert.equal(record.points.length, 1);
 });
-
-/** The programs `<name>-process.ts` that a process has started and that run now, in order of name. */
-function programsOf(parent: number | undefined): readonly string[] {
-  const programs = processesNaming('-process.ts').flatMap((pid) => {
-    try {
-      const isOurs = readFileSync(`/proc/${pid}/status`, 'utf8').includes(`PPid:\t${parent}\n`);
-      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      return isOurs ? (/([\w-]+)-process\.ts/.exec(words)?.[1] ?? []) : [];
-    } catch {
-      return []; // The process has ended in the meantime.
-    }
-  });
-  return programs.toSorted();
-}

@@ -96,6 +96,15 @@ describe('a paced run', () => {
     }
   });
 
+  test('with a phase begins each transaction by that part of a gap later', async () => {
+    const run = { fromMs: 0, toMs: 1_000 };
+    const issued = issuedBy((await emulate({ ...PACED, phase: 0.5 }, {}, run)).brokerage);
+    assert.equal(issued.length, 44);
+    for (const [n, { atMs }] of issued.entries()) {
+      assert.ok(Math.abs(atMs - ((n + 0.5) * 1_000) / 44.5) < 1e-6);
+    }
+  });
+
   test('has the mix of the specification, Trade-Results and Market-Feeds included', () => {
     const all = Object.values(records).reduce((sum, { ended }) => sum + ended, 0);
     const share = (type: TransactionType): number => (100 * records[type].ended) / all;
@@ -160,8 +169,9 @@ test('latency counts from the scheduled moment, also of a transaction that begin
 
 test('a transaction that is due while others are in flight is not held back', async () => {
   // Every transaction takes 2 s.
-  const { emulated } = await emulate(PACED, { responseMs: 2_000 });
+  const { emulated } = await emulate(PACED, { responseMs: 2_000 }, { fromMs: 1_000 });
   assert.ok(Math.abs(percentileMs(emulated.records.tradeStatus.histogram, 50) - 2_000) < 2);
+  assert.equal(emulated.backlogFrom, 45, 'the arrivals of the first second are in flight');
   assert.equal(emulated.backlogTo, 89, '2 s of arrivals are in flight');
 });
 

@@ -204,9 +204,11 @@ test('limit orders that are forgotten are never shown, whether they reached thei
   const scene = open();
   scene.exchange.submit(order('TLB', 3_000, 3));
   scene.exchange.submit(order('TLB', 2_010, 1));
+  assert.equal(scene.exchange.waiting, 1);
   scene.exchange.forget();
-  await scene.clock.advance(PERIOD_MS);
+  await scene.clock.advance(0);
   assert.equal(scene.exchange.waiting, 0);
+  await scene.clock.advance(PERIOD_MS);
   await after(
     scene,
     Array.from({ length: 10 }, () => order('TMB')),
@@ -219,10 +221,12 @@ test('a closed exchange sends nothing any more', async () => {
   const scene = open();
   for (let i = 0; i < 30; i++) scene.exchange.submit(order('TMB'));
   scene.exchange.submit(order('TLB', 2_010, 1));
+  assert.equal(scene.exchange.waiting, 1);
   scene.exchange.close();
+  await scene.clock.advance(0);
+  assert.equal(scene.exchange.waiting, 0);
   await scene.clock.advance(2 * PERIOD_MS);
   assert.equal(scene.results.length, 0);
-  assert.equal(scene.exchange.waiting, 0);
 });
 
 test('the same seed repeats every message at the same moment', async () => {

@@ -104,12 +104,11 @@ function pick({
 }
 
 /** Returns states that must not occur in one of our stores, however transactions have ended. */
-async function auditErrors(address: StoreAddress): Promise<readonly string[]> {
-  const store = await openStore(address);
+export async function auditErrors(address: StoreAddress): Promise<readonly string[]> {
+  await using store = await openStore(address);
   const errors: string[] = [];
   for await (const { severity, code, sentence } of await fsck(store)) {
     if (severity === 'error' && errors.length < ERRORS_MAX) errors.push(`${code}: ${sentence}`);
   }
-  await store.close();
   return errors;
 }

@@ -150,7 +150,9 @@ test('an abort ends the waiting, and starts no process', async () => {
   const work = crew.during(new Promise(() => {}));
   controller.abort(new Error('interrupted'));
   await assert.rejects(work, /interrupted/);
+  const before = crew.pids;
   await assert.rejects(start(crew), /interrupted/);
+  assert.deepEqual(crew.pids, before);
 });
 
 /** Starts the experiment as a program; resolves when its two processes are running. */

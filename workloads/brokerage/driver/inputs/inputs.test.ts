@@ -113,11 +113,18 @@ describe('Trade-Order', () => {
         );
     assert.ok(orders.every(symbolOf));
     const isMarket = ({ tradeTypeId }: TradeOrderInput): boolean => tradeTypeId.startsWith('TM');
-    for (const order of orders) {
-      const { requestedPrice: price, quantity } = order;
-      assert.ok(isMarket(order) ? price === 0 : price >= 2_000 && price <= 3_000);
-      assert.ok([100, 200, 400, 800].includes(quantity));
-    }
+    assert.ok(orders.filter(isMarket).every(({ requestedPrice }) => requestedPrice === 0));
+    const limits = orders.filter((order) => !isMarket(order));
+    const prices = limits.map(({ requestedPrice }) => requestedPrice);
+    const [least, greatest] = [Math.min(...prices), Math.max(...prices)];
+    // A thousand limit orders hardly miss all of the ten lowest, or of the ten highest, prices.
+    assert.ok(least >= 2_000 && least < 2_010, `${least}`);
+    assert.ok(greatest > 2_990 && greatest <= 3_000, `${greatest}`);
+    const quantities = new Set(orders.map(({ quantity }) => quantity));
+    assert.deepEqual(
+      [...quantities].toSorted((a, b) => a - b),
+      [100, 200, 400, 800],
+    );
   });
 
   test('has a new id each time', () => {
@@ -207,9 +214,11 @@ describe('transactions that only read', () => {
   test('Security-Detail: 5 to 20 existing days; bodies of news in 1 %', () => {
     const details = inputsOf('securityDetail');
     assertShare(details, ({ withNewsBodies }) => withNewsBodies, 0.01);
+    const counts = details.map(({ dayCount }) => dayCount);
+    assert.deepEqual([Math.min(...counts), Math.max(...counts)], [5, 20]);
     for (const { firstDay, dayCount } of details) {
-      assert.ok(dayCount >= 5 && dayCount <= 20);
-      assert.ok(roster.marketDays.indexOf(firstDay) + dayCount <= roster.marketDays.length);
+      const at = roster.marketDays.indexOf(firstDay);
+      assert.ok(at >= 0 && at + dayCount <= roster.marketDays.length);
     }
   });
 

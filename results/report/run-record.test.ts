@@ -113,10 +113,13 @@ describe('a run record', () => {
       pathToFileURL(path.join(import.meta.dirname, 'testing/sample-run.ts')),
     );
     const begin = `
-      import { mkdtempSync, readdirSync } from 'node:fs';
+      import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+      const ready = ${JSON.stringify(ready)};
       const { createSampleRun } = await import(${sample});
-      mkdtempSync(${JSON.stringify(`${ready}/`)});
-      while (readdirSync(${JSON.stringify(ready)}).length < 2); // Until both have loaded their code.
+      mkdtempSync(ready + '/');
+      while (readdirSync(ready).length < 2); // Until both have loaded their code.
+      const beginMs = statSync(ready).mtimeMs + 100; // The same in both.
+      while (Date.now() < beginMs);
       createSampleRun(${JSON.stringify(folder)});
     `;
     const options = { reject: false, timeout: 60_000 } as const;

@@ -34,6 +34,18 @@ test('a call whose process stood still until its connection was made is not sent
   assert.ok(!received.includes('Multi'));
 });
 
+test('closing while the connection is made sends nothing, and leaves no socket open', async (t) => {
+  let received = '';
+  const ended = Promise.withResolvers<void>();
+  const address = await listen(t, (bytes) => void (received += bytes.toString('latin1')), ended);
+  const connection = connect(t, address, systemClock);
+  const called = connection.call('Multi', MULTI, TIMEOUT_MS);
+  connection.close();
+  await assert.rejects(called, { kind: 'unsent', message: /the connection was closed/ });
+  await ended.promise;
+  assert.equal(received, '');
+});
+
 test('an answer without the number of its call ends the connection', async (t) => {
   const header = messageOf('ResponseHeader').append({}).finish();
   const frame = Buffer.from([0, 0, 0, header.length, ...header]);
@@ -61,15 +73,17 @@ function connect(t: TestContext, address: string, clock: Clock): Connection {
   return connection;
 }
 
-/** @returns the address of a server that gives `receive` all bytes */
+/** @returns the address of a server that gives `receive` all bytes, and tells when one has left */
 async function listen(
   t: TestContext,
   receive: (bytes: Buffer, socket: Socket) => void,
+  ended?: PromiseWithResolvers<void>,
 ): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
+    socket.once('close', () => ended?.resolve());
     socket.on('data', (bytes: Buffer) => receive(bytes, socket));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -133,6 +133,10 @@ export class Connection implements Channel {
   async #connect(): Promise<Socket> {
     try {
       const socket = await this.#open();
+      if (this.#isClosed) {
+        socket.destroy();
+        throw new Error('the connection was closed');
+      }
       this.#receiveFrom(socket);
       this.#socket = socket;
       send(socket, this.#hello(), PREAMBLE);

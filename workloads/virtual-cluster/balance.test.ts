@@ -66,6 +66,7 @@ test('no row is lost between tablets, and nothing moves without work', async () 
       cluster.tablets.all().map(({ start, server }) => [start, server.name]);
     await readAll(store);
     cluster.balance();
+    assert.ok(cluster.tablets.all().every(({ recent }) => recent.workUs === 0));
     const before = places();
     cluster.balance();
     assert.deepEqual(places(), before);

@@ -46,11 +46,12 @@ describe('the record', () => {
   });
 
   test('names one store as such, and several systems by their names alone', () => {
-    const chipsOf = (name: string): readonly string[] =>
-      runChips({ ...record, store: { ...record.store, name } });
+    const chipsOf = (name: string, repeats = record.repeats): readonly string[] =>
+      runChips({ ...record, repeats, store: { ...record.store, name } });
     assert.ok(chipsOf('embedded').includes('store: embedded'));
     assert.ok(chipsOf('embedded, functions').includes('embedded, functions'));
-    const simulated = chipsOf('virtual').join(', ');
+    assert.ok(chipsOf('embedded', 1).join(', ').includes('exploratory'));
+    const simulated = chipsOf('virtual', 1).join(', ');
     assert.ok(!/core|exploratory/.test(simulated), 'this machine decides nothing in a simulation');
   });
 });

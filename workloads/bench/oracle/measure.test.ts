@@ -25,6 +25,8 @@ const RESULT: ClientResult = {
 test('a point in which no caller got a second timestamp has a rate, no latency, and a record', () => {
   const point = pointOf(LOAD, [RESULT]);
   assert.deepEqual([point.samples, point.p50Ms, point.p99Ms], [0, null, null]);
+  assert.equal(Math.round(point.perSecond), 427);
+  assert.throws(() => pointOf(LOAD, [RESULT, RESULT]), /handed out twice/);
   const { targets, ...found } = findingsOf([point], point);
   const run = createRun(temporaryFolder(), {
     experiment: 'oracle',

@@ -58,13 +58,18 @@ test('documents that still wait after a minute are dropped, and the loaded ones 
   const { processes, heard, say } = await startSilent();
   const finished = processes.finish(10);
   say({ kind: 'progress', completed: 3 } as Message);
+  passedMs = 59_000;
+  await setTimeout(50);
+  assert.ok(!heard.includes('finish'), 'the minute is not over');
   passedMs = 61_000;
   await setTimeout(50);
   assert.equal(heard.at(-1), 'finish');
   say({ kind: 'loaded', documents: 4 } as Message);
   await setTimeout(50);
+  assert.ok(!heard.includes('report'), 'the fourth document is not clustered');
   say({ kind: 'progress', completed: 4 } as Message);
   await setTimeout(50);
+  assert.equal(heard.at(-1), 'report');
   say(RESULT);
   const { drained, stillWaiting } = await finished;
   assert.deepEqual({ drained, stillWaiting }, { drained: true, stillWaiting: true });

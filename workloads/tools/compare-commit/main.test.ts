@@ -22,7 +22,7 @@ test('both versions are run in the folder of the caller, compared and removed', 
   assert.ok(exitCode === 0 || exitCode === 1, stderr);
   assert.deepEqual(readdirSync(TMPDIR), []);
   const { stdout: trees } = await execa('git', ['worktree', 'list'], { cwd: import.meta.dirname });
-  assert.ok(!trees.includes('percolator-compare-'), trees);
+  assert.ok(!trees.includes(path.basename(TMPDIR)), trees);
 });
 
 test('a script that cannot be started is told with the reason', async () => {

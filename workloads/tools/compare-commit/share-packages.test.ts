@@ -66,10 +66,17 @@ test('an installation over shared packages leaves ours alone', async () => {
 });
 
 test('packages that the other run.sh would install anew are not shared', async () => {
-  const allowScripts = { node: true, other: true };
-  assert.equal(
-    await isShared(treeOf(PROJECT, [STAMP]), treeOf({ ...PROJECT, allowScripts })),
-    false,
-  );
+  const others = [
+    { allowScripts: { node: true, other: true } },
+    { dependencies: { a: '2.0.0' } },
+    { devDependencies: { b: '1.0.0' } },
+  ];
+  for (const other of others) {
+    const theirs = treeOf({ ...PROJECT, ...other });
+    assert.equal(await isShared(treeOf(PROJECT, [STAMP]), theirs), false, JSON.stringify(other));
+  }
+  const locked = treeOf(PROJECT);
+  writeFileSync(path.join(locked, 'package-lock.json'), '{"other": true}');
+  assert.equal(await isShared(treeOf(PROJECT, [STAMP]), locked), false, 'another lockfile');
   assert.equal(await isShared(treeOf(PROJECT, ['a']), treeOf(PROJECT)), false);
 });

@@ -49,12 +49,14 @@ for (const ordered of [false, true]) {
     const locked = rows.map((row) => outcome(one.checkAndMutateRow(lock(row))));
     const written = outcome(other.mutateRows([{ table: 't', row: 'w', mutations: set('w') }]));
     const dropped = outcome(other.dropTable('absent'));
+    const read = outcome(other.readRow('t', 'absent', [DATA]));
     world.timeline.at(1, () => world.owner.die(BACK_MS));
     let answeredMs = 0;
     void written.then(() => (answeredMs = world.timeline.nowMs));
     await world.timeline.run(() => false);
     assert.deepEqual(new Set(await Promise.all(locked)), new Set(['STORE_IN_DOUBT']));
-    assert.deepEqual([await written, await dropped], [undefined, undefined]);
+    const others = await Promise.all([written, dropped, read]);
+    assert.deepEqual(others, [undefined, undefined, undefined]);
     assert.ok(answeredMs >= 1 + BACK_MS);
     const applied = rows.filter((row) => world.table('t').readRow(row, [DATA]) !== undefined);
     assert.ok(applied.length < rows.length, 'some had not arrived');

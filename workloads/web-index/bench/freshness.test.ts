@@ -46,6 +46,16 @@ test('latency counts from when a recrawl was due until its edition, or a later o
   assert.deepEqual([latencies.totalCount, lost], [2, 0]);
   assert.ok(Math.abs(percentileMs(latencies, 100) - 4_000) < 10);
   assert.ok(Math.abs(percentileMs(latencies, 0) - 1_000) < 10);
+  // Recrawl 3, due at 3, is found by the later edition at 9.
+  const more = { ...schedule, warmupDocuments: 2, documents: 4 };
+  const overtaken = freshnessOf({
+    crawl,
+    schedule: more,
+    startUs: START_US,
+    sightings: sightings.all,
+  });
+  assert.deepEqual([overtaken.latencies.totalCount, overtaken.lost], [4, 0]);
+  assert.ok(Math.abs(percentileMs(overtaken.latencies, 100) - 6_000) < 10);
   assert.equal(ages.length, 127);
   const [first, last] = [ages.at(0), ages.at(-1)];
   assert.ok(first !== undefined && last !== undefined);

@@ -11,6 +11,7 @@ import { setTimeout } from 'node:timers/promises';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
+import { ownCpuUs } from '../harness/processes/processor-time.ts';
 import { openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { measureFigure8 } from './figure-8.ts';
@@ -21,6 +22,8 @@ const MAIN = path.join(import.meta.dirname, 'main.ts');
 const FORGETFUL = new URL('forgetful-client.fixture.ts', import.meta.url);
 const IN_PROCESSES = ['--profile', 'smoke', '--processes', '2', '--figure-only'];
 const EMBEDDED = [...IN_PROCESSES, '--store', 'embedded'];
+/** Processor time that a client takes only at its work, in microseconds. */
+const AT_WORK_US = 200_000;
 const folder = temporaryFolder();
 
 describe('with --processes', () => {
@@ -99,14 +102,20 @@ describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }
   });
 });
 
-/** Starts the benchmark, and waits until all its processes run. */
+/** Starts the benchmark, and waits until its clients work. */
 async function startLong(out: string) {
   const options = [...EMBEDDED, '--repeats', '100', '--out', out];
   const child = execaNode(MAIN, options, { reject: false });
   const ended = child.then(() => true);
-  const clients = (): number =>
-    processesOf(out).filter(({ command }) => command.includes('client-process')).length;
-  while (clients() < 2 && !(await Promise.race([ended, setTimeout(20, false)])));
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo() && !(await Promise.race([ended, setTimeout(20, false)])));
+  };
+  const clients = (): ReturnType<typeof processesOf> =>
+    processesOf(out).filter(({ command }) => command.includes('client-process'));
+  await until(() => clients().length === 2);
+  // The first client does nothing until the second has loaded and both begin to work.
+  const before = clients().map(({ pid }) => ({ pid, cpuUs: ownCpuUs(pid) ?? 0 }));
+  await until(() => before.every(({ pid, cpuUs }) => (ownCpuUs(pid) ?? 0) > cpuUs + AT_WORK_US));
   return { child }; // Wrapped in an object: a promise would be awaited.
 }
 

@@ -199,6 +199,22 @@ test('recorded messages are those that the engine would have sent', async () => 
   assert.deepEqual(legible(again), legible(sent));
 });
 
+test('a recorded prewrite without its commit does not keep its table from being dropped', async () => {
+  const store = createMemoryBigtable();
+  await using percolator = await openPercolator({ store, lockWaitMsMax: 1 });
+  await percolator.createTable('t');
+  const cell = { table: 't', row: 'Bob', column: 'balance' };
+  const recorded = await recordMessages({ store }, cell, Buffer.from('ten'));
+  const timestamps = { startTimestamp: 1_000_001, commitTimestamp: 1_000_002 };
+  assert.equal(
+    await store.checkAndMutateRow(sendAs(recorded, 'prewrite', { row: 'Joe', ...timestamps })),
+    false,
+    'nothing was in its way',
+  );
+  await percolator.dropTable('t');
+  assert.ok(!(await store.listTables()).includes('t'));
+});
+
 /**
  * Values become texts. Locks and write records contain the row, timestamps and the process, so rows
  * and numbers are all the same.

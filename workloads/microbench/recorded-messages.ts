@@ -9,7 +9,13 @@
  * So the decomposition sends the storage exactly the engine's requests, including filters and
  * bytes, even when the engine changes.
  */
-import { type Bigtable, openPercolator, type PercolatorOptions } from '#engine';
+import {
+  type Bigtable,
+  entropySeed,
+  localProcesses,
+  openPercolator,
+  type PercolatorOptions,
+} from '#engine';
 import { watchCalls, type StoreCall } from './store-calls.ts';
 
 export type Conditional = Parameters<Bigtable['checkAndMutateRow']>[0];
@@ -23,6 +29,9 @@ export interface RecordedMessages {
   readonly commitTimestamp: number;
 }
 
+/** A process number above those that systems give. */
+const NO_PROCESS = 2 ** 31 - 1;
+
 /** Commits one cell and reads it, in an existing table. */
 export async function recordMessages(
   { store, oracle }: { readonly store: Bigtable } & Pick<PercolatorOptions, 'oracle'>,
@@ -34,7 +43,11 @@ export async function recordMessages(
   const watched = watchCalls(store, (call) => {
     if (ofCell(call)) calls.push(call);
   });
-  await using percolator = await openPercolator({ store: watched, oracle });
+  await using percolator = await openPercolator({
+    store: watched,
+    oracle,
+    liveness: endedProcess(),
+  });
   await percolator.transact(async (transaction) => {
     transaction.set(cell, value);
   });
@@ -44,6 +57,15 @@ export async function recordMessages(
   await snapshot.get(cell);
   const [readCall] = calls;
   return recordedOf(readCall, prewriteCall, commitCall);
+}
+
+/**
+ * A run that ends early leaves prewrites without their commits. Their locks name this owner: if it
+ * lived, dropping the table would wait for each of them until its time to live has passed.
+ */
+function endedProcess(): NonNullable<PercolatorOptions['liveness']> {
+  const local = localProcesses(String(entropySeed()));
+  return { ...local, self: local.self.replace(`/${process.pid}/`, `/${NO_PROCESS}/`) };
 }
 
 function recordedOf(

@@ -164,7 +164,7 @@ export class Clients {
     } finally {
       over.abort();
     }
-    throw new Error(`a client was not done with its orders within ${msMax / 1_000} s`);
+    throw new Error(`a client was not done within ${msMax / 1_000} s`);
   }
 }
 

@@ -2,7 +2,7 @@
  * Records of the older log that were read lately, in memory: what is read all the time need not be
  * what was written last.
  *
- *     seen            the place of a record that was read from the disk once
+ *     seen            the place of a record is remembered when it was read from the disk once
  *     younger half    a record is added when it was read from the disk again, or found in the older
  *                     half
  *     older half      forgotten when the younger one is full, which takes its place
@@ -17,8 +17,9 @@ const CHUNK_BYTES = 2 ** 20;
 /** A longer record is not kept: it would take the place of too many others. */
 const RECORD_BYTES_MAX = 2 ** 16;
 /**
- * Places that are seen at a time, at least. More: memory, about 100 bytes for each. Fewer: a record
- * must be read again sooner, or it is read from the disk each time.
+ * At least so many places of records that were read once are remembered, and at most twice as many.
+ * More: memory, about 50 bytes for each. Fewer: a record must be read again sooner, or it is read
+ * from the disk each time.
  */
 const SEEN_MAX = 2 ** 17;
 /** More than any offset in a file. */
@@ -54,7 +55,7 @@ export class RecentlyRead {
 
   /** Copies a record that was read from the disk and is intact, if it is not the first time. */
   add(place: Place, record: Buffer): void {
-    if (record.length > RECORD_BYTES_MAX) return;
+    if (record.length > RECORD_BYTES_MAX || this.#chunksMax === 0) return;
     const key = keyOf(place);
     if (this.#isSeen(key)) this.#add(key, record);
   }
@@ -70,7 +71,6 @@ export class RecentlyRead {
   }
 
   #add(key: number, record: Buffer): void {
-    if (this.#chunksMax === 0) return;
     if (!this.#younger.fits(record.length, this.#chunksMax)) {
       this.#older = this.#younger;
       this.#younger = new Half();

@@ -1,4 +1,4 @@
-/** How long a program that is told to end may take for it. */
+/** How long a program may take to end once it is told to. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -17,7 +17,7 @@ import type * as Execa from 'execa';
 /**
  * Moves our pipe to descriptor 3, since a shell gives background commands nothing to read. The
  * guard has no output: otherwise readers of that output would wait for its end. Last, it continues
- * the program, in case the system ends a stopped program only when that continues.
+ * the program, in case the system ends a stopped program only once it continues.
  */
 const SCRIPT = `
   exec 3<&0
@@ -71,7 +71,7 @@ export function startGuarded(
   return execa('sh', ['-c', SCRIPT, 'sh', log, String(graceSeconds), ...command], options);
 }
 
-/** Resolves when the process is gone. Stopping twice is harmless. */
+/** Kills the process, and resolves when it is gone. Stopping twice is harmless. */
 export async function stopGuarded(process: GuardedProcess): Promise<void> {
   process.stdin.on('error', () => {}); // It has already exited.
   process.stdin.end('stopped\n');

@@ -5,7 +5,8 @@
  *     stored pages    [a … f] [g … m] [n … z]
  *     known here              [g … j] [k … m]         the second was changed and split
  *
- * A page is taken over from the store when it is first needed; a large row costs what is changed.
+ * A page is taken over from the store when it is first needed, so a change to a large row costs
+ * only the pages that the change needs.
  */
 import type { Mutation } from '../bigtable.ts';
 import { cellKey, joined } from './keys.ts';
@@ -179,18 +180,18 @@ export class PendingRow implements RowPages {
     return this.#pages.find(({ key: known, page }) => page.length > 0 && known.compare(key) > 0);
   }
 
-  /** Takes over a stored page of this row. Returns whether it is gone meanwhile. */
+  /** Takes over a stored page of this row. Returns whether it is gone by now. */
   #isGone(at: Position): boolean {
     if (!this.#stored.index.startsWith(at, this.#row)) return false;
     return this.#takeOver(at).page.length === 0;
   }
 
-  /** What is known of a stored page, which may be gone meanwhile. */
+  /** What is known of a stored page, which may be gone by now. */
   #takeOver(at: Position): PendingPage {
     const { index } = this.#stored;
     const known = this.#pages.find(({ key }) => index.compare(at, key) === 0);
     if (known !== undefined) return known;
-    const page = pageAt(this.#stored, at); // Before the page is known: it may be damaged.
+    const page = pageAt(this.#stored, at); // First, because it throws if the page is damaged.
     return Object.assign(this.#known(index.key(at)), { page });
   }
 

@@ -16,7 +16,7 @@ import { openOnDisk } from './open-on-disk.ts';
 import { SIZES } from './sizes.ts';
 
 const SEEDS = 60;
-/** Files, garbage and hints of some kilobytes, so that all of the store is at work. */
+/** Files, garbage and hints of some kilobytes, so that every part of the store is used. */
 const SMALL = { ...SIZES, fileBytes: 6_000, garbageBytes: 8_000, hintBytes: 5_000, files: 12 };
 const FAMILIES = ['f', 'g'];
 
@@ -39,7 +39,7 @@ interface Cut {
   /** Whether making the table was acknowledged. */
   readonly isCreated: boolean;
   readonly model: Model;
-  /** Provisional, and answered since the last answer that was not. */
+  /** Provisional mutations that were answered since the last answer to a durable one. */
   readonly provisional: readonly Sent[];
   /** Sent and not answered. */
   readonly open: readonly Sent[];
@@ -129,7 +129,7 @@ class Scene {
   async check(store: Bigtable): Promise<void> {
     const found = await read(store);
     const inDoubt = this.#sent.filter(({ outcome }) => outcome === 'in doubt');
-    this.#settle(); // What its process has left is read by this one, and is durable by now.
+    this.#settle(); // This opening has read what the one before it left, and made it durable.
     const possible = possibleStates({ model: this.#model, provisional: [], open: [], inDoubt });
     assert.ok(
       possible.has(textOf(found)),
@@ -161,7 +161,7 @@ class Scene {
   }
 }
 
-/** The values themselves, which are looked at again and again. */
+/** Each value by its short form, kept because the same values are compared again and again. */
 const wholes = new Map<string, Buffer>();
 
 /** A value's number, which it repeats, and its length. */
@@ -213,7 +213,7 @@ function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown])
   return a < b ? -1 : 1;
 }
 
-/** Nothing is written in the background any more. */
+/** Waits until nothing is written in the background any more. */
 async function untilIdle(): Promise<void> {
   for (let i = 0; i < 50; i++) await systemClock.yield();
 }
@@ -237,7 +237,7 @@ async function run(seed: number): Promise<Scene> {
       await Promise.all(sent);
       scene.isFailing = false;
       await store.listTables(); // What is in doubt is settled.
-      if (random.integer(0, 2) === 0) await untilIdle(); // It is killed: what is not synced stays so.
+      if (random.integer(0, 2) === 0) await untilIdle(); // Killed: what is not synced stays so.
       else await store.close();
       store = await open(scene.disk);
       await scene.check(store);
@@ -258,8 +258,8 @@ async function contentOf(store: Bigtable): Promise<string> {
 }
 
 /**
- * The next opening finds what it should; so does one that only reads, and the one after it. All of
- * them find the same, also if the power is cut again in or after one of them.
+ * A read-only opening finds what it should, and so do the two writing ones after it. All of them
+ * find the same, even if the power is cut again during or after one of them.
  */
 async function judge(cut: Cut, random: Random): Promise<void> {
   const possible = possibleStates(cut);
@@ -297,8 +297,8 @@ async function judge(cut: Cut, random: Random): Promise<void> {
 
 /**
  * As acknowledged, and with more and more of what was provisional and what was open, in order; or
- * with what is in doubt, as long as nothing after it was answered. Of several failures only the last
- * one can count.
+ * with what is in doubt, as long as nothing after it was answered. Of several failed groups only
+ * the last one can count; its bounds are not known here, so any run of what is in doubt is allowed.
  */
 function possibleStates({
   model,

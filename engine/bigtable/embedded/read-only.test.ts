@@ -76,7 +76,7 @@ test('a folder that is missing, empty, or not a store is refused, and left uncha
     await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message: /^the embedded store in/ });
   }
   assert.deepEqual(await bytesOf(folder), before);
-  // Nor does a writer take it for an empty folder.
+  // Nor does a writer take any of them for an empty folder.
   for (const name of ['broken', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name) });
     await assert.rejects(opening, { code: 'STORE_UNAVAILABLE' }, name);
@@ -93,7 +93,7 @@ async function bytesOf(folder: string): Promise<Map<string, string>> {
   return new Map(await Promise.all(files));
 }
 
-test('a writer that may not write the lock is refused: its lock would not exclude another such one', async (t) => {
+test('a writer that may not write the lock is refused: its lock would not exclude another such writer', async (t) => {
   const folder = await storeWithRow();
   await chmod(folder, 0o755);
   await chmod(join(folder, 'lock'), 0o444);
@@ -108,7 +108,7 @@ test('a writer that may not write the lock is refused: its lock would not exclud
   if (!canBeAsked) t.skip('another user cannot reach the folder for temporary files');
 });
 
-/** Runs it as a user that the system refuses what it refuses to others, if this is not one. */
+/** Calls `run` as a user that file permissions bind: they do not bind root. */
 function asUser(run: () => boolean): boolean {
   if (process.geteuid?.() !== 0) return run();
   process.seteuid?.(OTHER_USER);

@@ -8,8 +8,8 @@
  * What is written stays here, because transactions read what was just written: locks, write
  * records, notifications. A piece that an earlier opening has written is loaded as a whole when one
  * of its records is read. If there are too many pieces, the oldest goes, and is not loaded again,
- * so a scan of a large store costs the others nothing. A record that lies in two pieces is not
- * found; there is one in each megabyte.
+ * so a scan of a large store pushes no newer piece out. A record that lies in two pieces is not
+ * found; there is one such record in each megabyte.
  */
 import type { Mark } from './record.ts';
 import type { Place } from './leaf.ts';
@@ -20,7 +20,7 @@ const PIECES = 2 ** 20;
 
 export interface Piece {
   readonly bytes: Buffer;
-  /** How many of them are known. */
+  /** How many of the bytes are known. */
   readonly end: number;
   /** Its records were read from the disk, so each must be checked. */
   readonly isLoaded: boolean;
@@ -46,7 +46,7 @@ export class Recent {
     }
   }
 
-  /** The piece that holds the record; it begins there at `startOf`. */
+  /** The piece that holds the record, which begins at `startOf` in the piece. */
   find({ file, offset, length }: Place): Piece | undefined {
     const piece = this.#pieces.get(keyOf(file, offset));
     return piece !== undefined && this.startOf({ offset }) + length <= piece.end
@@ -56,7 +56,7 @@ export class Recent {
 
   /**
    * The same for a piece that is not in memory: loads it, unless it would be the first to go.
-   * @param read returns what there is from the mark on, at most so many bytes
+   * @param read returns what there is from the mark on, at most `bytesMax` bytes
    */
   load(place: Place, read: (from: Mark, bytesMax: number) => Buffer): Piece | undefined {
     const { file, offset, length } = place;

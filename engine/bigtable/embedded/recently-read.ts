@@ -5,7 +5,7 @@
  *     seen            the place of a record is remembered when it was read from the disk once
  *     younger half    a record is added when it was read from the disk again, or found in the older
  *                     half
- *     older half      forgotten when the younger one is full, which takes its place
+ *     older half      forgotten when the younger one is full and takes its place
  *
  * So a record stays as long as it is read again before half of this memory was filled by others; and
  * a scan of everything, such as the collector's, reads each record once and fills nothing. A record
@@ -17,9 +17,9 @@ const CHUNK_BYTES = 2 ** 20;
 /** A longer record is not kept: it would take the place of too many others. */
 const RECORD_BYTES_MAX = 2 ** 16;
 /**
- * At least so many places of records that were read once are remembered, and at most twice as many.
- * More: memory, about 50 bytes for each. Fewer: a record must be read again sooner, or it is read
- * from the disk each time.
+ * At least this many places of records that were read once are remembered, and at most twice as
+ * many. Larger: each place costs about 50 bytes of memory. Smaller: a record must be read again
+ * sooner, or it is read from the disk each time.
  */
 const SEEN_MAX = 2 ** 17;
 /** More than any offset in a file. */
@@ -53,7 +53,7 @@ export class RecentlyRead {
     return older;
   }
 
-  /** Copies a record that was read from the disk and is intact, if it is not the first time. */
+  /** Copies a record that was read from the disk and is intact, unless this was its first read. */
   add(place: Place, record: Buffer): void {
     if (record.length > RECORD_BYTES_MAX || this.#chunksMax === 0) return;
     const key = keyOf(place);

@@ -60,7 +60,7 @@ export interface GroupHeader {
 /** A header as it was read. */
 export interface StoredGroup extends GroupHeader {
   readonly format: number;
-  /** Of the records, in bytes. */
+  /** The length of the records, in bytes. */
   readonly length: number;
   readonly checksum: number;
 }

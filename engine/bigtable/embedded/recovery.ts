@@ -1,5 +1,5 @@
 /**
- * Opening a log: finds what counts of it, and makes its index.
+ * Opening a log: finds the part of it that counts, and makes its index.
  *
  *     1. From the newest file back: each file's first group says where the log before it ended.
  *     2. The index as of the hint; without one, an empty index as of the oldest file.
@@ -7,12 +7,11 @@
  *
  * What is not intact ends the log, if no later group says that it was synced: then a power failure
  * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost what
- * it once had, and the store is refused. (Of the last group, and what was synced with it, no group
- * says so: what the disk has lost of them looks like what was not finished, unless a hint was written
- * after it.)
+ * it once had, and the store is refused. (No group says so of the last group and of what was synced
+ * with it: a loss there looks like a write that never finished, unless a hint was written later.)
  *
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
- * may have failed, or was not waited for. They are handed out, to be written again.
+ * may have failed, or was not waited for. The caller gets their records, to write them again.
  */
 import { entropySeed, PercolatorError } from '../../base/index.ts';
 import type { Disk } from './disk.ts';
@@ -34,9 +33,9 @@ import { SortedIndex } from './sorted-index.ts';
 export interface Recovered {
   /** Whether there was no store. */
   readonly isNew: boolean;
-  /** Without the last groups. */
+  /** The index without the last groups. */
   readonly index: SortedIndex;
-  /** As of before the last groups. */
+  /** The state of the log before the last groups. */
   readonly log: LogState;
   /** The records of the last groups; undefined if all groups are certainly on the disk. */
   readonly last: readonly LogRecord[] | undefined;
@@ -110,14 +109,14 @@ class Recovery {
   #index = new SortedIndex();
   #usesHint = false;
   #store = 0;
-  /** Of the last group; undefined if none is known. */
+  /** The number of the last group; undefined if none is known. */
   #sequence: number | undefined;
-  /** Of the last group that the hint may show. */
+  /** The number of the last group that the hint may show. */
   #shown = 0;
   #oldest = 0;
   #end: Mark = { file: 0, offset: 0 };
   #replayedBytes = 0;
-  /** Found, perhaps not on the disk, and not yet in the index; oldest first. */
+  /** Groups that were found, may not be on the disk, and are not yet in the index; oldest first. */
   #last: LastGroup[] = [];
 
   constructor(disk: Disk, numbers: readonly number[]) {
@@ -252,7 +251,7 @@ class Recovery {
     if (mark.file > (segments.at(-1)?.file ?? 0) || mark.offset > (segment?.end ?? Infinity)) {
       throw damaged(nameOfLog(mark.file), segment?.end ?? 0, 'the log ends before its index does');
     }
-    if (segment === undefined) return; // That file was cleaned away; the others have all.
+    if (segment === undefined) return; // That file was cleaned away; the others hold everything.
     this.#usesHint = true;
     this.#index = hint.index;
     this.#shown = hint.shown;
@@ -290,7 +289,7 @@ class Recovery {
     return store === this.#store && sequence === (this.#sequence ?? sequence - 1) + 1;
   }
 
-  /** @param synced what lies before was on the disk */
+  /** Applies the groups that begin before the mark: they were on the disk. */
   #applyBefore({ file, offset }: Mark): void {
     const isSynced = ({ at }: LastGroup): boolean => at.file < file || at.offset < offset;
     while (this.#last[0] !== undefined && isSynced(this.#last[0])) {

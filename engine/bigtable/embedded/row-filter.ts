@@ -43,7 +43,7 @@ export function filterFor(table: TableEntry, filter: CellFilter): RowFilter {
   return { family, qualifier, suffix, from, to, versions, prefix };
 }
 
-/** Whether any cell passes, of any filter. */
+/** Whether any cell passes any of the filters. */
 export function anyCell(row: RowPages, filters: readonly RowFilter[]): boolean {
   for (const filter of filters) if (visit(row, filter, isFound)) return true;
   return false;

@@ -8,15 +8,17 @@
  *
  * While one group is synced, the next one gathers; there is no delay to tune, because the disk sets
  * the pace. A group is closed between two turns of the event loop, so changes of one turn have one
- * fate: a commit is never there without the marks that were sent just before it (P61). A change is checked when it is submitted, against everything submitted before it, so
- * mutations apply in the order submitted (manifest.ordered). It becomes visible, and is answered,
- * when its group is durable. A group of provisional changes alone is answered when it is written:
- * the sync of a later group makes both durable (P67).
+ * fate: a commit is never there without the marks that were sent just before it (P61).
  *
- * What if a group fails? Then what gathers was checked against changes that will never be, so it
- * fails too, and every pending row is forgotten. If the failed group may be on the disk, nothing is
- * served until a new file of the log says that it does not count (P58). What waited for the failed
- * sync may be lost by the disk, so the next group writes it again.
+ * A change is checked when it is submitted, against everything submitted before it, so mutations
+ * apply in the order submitted (manifest.ordered). It becomes visible, and is answered, when its
+ * group is durable. A group of provisional changes alone is answered when it is written: the sync
+ * of a later group makes both durable (P67).
+ *
+ * What if a group fails? Then the gathering group was checked against changes that will never be
+ * applied, so it fails too, and every pending row is forgotten. If the failed group may be on the
+ * disk, nothing is served until a new file of the log says that it does not count (P58). What
+ * waited for the failed sync may be lost by the disk, so the next group writes it again.
  */
 import { PercolatorError, systemClock } from '../../base/index.ts';
 import type { Mutation } from '../bigtable.ts';
@@ -119,7 +121,7 @@ export class RowStore implements Stored {
     for (const page of row.mutate(mutations, columnOf)) this.rewrite(page, row);
   }
 
-  /** Writes a page of the row with the gathering group. Returns false if that was so already. */
+  /** Writes a page of the row with the gathering group. False if the group has it already. */
   rewrite(page: PendingPage, row: PendingRow): boolean {
     const group = this.#gathering;
     const isAdded = page.group !== group;
@@ -145,8 +147,8 @@ export class RowStore implements Stored {
 
   /**
    * Resolves when all that was changed so far is durable.
-   * @param onDurable called at the moment when it becomes visible
-   * @throws STORE_UNAVAILABLE if nothing of the group was applied, STORE_IN_DOUBT
+   * @param onDurable called at the moment when the changes become visible
+   * @throws STORE_UNAVAILABLE if nothing of the group was applied, STORE_IN_DOUBT if it may be
    */
   durable(onDurable?: () => void): Promise<void> {
     const group = this.#gathering;
@@ -173,12 +175,15 @@ export class RowStore implements Stored {
     if (!isDurable || this.#isInDoubt) await this.writeEmptyGroup();
   }
 
-  /** Whether a group may be on the disk that was not acknowledged, so that nothing is served. */
+  /** Whether a group that was not acknowledged may be on the disk, so that nothing is served. */
   get isInDoubt(): boolean {
     return this.#isInDoubt;
   }
 
-  /** Resolves when a new file of the log says that such a group does not count. */
+  /**
+   * Resolves when a new file of the log says that such a group does not count.
+   * @throws STORE_UNAVAILABLE if that file cannot be written
+   */
   async settle(): Promise<void> {
     try {
       await this.writeEmptyGroup();
@@ -228,7 +233,7 @@ export class RowStore implements Stored {
     }
   }
 
-  /** What it leaves as it is may have been written without a sync. */
+  /** A durable group is written even without changes: what it found may not have been synced. */
   #mustSync({ isProvisional }: Group): boolean {
     return !isProvisional && !this.log.isSynced;
   }
@@ -278,7 +283,7 @@ export class RowStore implements Stored {
     return { file, offset, length, footprint: length + written.valueBytes };
   }
 
-  /** What has gathered was checked against changes that will not be. */
+  /** The gathering group fails too: it was checked against changes that will not be applied. */
   #fail(group: Group, error: unknown): void {
     const gathered = this.#gathering;
     this.#gathering = new Group();
@@ -294,7 +299,7 @@ export class RowStore implements Stored {
     gathered.answered?.reject(refusal);
   }
 
-  /** With the gathering group, because a sync that has failed may have lost what waited for it. */
+  /** Adds them to the gathering group: a sync that has failed may have lost what waited for it. */
   #writeUnsyncedAgain(): void {
     const group = this.#gathering;
     for (const key of this.#unsynced.values()) {

@@ -79,7 +79,7 @@ export class SortedIndex {
     return this.#leafAt(at).compare(at % SLOTS, key);
   }
 
-  /** Also for `NONE`. */
+  /** False for `NONE`. */
   startsWith(at: Position, prefix: Uint8Array): boolean {
     return at !== NONE && this.#leafAt(at).startsWith(at % SLOTS, prefix);
   }
@@ -114,7 +114,7 @@ export class SortedIndex {
     }
   }
 
-  /** The next leaf to be copied: the keys above `after`, as one leaf; undefined if there are none. */
+  /** The next leaf to be copied: its keys above `after`; undefined if there are none. */
   leafAfter(after: Uint8Array | undefined): Leaf | undefined {
     const from = after === undefined ? 0 : Math.max(0, this.#leafFor(after));
     for (let i = from; i < this.#leaves.length; i++) {

@@ -84,7 +84,7 @@ for (const where of ['GetTableDescriptors', 'GetMetaRegionLocations', 'Multi', '
   });
 }
 
-test('what found its region only after its deadline is not sent', async () => {
+test('an operation whose region is found only after its deadline is not sent', async () => {
   const clock = new VirtualClock();
   let lookUpMs = 0;
   let sent = 0;
@@ -233,7 +233,7 @@ test('a table that is being created, whose regions no server has yet, is waited 
   assert.equal(await clock.runUntil(reading), undefined);
 });
 
-test('a table that a server which stood still does not know is not taken for dropped', async () => {
+test('a table is not taken for dropped because a server that stood still does not know it', async () => {
   const clock = new VirtualClock();
   const hbase = newHBase(['first:16020', 'second:16020']);
   const [first, second] = hbase.servers;

@@ -42,7 +42,7 @@ const NO_RESULT: Result = { cell: [] };
 export interface Operation {
   readonly table: string;
   readonly row: Buffer;
-  /** One that the table has. */
+  /** A family that the table has. */
   readonly family: string;
   /** One; or two, a Put and a Delete of the row, which are applied in one step. */
   readonly actions: readonly Action[];
@@ -139,7 +139,7 @@ export class Calls {
     throw errorOf(failure, 'read', `reading ${table}`);
   }
 
-  /** The server may answer with fewer rows than asked for, and then expects to be asked on. */
+  /** The server may answer with fewer rows than asked for; the rest must be asked for again. */
   async #scanRegion(
     region: Region,
     { request, family }: { readonly request: ScanRequest; readonly family: string },
@@ -156,7 +156,7 @@ export class Calls {
       const answer = await connection.call('Scan', { type, value, response }, timeoutMs);
       results.push(...answer.results);
       const isEnough = results.length >= request.numberOfRows;
-      // There are no "more results" either when as many rows came as were asked for.
+      // `moreResults` is also false when as many rows came as were asked for.
       const isEnd = answer.moreResults === false && !isEnough;
       const isWhole = isEnd || answer.moreResultsInRegion !== true;
       if (isWhole || isEnough) {
@@ -165,7 +165,7 @@ export class Calls {
         return { results, isWhole };
       }
       const numberOfRows = request.numberOfRows - results.length;
-      // With the limit, the server closes the scan when it is reached.
+      // So that the server closes the scan when the limit is reached.
       const limitOfRows = numberOfRows;
       value = { scannerId: answer.scannerId, numberOfRows, limitOfRows, nextCallSeq };
     }
@@ -237,7 +237,7 @@ export class Calls {
     }
   }
 
-  /** A failure of the same kind for what was read, if the server may not own the region. */
+  /** The failure of all that was read, if the server may not own the region. */
   async #confirmed(
     { operation, region }: Located,
     sent: Moment,

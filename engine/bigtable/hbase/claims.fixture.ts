@@ -45,7 +45,7 @@ function claimReads(open: () => Promise<Bigtable>): void {
     await store.dropTable('own');
   });
 
-  test('reads a table from its start whose first region can have no row', async () => {
+  test('reads from its start a table whose first region can have no row', async () => {
     await using store = await open();
     await store.createTable('own', { families: ['data'], splits: ['\0'] });
     await store.mutateRows([set('\0'), set('r')]);

@@ -1,4 +1,4 @@
-/** What a connection does with calls that come too late, and with answers that are for none. */
+/** What a connection does with calls that come too late, and with answers that fit no call. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -56,7 +56,7 @@ test('an answer without the number of its call ends the connection', async (t) =
   await assert.rejects(called, { kind: 'lost', message: /without the number of its call/ });
 });
 
-test('an answer that ends after its header ends its call', async (t) => {
+test('an answer that is cut off after its header fails its call', async (t) => {
   const header = messageOf('ResponseHeader').append({ callId: 1 }).finish();
   const frame = Buffer.from([0, 0, 0, header.length, ...header]);
   const address = await listen(t, (bytes, socket) => {
@@ -73,7 +73,7 @@ function connect(t: TestContext, address: string, clock: Clock): Connection {
   return connection;
 }
 
-/** @returns the address of a server that gives `receive` all bytes, and tells when one has left */
+/** @returns the address of a server that gives `receive` all bytes, and resolves `ended` when a socket closes */
 async function listen(
   t: TestContext,
   receive: (bytes: Buffer, socket: Socket) => void,

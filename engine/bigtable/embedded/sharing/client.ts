@@ -63,7 +63,7 @@ export interface ClientSettings {
    * process may not own it.
    */
   readonly own: ((mustExist: boolean) => Promise<Bigtable | undefined>) | undefined;
-  /** What a caller is told if neither is possible. */
+  /** The error if this process can neither reach an owner nor become the owner. */
   readonly refusal: (reason: string) => PercolatorError;
 }
 
@@ -74,7 +74,7 @@ interface Waiting {
   readonly deadlineMs: number;
   readonly answered: PromiseWithResolvers<unknown>;
   isSent: boolean;
-  /** Whether an owner may have taken it that will not answer any more. */
+  /** Whether it was sent to an owner that may have taken it, and will not answer any more. */
   wasLost: boolean;
 }
 
@@ -92,13 +92,13 @@ export class Client implements Bigtable {
   /** In the order in which the callers asked. */
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
-  /** Of the requests of this turn of the event loop, if there were any. */
+  /** The deadline of the requests of this turn of the event loop, if there were any. */
   #turnDeadlineMs: number | undefined;
   #connection: Connection | undefined;
   /** Defined once this process owns the store. */
   #owned: Bigtable | undefined;
   #attaching: Promise<void> | undefined;
-  /** Then the folder has a store, and a new one in its place would be empty. */
+  /** Once true, the folder has a store: a new one in its place would be empty. */
   #wasAttached = false;
   #isWatching = false;
   #closed: Promise<void> | undefined;
@@ -254,7 +254,7 @@ export class Client implements Bigtable {
     }
   }
 
-  /** What the caller waits for, which nothing else will settle. */
+  /** Forgets the request. Returns what its caller waits for, which nothing else will settle. */
   #settle({ id, answered }: Waiting): PromiseWithResolvers<unknown> {
     this.#waiting.delete(id);
     if (this.#waiting.size === 0) this.#connection?.setIdle(true);
@@ -277,7 +277,7 @@ export class Client implements Bigtable {
     }
   }
 
-  /** They would be too large again. All of a turn are refused: a commit and its marks (P61). */
+  /** Sent again, they would be too large again. All requests of a turn fail together (P61). */
   #refuseUnsent(ids: readonly number[], error: unknown): void {
     for (const id of ids) {
       const waiting = this.#waiting.get(id);
@@ -295,7 +295,7 @@ export class Client implements Bigtable {
       waiting.wasLost = true;
       if (CONDITIONAL.has(waiting.method)) this.#refuse(waiting, OWNER_GONE);
     }
-    this.#listeners.tell(); // What it has changed last, it may not have told.
+    this.#listeners.tell(); // The owner may not have told its last changes.
     if (this.#waiting.size > 0) this.#attachOrRefuse();
   }
 
@@ -356,14 +356,14 @@ export class Client implements Bigtable {
     );
   }
 
-  /** What the last owner says does not tell what an earlier one has done. */
+  /** The last owner's error does not tell what an earlier owner has done. */
   #reject(waiting: Waiting, error: Error): void {
     const isInDoubt = waiting.wasLost && MUTATIONS.has(waiting.method);
     if (isInDoubt) this.#refuse(waiting, error.message, error);
     else this.#settle(waiting).reject(error);
   }
 
-  /** The caller hears what is true: a mutation that was sent may be applied. */
+  /** In doubt if the request is a mutation that was sent: an owner may have applied it. */
   #refuse(waiting: Waiting, reason: string, cause?: unknown): void {
     const isInDoubt = (waiting.isSent || waiting.wasLost) && MUTATIONS.has(waiting.method);
     const message = `the embedded store did not answer (${reason}); ${

@@ -23,7 +23,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #onUnsent: ConnectionEvents['onUnsent'];
   #writer = new FrameWriter();
-  /** Of the requests that the writer has. */
+  /** The ids of the requests that the writer has. */
   #ids: number[] = [];
   #isListening = false;
   #isWriting = false;
@@ -36,7 +36,7 @@ export class Connection {
     this.#onUnsent = onUnsent;
   }
 
-  /** Undefined if no process listens there, or it does not greet in time, or ends meanwhile. */
+  /** Undefined if no process listens there, or it does not greet in time, or ends before that. */
   static open(
     path: string,
     timeoutMs: number,
@@ -56,7 +56,7 @@ export class Connection {
           answers = rest;
         }
         for (const answer of answers as Answer[]) {
-          // Not by the caller, which may not have the connection yet.
+          // Not left to the caller, which may not have the connection yet.
           if (answer[0] === 'closing') connection.end();
           events.onAnswer(answer, frame);
         }
@@ -106,7 +106,7 @@ export class Connection {
     void systemClock.yield().then(() => this.#socket.end());
   }
 
-  /** Says all that was said in this turn of the event loop. */
+  /** Sends all that was said in this turn of the event loop, in one frame. */
   #write(): void {
     this.#isWriting = false;
     const ids = this.#ids;
@@ -116,7 +116,7 @@ export class Connection {
       this.#socket.write(this.#writer.take());
     } catch (error) {
       this.#writer = new FrameWriter();
-      if (this.#isListening) this.listen(); // It may have been in the frame.
+      if (this.#isListening) this.listen(); // That message may have been in the frame.
       this.#onUnsent(ids, error);
     }
   }

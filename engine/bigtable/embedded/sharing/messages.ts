@@ -6,7 +6,7 @@
  * All that a process says in one turn of the event loop is one frame, and is taken in one turn, in
  * order: so a commit has the fate of the marks sent just before it (P61). The text has the place of
  * each value among the values: JSON is five times as fast as the serializer of Node for such
- * messages, but knows no bytes.
+ * messages, but cannot hold bytes.
  */
 import { hrtime } from 'node:process';
 import type {
@@ -26,7 +26,7 @@ export type Method = Exclude<
   'manifest' | 'onChange' | 'close' | typeof Symbol.asyncDispose
 >;
 
-/** The first message, by the owner. */
+/** The first message, from the owner. */
 export interface Greeting {
   readonly protocol: number;
   readonly fsync: boolean;
@@ -36,7 +36,7 @@ export interface Greeting {
 /** To the owner. The deadline is in milliseconds of the clock that all processes share. */
 export type Request = readonly [id: number, method: Method, deadlineMs: number, given: unknown[]];
 
-/** To the owner: from now on it says when something has changed. */
+/** To the owner, which from now on says when something has changed. */
 export type Listening = readonly ['listening'];
 
 /** From the owner: the answer to a request, or what is not an answer. */
@@ -180,7 +180,7 @@ export class FrameWriter {
   }
 }
 
-/** Of a value among the values of its frame. */
+/** Where a value lies among the values of its frame, in bytes. */
 type Place = readonly [offset: number, length: number];
 
 const HEADER_BYTES = 8;

@@ -28,7 +28,7 @@ import {
 } from './messages.ts';
 import { listenIn } from './socket-place.ts';
 
-/** How long the closing store waits for a client to leave, which may be stopped. */
+/** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
 
 export class Service {
@@ -104,7 +104,7 @@ class Client {
   }
 
   changed(): void {
-    // One that does not read, such as a stopped one, must not fill our memory.
+    // A client that does not read, such as a stopped one, must not fill our memory.
     const isTold = this.#isChanged || !this.#isListening;
     if (isTold || this.#socket.writableNeedDrain) return;
     this.#isChanged = true;
@@ -153,7 +153,7 @@ class Client {
     this.#socket.end();
   }
 
-  /** At the end of the turn of the event loop, with all else that it says. */
+  /** Writes at the end of this turn of the event loop, with all else that is said in it. */
   #write(): void {
     if (this.#isWriting) return;
     this.#isWriting = true;

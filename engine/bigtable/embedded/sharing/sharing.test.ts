@@ -38,7 +38,7 @@ function lockRow(row: string, owner: string): ConditionalRowMutation {
 
 const codeOf = ({ code }: PercolatorError): string => code;
 
-test('each of two processes sees at once what the other has resolved', async () => {
+test('each of two processes sees at once what the other has written', async () => {
   const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
@@ -50,7 +50,7 @@ test('each of two processes sees at once what the other has resolved', async () 
   }
 });
 
-test('of two processes that lock the same cells at once exactly one wins each cell', async () => {
+test('when two processes lock the same cells at once, exactly one wins each cell', async () => {
   const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
@@ -103,7 +103,7 @@ test('a table dropped and recreated by another process is read and written as th
   assert.equal(textOf((await other.call('readRow', 't', 'r', FILTERS)) as Row), 'newer');
 });
 
-test('a client is told of changes, also of those that it made itself', async () => {
+test('a client is told of changes, its own included', async () => {
   const folder = temporaryFolder();
   await using owner = await openWithTable(folder);
   await using client = await openEmbedded({ folder });
@@ -401,7 +401,7 @@ test('a reader sees what the owner writes, and refuses to write', async () => {
   assert.equal(codeOf(answer as PercolatorError), 'READ_ONLY');
 });
 
-test('a reader makes no store, also in a folder whose owner left before it had made one', async () => {
+test('a reader makes no store, not even in a folder whose owner left before making one', async () => {
   const folder = temporaryFolder();
   const unlock = lockFolder(folder, { readOnly: false });
   const opening = openEmbedded({ folder, readOnly: true });
@@ -503,7 +503,7 @@ test('P61: requests that are too large for one frame are refused together, and t
   assert.equal(opened.mock.callCount(), 0);
 });
 
-/** Ends the server and its connections with the test, also with one that fails. */
+/** Ends the server and its connections with the test, even if it fails. */
 function endWith(t: TestContext, server: Server): void {
   server.on('connection', (socket) => t.after(() => socket.destroy()));
   t.after(() => server.close());

@@ -75,7 +75,7 @@ test('a folder whose sockets cannot be made private is shared too', async (t) =>
   assert.ok(!existsSync(dirname(path)));
 });
 
-test('a place of the socket that a power cut has emptied removes nothing where the process works', async () => {
+test('an owner that finds socket-at emptied by a power cut removes nothing from its working folder', async () => {
   const folder = await newStore();
   writeFileSync(join(folder, 'socket-at'), '');
   const workplace = temporaryFolder();
@@ -91,7 +91,7 @@ test('a place of the socket that a power cut has emptied removes nothing where t
   assert.ok(!existsSync(join(folder, 'socket-at')));
 });
 
-test('a process that meets a place of the socket that a power cut has emptied waits for an owner', async () => {
+test('a client that finds socket-at emptied by a power cut waits for an owner', async () => {
   const folder = await newStore();
   writeFileSync(join(folder, 'socket-at'), '');
   await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
@@ -100,7 +100,7 @@ test('a process that meets a place of the socket that a power cut has emptied wa
   });
 });
 
-test('a place of the socket that cannot be read costs no data, and names what is in the way', async () => {
+test('a socket-at that cannot be read costs no data, and the error names it', async () => {
   const folder = await newStore();
   mkdirSync(join(folder, 'socket-at'));
   await assert.rejects(openEmbedded({ folder }), {
@@ -112,7 +112,7 @@ test('a place of the socket that cannot be read costs no data, and names what is
   assert.deepEqual(await store.listTables(), ['t']);
 });
 
-test('a place of the socket that cannot be written leaves no folder for temporary files', async (t) => {
+test('a socket-at that cannot be written leaves no temporary folder', async (t) => {
   const folder = folderWithLongPath();
   mkdirSync(join(folder, 'socket-at.new'), { recursive: true });
   const elsewhere = temporaryFolder();

@@ -3,7 +3,7 @@
  *
  * The system limits the path of a socket to about a hundred bytes, and not every file system can
  * hold one. Then the socket is in a private temporary folder, whose path is in the file `socket-at`.
- * Only the owner of the folder changes either; what an owner that was killed has left is in its way.
+ * Only the owner of the folder changes either, after removing what a killed owner has left.
  */
 import {
   chmodSync,
@@ -82,8 +82,8 @@ async function listenAt(path: string, server: Server): Promise<boolean> {
 }
 
 /**
- * Names the folder and its volume. A copy of the folder has another number, and a clone of the
- * volume another device: the processes of neither may use or remove the socket of the original.
+ * Names the folder and its volume. A copy of the folder has another inode number, and a clone of
+ * the volume another device: the processes of neither may use or remove the original's socket.
  */
 function prefixOf(folder: string): string {
   const { dev, ino } = statSync(folder);

@@ -1,7 +1,7 @@
 /**
  * The roots of the code for knip; code that is not reachable from them is unused.
  *
- * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
+ * Knip finds most roots itself: the scripts, `imports` and `exports` of package.json, and programs
  * that are started with `new URL('...', import.meta.url)`. What remains are the tests, the
  * module that their runner loads first, and the jobs that workers load by their URL.
  */

@@ -55,7 +55,7 @@ const rooms: Record<string, readonly string[]> = {
 };
 
 /**
- * The verification imports the inside of the engine: it simulates it, and puts mistakes into it.
+ * The verification imports the inside of the engine, to simulate it and to put mistakes into it.
  * The virtual cluster simulates it, too.
  */
 const insiders = new Set(['verification', 'virtual-cluster']);
@@ -109,7 +109,7 @@ const config: OxlintConfig = {
   rules: {
     'no-await-in-loop': 'off', // In a commit protocol the sequence is the meaning.
     'import/no-named-as-default-member': 'off', // fast-check is read as `fc.` everywhere.
-    'unicorn/consistent-function-scoping': 'off', // A helper stands where its reader needs it.
+    'unicorn/consistent-function-scoping': 'off', // A helper is where its reader needs it.
     'unicorn/require-post-message-target-origin': 'off', // Threads have no origin.
     'typescript/no-unsafe-type-assertion': 'off', // Decoders and generic containers need it.
     curly: ['error', 'multi-line'],

@@ -73,7 +73,7 @@ export async function snapshotRead(
   return seenRow(context, target, { row, filters, startTimestamp });
 }
 
-/** The same for rows of one table, with the same columns: in one call.
+/** The same for several rows of one table, in one call. All targets must name the same columns.
  * Each row is still a read of its own. */
 export async function snapshotReadRows(
   context: Context,
@@ -189,8 +189,9 @@ async function resolveOrWait(
 }
 
 /**
- * Waits until the owner has finished committing, if it is this process, but not much longer than
- * `msMax`: the oracle, or a part of the storage, may be away. For other owners, waits for a moment.
+ * If the owner is this process, waits until it has finished committing, but not much longer than
+ * `msMax`: the oracle, or a part of the storage, may be unreachable. For another owner, waits for
+ * one backoff.
  */
 async function waitForOwner(
   context: Context,

@@ -162,7 +162,7 @@ export class Transaction implements Snapshot {
 
   /**
    * Marks a cell for its observers without writing it (section 2.4): transactions do not conflict
-   * over it, and the observer runs at least once, perhaps several times, perhaps twice at a time.
+   * over it, and the observer runs at least once, perhaps several times, perhaps concurrently.
    */
   notifyWeakly(cell: CellAddress): void {
     this.#assertWritable(cell);
@@ -176,6 +176,7 @@ export class Transaction implements Snapshot {
    * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing is or will be visible; run it
    * again from the start
    * @throws COMMIT_UNKNOWN: it may have committed; ask `outcomeOf(error.transaction)`
+   * @throws INVALID_ARGUMENT: it has a weak notification and no write
    */
   async commit(): Promise<Timestamp> {
     this.#assertOpen();

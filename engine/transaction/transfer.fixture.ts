@@ -24,7 +24,7 @@ const percolator = await openPercolator({ folder, fsync: false, lockTimeToLiveMs
 const over = new AbortController();
 let count = 0;
 
-/** Resolves when it is committed or has lost; after a loss, the next transfer will do as well. */
+/** Resolves when the transfer has committed or lost; a lost one is not repeated. */
 async function transfer(): Promise<void> {
   const [from, to] = [random.integer(0, ACCOUNTS - 1), random.integer(0, ACCOUNTS - 1)];
   if (from === to) return;

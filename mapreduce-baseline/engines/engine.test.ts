@@ -147,7 +147,7 @@ test('an input whose name is hidden from Hadoop and Spark, or has a colon, has a
   }
 });
 
-test('sort does not count what is appended after the end of an input, where its file ended', async (t) => {
+test('sort does not count what is appended to the file of an input that names its end', async (t) => {
   const whyNot = await whyNoGnuSort();
   if (whyNot !== undefined) return t.skip(whyNot);
   const folder = temporaryFolder();
@@ -175,7 +175,7 @@ test('a sort that is on PATH is not called missing, whatever it answers', async 
   assert.match(String(await whyNoGnuSort()), /^sort on PATH is not GNU sort/);
 });
 
-/** Puts a script of the shell before all programs on PATH until the test ends. */
+/** Puts a shell script ahead of all programs on PATH until the test ends. */
 async function replaceProgram(t: TestContext, name: string, script: string): Promise<void> {
   const folder = temporaryFolder();
   await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -206,7 +206,7 @@ async function runPipeline(input: string, bytes: string, path = ''): Promise<str
 }
 
 for (const bytes of ['all', '10']) {
-  test(`the pipeline of sort succeeds if an input is there of which ${bytes} bytes count`, async (t) => {
+  test(`the pipeline of sort succeeds if an input exists and ${bytes} bytes of it count`, async (t) => {
     const whyNot = await whyNoGnuSort();
     if (whyNot !== undefined) return t.skip(whyNot);
     const input = join(temporaryFolder(), 'words');
@@ -214,7 +214,7 @@ for (const bytes of ['all', '10']) {
     await assert.doesNotReject(runPipeline(input, bytes));
   });
 
-  test(`the pipeline of sort fails if an input is gone of which ${bytes} bytes count`, async () => {
+  test(`the pipeline of sort fails if an input is gone and ${bytes} bytes of it count`, async () => {
     const gone = join(temporaryFolder(), 'gone');
     await assert.rejects(runPipeline(gone, bytes), { code: 'TASK_FAILED' });
   });

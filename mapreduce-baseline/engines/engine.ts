@@ -16,8 +16,8 @@ import { UnfinishedOutput } from '../output-folder.ts';
 export interface ChainRun {
   readonly chain: JobChain;
   /**
-   * A path that is a URI, as of a cluster's file system, is for engines that know it, and is read
-   * whole.
+   * An input whose path is a URI, such as one of a cluster's file system, is for engines that know
+   * that file system, and is read whole.
    */
   readonly inputs: readonly Input[];
   /**
@@ -32,13 +32,13 @@ export interface ChainRun {
 /** What an engine may use of this machine. */
 export interface EngineSize {
   /**
-   * Processes that map or reduce at the same time. With Hadoop and Spark also the number of reducers,
-   * and with Spark and a Hadoop cluster only that: their settings decide the rest. GNU sort has
-   * processes for each input instead, and one reducer.
+   * Processes that map or reduce at the same time. For Hadoop and Spark, it is also the number of
+   * reducers; for Spark and a Hadoop cluster, it is nothing else: their settings decide the rest.
+   * GNU sort has processes for each input instead, and one reducer.
    */
   readonly workers: number;
   /**
-   * For sorting, of all workers together. Too little: more is sorted on the disk. With GNU sort, each
+   * Bytes for sorting, of all workers together. Too little: more is sorted on the disk. With GNU sort, each
    * later job of a chain may take as much again at the same time. Spark and a Hadoop cluster have
    * settings of their own.
    */
@@ -81,13 +81,13 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
   };
 }
 
-/** The engine writes the output to its place; only what it needs meanwhile is on this machine. */
+/** The engine writes the output in place; only its temporary files are on this machine. */
 async function startAtUri(start: Start, run: ChainRun, inputs: readonly Split[]): Promise<void> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
   await start(run, inputs, { work: folder.path, output: run.outputFolder });
 }
 
-/** Whether it names a file of another file system than this machine's. */
+/** Whether the path names a file of a file system other than this machine's. */
 export function isUri(path: string): boolean {
   return path.includes('://');
 }

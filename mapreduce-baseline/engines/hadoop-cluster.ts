@@ -53,13 +53,13 @@ export function settingWords(settings: Readonly<Record<string, string>>): readon
 
 /**
  * The cluster's file system as a URI without a slash at its end; undefined if the configuration
- * names none but that of the machine.
+ * names only that of the machine.
  */
 export async function fileSystemOf({
   program,
   settings,
 }: HadoopAccess): Promise<string | undefined> {
-  // As a program it prints all settings as XML.
+  // Run as a program, the class prints all settings as XML.
   const printed = await runProgram(NAME, [...program, CONFIGURATION], {});
   const [, configured] = /<name>fs\.defaultFS<\/name><value>([^<]*)</.exec(printed) ?? [];
   const uri = settings['fs.defaultFS'] ?? configured ?? 'file:///';
@@ -120,7 +120,7 @@ export async function killJobs({ program, settings }: HadoopAccess, said: string
   }
 }
 
-/** A path of this machine for the file system's shell, which decodes it, as the path of a URI. */
+/** A path of this machine, encoded as in a URI: the file system's shell decodes it. */
 function encoded(path: string): string {
   return resolve(path).split(sep).map(encodeURIComponent).join('/');
 }

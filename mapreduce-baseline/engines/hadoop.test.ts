@@ -1,4 +1,4 @@
-/** What the engine asks of a Hadoop with a cluster: a script in its place writes it down. */
+/** What the engine asks of Hadoop, as a script in Hadoop's place writes it down. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -11,13 +11,13 @@ import { hadoopEngine } from './hadoop.ts';
 
 const JOB = new URL('../testing/word-count-job.ts', import.meta.url).href;
 
-/** What a script does in Hadoop's place, as text of a shell; $CALLS is the file of its calls. */
+/** What a script does in Hadoop's place, as shell code; $CALLS is the file of its calls. */
 interface HadoopScript {
   readonly isLocal?: boolean;
-  /** That of the cluster. */
+  /** The URI of the cluster's file system. */
   readonly fileSystem?: string;
   readonly streaming?: string;
-  /** As the shell of the file system. */
+  /** What the script does as the shell of the file system. */
   readonly shell?: string;
   readonly jobClient?: string;
 }
@@ -88,10 +88,10 @@ async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
 
 /** Longer than a test may take. */
 const FOREVER = 'sleep 180';
-/** Once this is among the calls, the job has told its number. */
+/** Once this is among the calls, the job has printed its number. */
 const TOLD = /^told$/m;
 
-/** A job that says this, tells that it has, and never ends. */
+/** A job that prints `saying`, then writes `told` among the calls, and never ends. */
 function endlessJob(saying: string): string {
   return `echo "${saying}"; echo told >>"$CALLS"; ${FOREVER}`;
 }
@@ -144,7 +144,7 @@ test('an input is put from its place, also if its path is relative', async () =>
   assert.equal(await readFile(copy, 'utf8'), 'to be\n');
 });
 
-test('a name is a name, whatever Hadoop takes its characters for in a URI or a pattern', async () => {
+test('a name with special characters of URIs and patterns is that of its own file for Hadoop', async () => {
   const folder = join(temporaryFolder(), '100% spacé, {new}');
   await mkdir(folder);
   const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];

@@ -8,7 +8,7 @@
  *     a cluster       with a file system of its own, such as HDFS (hadoop-cluster.ts): inputs of this
  *                     machine and the program are put there, and the output is fetched
  *
- * Hadoop reads and writes a file that is named by a URI where it is. Whether such an output appears
+ * Hadoop reads and writes files that are named by URIs in place. Whether such an output appears
  * whole, and survives a crash, is up to the cluster.
  *
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
@@ -121,7 +121,7 @@ async function runOnCluster(
 
 interface Jobs {
   readonly staged: Staged;
-  /** The place for the output of a job, as a URI; the first is 1. */
+  /** The place for the output of a job, as a URI; the first job is 1. */
   readonly outputOf: (job: number) => string;
 }
 

@@ -28,7 +28,10 @@ try {
   process.stderr.write(error instanceof Error ? error.message : String(error), exit);
 }
 
-/** A module may have begun something. Not before all is written: a pipe may not hold it at once. */
+/**
+ * Ends this process, because a module may have begun something. It is called once all is written,
+ * because a pipe may not hold all of it at once.
+ */
 function exit(): void {
   process.exit();
 }

@@ -44,7 +44,7 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   };
 }
 
-/** In a process of its own: in this one they are loaded already. */
+/** Loads the modules in a process of its own: this process has loaded some of them already. */
 async function loadedFiles(url: string): Promise<readonly string[]> {
   const streaming = new URL('../streaming.ts', import.meta.url).href;
   const { execa } = await import('execa');

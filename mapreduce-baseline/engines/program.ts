@@ -49,7 +49,7 @@ export async function runProgram(
   }
 }
 
-/** Where the locale has other characters, or is not set, Java cannot open all names of files. */
+/** If the locale is not UTF-8, or is not set, Java cannot open files of every name. */
 function localeOf({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): Record<string, string> {
   const locale = [LC_ALL, LC_CTYPE, LANG].find((name) => name !== undefined && name !== '') ?? '';
   return /utf-?8/iu.test(locale) ? {} : { LC_ALL: 'C.UTF-8' };

@@ -1,4 +1,4 @@
-/** What the engine gives to a Spark: a script in its place writes it down. */
+/** What the engine gives to Spark, as a script in Spark's place writes it down. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { sparkEngine } from './spark.ts';
 
-/** What Spark is given if the command is some words and the path of a script in its place. */
+/** What Spark is given if the command is some words and the path of a script in Spark's place. */
 async function given(words: readonly string[], path: string): Promise<string> {
   const folder = temporaryFolder();
   const [script, written] = [join(folder, path), join(folder, 'written')];
@@ -49,13 +49,13 @@ writeFileSync(folder + '/part-00000', [...inputs, process.env.SPARK_LOCAL_DIRS].
   return (await readFile(join(outputFolder, 'part-00000'), 'utf8')).split('\n');
 }
 
-test('a name is a name, whatever Spark takes its characters for in a URI or a pattern', async () => {
+test('a name with special characters of URIs and patterns is that of its own file for Spark', async () => {
   const [input = ''] = await givenIn(join(temporaryFolder(), '100% spacé, {new}'));
   assert.match(input, /^file:\/\/\//);
   assert.ok(input.endsWith(String.raw`/100% spacé{\,} \{new\}/my \[1\] words\?`), input);
 });
 
-test('what Spark writes is next to the output, unless its path has a comma, where Spark would end it', async () => {
+test('what Spark writes is next to the output, unless that path has a comma, where Spark would cut it', async () => {
   const folder = temporaryFolder();
   const [, near = ''] = await givenIn(join(folder, 'a b@c [d]'));
   assert.ok(near.startsWith(join(folder, 'a b@c [d]', 'my counts.unfinished-')), near);

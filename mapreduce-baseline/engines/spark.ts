@@ -47,7 +47,7 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
       SPARK_LOCAL_DIRS: join(spills.path, 'spark'),
       PYSPARK_SUBMIT_ARGS: shellCommand([...confWords(settings), 'pyspark-shell']),
     };
-    // Any word may be it, because another program may start it.
+    // Any word may be spark-submit, because another program, such as nice, may start it.
     const isSubmit = command.some((word) => basename(word).includes('spark-submit'));
     const words = [
       ...command,
@@ -61,9 +61,9 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
 }
 
 /**
- * A folder for what Spark writes meanwhile: next to the output, or in the system's folder for
- * temporary files if the path has a comma, which Spark takes for its end. A link to the folder would
- * not help, because Spark follows it.
+ * A folder for Spark's temporary files: next to the output, or in the system's folder for temporary
+ * files if the path has a comma, which Spark takes for the end of a path. A link to the folder
+ * would not help, because Spark follows it.
  */
 async function spillFolder(work: string): Promise<AsyncDisposable & { path: string }> {
   if (!work.includes(',')) return { path: work, [Symbol.asyncDispose]: async () => {} };
@@ -74,7 +74,7 @@ function confWords(settings: SparkOptions['settings']): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['--conf', `${name}=${value}`]);
 }
 
-/** Python's `shlex` splits it again. */
+/** The words as one text, which Python's `shlex` splits again. */
 function shellCommand(words: readonly string[]): string {
   return words.map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(' ');
 }

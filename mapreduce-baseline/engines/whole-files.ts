@@ -37,7 +37,7 @@ async function copyRecords(input: Split, to: string): Promise<void> {
   await pipeline(bytes, createWriteStream(to));
 }
 
-/** Names that begin with `_` or `.` are hidden from Hadoop and Spark, and a pattern has no colon. */
+/** Hadoop and Spark do not see names that begin with `_` or `.`; no pattern may have a colon. */
 function isFindable(path: string): boolean {
   return isUri(path) || !(/^[_.]/.test(basename(path)) || resolve(path).includes(':'));
 }
@@ -77,7 +77,7 @@ export function literalInput(uri: string): string {
 /**
  * The folder under a path that Hadoop in one process takes as it is: its own, or that of a link to
  * it. Hadoop takes a comma for the end of a path, its shuffle encodes spaces and other characters,
- * and its patterns have no colon.
+ * and its patterns may not have a colon.
  */
 export async function plainPath(folder: string): Promise<AsyncDisposable & { path: string }> {
   if (/^[-\w./]+$/.test(folder)) return { path: folder, [Symbol.asyncDispose]: async () => {} };
@@ -87,7 +87,7 @@ export async function plainPath(folder: string): Promise<AsyncDisposable & { pat
   return { path, [Symbol.asyncDispose]: () => plain.remove() };
 }
 
-/** The parts alone, without the sums and the mark of success that Hadoop's writers add. */
+/** Moves only the parts, not the checksums and the success marker that Hadoop's writers add. */
 export async function moveParts(from: string, to: string): Promise<void> {
   for (const name of await readdir(from)) {
     if (name.startsWith('part-')) await rename(join(from, name), join(to, name));

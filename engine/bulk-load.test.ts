@@ -23,7 +23,7 @@ async function load(percolator: Percolator): Promise<void> {
   await loader.finish();
 }
 
-test('P57: observers run for a bulk load that does not say that they have, once', async () => {
+test('P57: observers run once for cells of a bulk load that were not acknowledged', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable() });
   await load(percolator);
   assert.deepEqual((await Array.fromAsync(await fsck(percolator.store))).map(summaryOf), []);

@@ -6,9 +6,9 @@
  * drop the tables and load them again.
  *
  * A load has two moments: cells with `derived` are committed after all others, as if observers had
- * run on them. Their acknowledgments therefore say that the observed cells have been seen. An
- * observed cell that no observer has acknowledged is marked, as any change of it would be (P57):
- * its observers will run.
+ * written them. The acknowledgments are committed with them, and therefore say that the observed
+ * cells have been seen. An observed cell that no observer has acknowledged is marked, as any change
+ * of it would be (P57): its observers will run.
  */
 import { assert } from './base/index.ts';
 import type { Mutation, RowMutation } from './bigtable/index.ts';
@@ -36,12 +36,12 @@ export interface BulkLoader {
   /**
    * Adds a row; waits when enough is in flight. Rows in key order load fastest.
    * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a column of the engine, and the storage's error if
-   *   it refused an earlier batch
+   *   an earlier batch failed
    */
   add(row: BulkRow): Promise<void>;
   /**
    * Resolves when all added rows are as durable as the storage makes them.
-   * @throws the storage's error if it refused a batch
+   * @throws the storage's error if a batch failed
    */
   finish(): Promise<void>;
 }

@@ -73,7 +73,7 @@ test('tables of other programs are ignored', async () => {
 });
 
 for (const code of ['TABLE_MISMATCH', 'STORE_REFUSED'] as const) {
-  test(`a table of another program of which the storage says ${code} is ignored`, async () => {
+  test(`a table of another program that the storage refuses with ${code} is ignored`, async () => {
     const store = await filled();
     await store.createTable('foreign', { families: ['foreign'] });
     const readRange: Bigtable['readRange'] = async (table, ...given) => {
@@ -157,7 +157,7 @@ async function drop(store: Bigtable, part: 'all' | 'companion'): Promise<void> {
   await Promise.race([percolator.dropTable('log'), reached.promise]);
 }
 
-/** The store, of which each call that only looks waits for `before` first. */
+/** The store; each of its calls that only look waits for `before` first. */
 function watched(store: Bigtable, before: () => Promise<void>): Bigtable {
   const after = async <T>(look: () => Promise<T>): Promise<T> => {
     await before();
@@ -175,7 +175,7 @@ for (const part of ['all', 'companion'] as const) {
     let calls = Infinity;
     for (let at = 1; at <= calls; at++) {
       const store = await filled();
-      // Suspected of a lost notification, so that each row is read again; and with a lock.
+      // A lock, and a record that cannot be decoded, so that the row is read again.
       await plantLock(store, 'dead');
       const set = { kind: 'set', timestamp: 3, value: Buffer.from('oops') } as const;
       const strange = [{ ...set, ...placeOf('write', 'c') }];
@@ -269,7 +269,7 @@ test('a lock whose primary was in a table with a damaged definition does not end
   ]);
 });
 
-test('what is said of a table without a legible definition can be done', async () => {
+test('a table without a legible definition is neither created nor dropped, and a finding says what to mend', async () => {
   const store = await filled();
   await damage(store, 'log', '{');
   await using percolator = await openPercolator({ store });

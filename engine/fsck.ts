@@ -117,7 +117,7 @@ async function openOracle(
       ? batchTimestamps(await openAllocator(store, { clock }))
       : watchTimestamps(store);
   }
-  // Nothing is ahead of an oracle that does not exist.
+  // No timestamp counts as ahead of an oracle that does not exist.
   return {
     next: async () => TIMESTAMP_MAX,
     horizon: 0,
@@ -146,7 +146,7 @@ async function chooseTables(
   const candidates = [...definitions].flatMap(([name, one]) =>
     one === undefined ? illegible(name, existing) : defined(name, one, existing),
   );
-  // Those that are being created or dropped included: of them, that is all there is to say.
+  // Includes tables that are being created or dropped: their finding says why they exist.
   const defining = new Set(
     candidates.flatMap(({ audited, finding }) => audited?.table ?? finding?.cell.table ?? []),
   );

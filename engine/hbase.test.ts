@@ -1,6 +1,6 @@
 /**
- * All tests that need a real HBase of this machine, except chaos: it is slow to start, so they share
- * one.
+ * All tests that need a real HBase on this machine, except chaos. HBase is slow to start, so they
+ * share one.
  *
  *   1. It is a Bigtable: the same suite as for every other store, and what is special to HBase.
  *   2. A whole database is on it.

@@ -1,6 +1,6 @@
 /**
- * The emulator as a child process: found, started on a free port, and gone afterwards, however we
- * end.
+ * The emulator as a child process: found, started on a free port, and gone afterwards, however its
+ * parent ends.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

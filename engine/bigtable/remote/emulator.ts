@@ -17,6 +17,7 @@ export interface Emulator extends AsyncDisposable {
 export interface EmulatorOptions {
   /** Where to look for the program, as in `process.env`. */
   readonly environment: Environment;
+  /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
 
@@ -50,7 +51,7 @@ async function addressOf(process: GuardedProcess, clock: Clock): Promise<string>
       const [, address] = /running on (\S+:\d+)/.exec(printed) ?? [];
       if (address === undefined) return;
       resolve(address);
-      // What it prints later is read, so that it need not wait, and not kept.
+      // Later output is read, so that the emulator need not wait, and is not kept.
       for (const output of outputs) output.off('data', look).resume();
     };
     const outputs = [process.stdout, process.stderr];

@@ -43,7 +43,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
 /**
  * The emulator answers a read without an Interleave from a list of columns that mutations of the row
  * change meanwhile, so that a lock or a record may be missing (P20). An Interleave makes a list of
- * its own; one needs two branches, so the second one passes nothing.
+ * its own, but must have two branches, so the second branch passes nothing.
  */
 function ofItsOwn(filter: RowFilter | undefined): RowFilter | undefined {
   if (filter === undefined || filter.interleave) return filter;

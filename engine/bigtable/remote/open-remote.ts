@@ -39,6 +39,7 @@ export interface RemoteOptions {
   readonly timeoutMs?: number | undefined;
   /** Refuses every mutation with READ_ONLY. Default false. */
   readonly readOnly?: boolean | undefined;
+  /** Default: the system's. */
   readonly clock?: Clock | undefined;
   /** Uses grpc-js also without TLS. Default false; for comparisons. */
   readonly plainGrpc?: boolean | undefined;

@@ -2,7 +2,7 @@
  * One HTTP/2 connection to a server without TLS, reconnected when it is lost.
  *
  *     call ──▶ connected: its stream, at once
- *          ──▶ connecting: waits for that
+ *          ──▶ connecting: waits for the connection
  *          ──▶ failed a moment ago: refused, until it is time to try again
  *
  * The pause after a failure begins short, because a restarted server is there in a moment, and
@@ -107,7 +107,7 @@ export class Connection {
     );
   }
 
-  /** After its last call, a session waits for the server to end the socket, too: not forever. */
+  /** Ends the socket of a session whose last call has ended, in case the server does not. */
   #cutWhenUnused(session: ClientHttp2Session, socket: Socket): void {
     this.#deadlines.add(PING_MS_MAX, () => {
       if (session.destroyed) socket.destroy();

@@ -256,7 +256,7 @@ describe('of a cell with many records above the deletion horizon', () => {
     const store = await openStore();
     await fill(store, [...put(1, 2), set('data', 50)]);
     await heat(store, 101);
-    assert.equal(await collect(store, 100), 0, 'as far as was read, it may be of the oldest one');
+    assert.equal(await collect(store, 100), 0, 'as far as was read, it may belong to the oldest');
     assert.ok((await left(store)).includes('data@50'));
     await collect(store, 101 + 2 * HOT - 1_000);
     assert.ok(!(await left(store)).includes('data@50'));

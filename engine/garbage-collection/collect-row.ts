@@ -7,7 +7,7 @@
  *             ×  ×    D = 10
  *
  * - Records above D stay. A hot row has many, and only some of the newest are read.
- *   Below D they can point to two things. Touches with no write since point to the data of the
+ *   They can point to two things below D. Touches with no write since point to the data of the
  *   newest record up to D, which stays anyway. The oldest record above D may point to the data of a
  *   transaction that began below D; only the oldest, because two writers of a cell do not overlap.
  *   So data that a record up to D has brought is judged by the records up to D alone, and data that
@@ -175,7 +175,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
     const isCut = row.cut.has(placeOf(WRITE, column).qualifier);
     for (const { startTimestamp, dataTimestamp } of older) {
       owned.add(`${column}\0${startTimestamp}`);
-      // Where all records up to D were read, no older record names it.
+      // Where all records up to D were read, no older record names this data.
       if (!isCut) owned.add(`${column}\0${dataTimestamp}`);
     }
     if (staying.length > 0) columns.add(column);

@@ -22,8 +22,9 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
   /** Snapshots below may have lost versions. */
   readonly horizon: Timestamp;
   /**
-   * If the cycle was completed, the garbage below has been collected; except, in a column with more
-   * records above than are read at a time, data that may be theirs, and perhaps what is older.
+   * If the cycle was completed, the garbage below has been collected. Exception: a column with more
+   * records above than are read at a time keeps data that may belong to one of these records, and
+   * perhaps what is older.
    */
   readonly deletionHorizon: Timestamp;
   /** False if a live owner held a lock for longer than `lockWaitMsMax`;
@@ -95,7 +96,7 @@ export class Collector implements AsyncDisposable {
     this.#collector = new GarbageCollector(services, this.#settings);
     this.#troubles = new Troubles(options.onTrouble);
     this.#running = this.#run();
-    // `ended` and `stop` report it; until they are asked, it must not end the process as unhandled.
+    // `ended` and `stop` reject with the error; unhandled, it must not end the process.
     this.#running.catch((error: unknown) => {
       const sentence = 'the collector has ended: nothing is collected any more';
       this.#troubles.begin('collector', { kind: 'ended', sentence, error });

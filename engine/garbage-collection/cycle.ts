@@ -5,12 +5,13 @@
  *     (horizon.ts)                 │ one of them is alive        (collect-row.ts)
  *                                  └─ try again; delete nothing meanwhile
  *
- * Why wait? Below the deletion horizon D no transaction is in use any more, but a second copy of a
- * prewrite that it sent before may still be in flight, and the marker or the newer write record
- * must stop it (P4, P14). The copy was sent before D was fixed: whatever is sent later on behalf of
- * a transaction below D leads to a commit timestamp that comes with a horizon above it (commit.ts).
- * So the copy is gone after the longest time that a message can be in flight, counted on our own
- * clock. Everything else that may arrive late is conditional on its own lock (P9), or does no harm.
+ * Why wait? No transaction below the deletion horizon D is in use any more, but a second copy of a
+ * prewrite that such a transaction sent may still be in flight, and the marker or the newer write
+ * record must stop that copy (P4, P14). The copy was sent before D was fixed: whatever is sent later
+ * on behalf of a transaction below D leads to a commit timestamp that comes with a horizon above it
+ * (commit.ts). So the copy is gone after the longest time that a message can be in flight, counted
+ * on our own clock. Everything else that may arrive late is conditional on its own lock (P9), or
+ * does no harm.
  *
  * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write
  * record or a marker. Collecting that before the lock is resolved would roll back half of a

@@ -2,7 +2,7 @@
  * Moving the horizon (P31): how far may a collector delete, and how do all processes learn of it?
  *
  *   1. N = a fresh timestamp; then read all leases. H' = the smallest of N and their bounds.
- *   2. Persist the horizon H = H', or leave it where it is if it is above.
+ *   2. Persist the horizon H = H', or leave the horizon H where it is if that is above H'.
  *   3. Read the leases again. D = the smallest of H and their bounds: delete below D, nothing else.
  *
  * Why N before the leases? A process that is not among them registers later. So it asks for its
@@ -16,7 +16,7 @@
  * second look reads the horizon after it was persisted, and knows that it is too late. The same
  * goes for processes whose lease has lapsed and is there again.
  *
- * What if the process dies in between? Some snapshots are stale although nothing was deleted.
+ * What if the collector dies in between? Some snapshots are stale although nothing was deleted.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Lease, LeaseWatch } from '../leases/index.ts';

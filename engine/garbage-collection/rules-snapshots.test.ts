@@ -1,5 +1,5 @@
 /** P31: nothing that may have been collected is read, or committed on.
- * Each fails without its part of the rule. */
+ * Each test fails without its part of the rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
@@ -108,7 +108,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.deepEqual(await scene.database.stored('x'), { write: '4: 3 put', data: '3: 2' });
   });
 
-  test('and what it sees stays when the pin is below an earlier horizon', async () => {
+  test('and what it sees stays until the pin is closed, although an earlier bound was above it', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const first = await a.write({ x: '1' });

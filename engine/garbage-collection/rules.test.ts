@@ -1,5 +1,5 @@
 /** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32, P34 and P66.
- * Each fails without its rule. */
+ * Each test fails without its rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';

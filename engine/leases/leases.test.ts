@@ -106,8 +106,8 @@ async function renewing() {
 
 test('P31: a transaction that enters while the fresh timestamp is in flight may be below it, and holds the bound', async () => {
   const { leases, renewal, slow, watch } = await renewing();
-  const hold = await leases.enter(); // Receives 49,
-  slow.resolve(50); // before this.
+  const hold = await leases.enter(); // Will receive 49, which was handed out before 50.
+  slow.resolve(50);
   await renewal;
   assert.deepEqual(await bounds(watch), [10]);
   hold.setTimestamp(49);
@@ -272,7 +272,7 @@ test('P31: a pin below the bound is covered only once the lease includes it', as
   assert.ok(!pin.isCovered());
 });
 
-test('P31: a forgotten hold stops holding, and reports it', async () => {
+test('P31: a hold that is never released stops holding the bound, and is then not covered', async () => {
   const { process, watch, clock } = open();
   const forgotten = await process.leases.enter();
   forgotten.setTimestamp(11);

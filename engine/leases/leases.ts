@@ -177,8 +177,9 @@ class ProcessLeases implements Leases {
 
   /**
    * On a storage with tombstones, what an earlier process with our token erased hides renewals up
-   * to its last counter. That is not known, and above our timestamp if it renewed its lease more
-   * often than timestamps were handed out: moves on until ours is seen (P63).
+   * to its last counter. That counter is not known, and is above our timestamp if that process
+   * renewed its lease more often than timestamps were handed out. So we move on until our renewal is
+   * seen (P63).
    */
   async #passErased(): Promise<void> {
     const { store, token } = this.#services;
@@ -215,7 +216,7 @@ class ProcessLeases implements Leases {
     // There is no await from here to the sending: a hold that is added now is either in the bound,
     // or finds in #largestSent that it is not.
     const bound = this.#smallestInUse(fresh);
-    // From a timestamp on: above what an earlier process with our token wrote (lease-table.ts).
+    // Starts at a timestamp, above what an earlier process with our token wrote (lease-table.ts).
     this.#counter = Math.max(this.#counter + 1, fresh);
     this.#largestSent = Math.max(this.#largestSent, bound);
     const sentAt = momentOf(clock);

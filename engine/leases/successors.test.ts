@@ -53,7 +53,7 @@ for (const [end, [fresh, freshLater]] of Object.entries({
   dies: [10, 10],
   closes: [10, 1_000],
 } as const)) {
-  test(`P31: the lease of a process counts, although one with its token and its pin ${end} before`, async () => {
+  test(`P31: the lease of a process counts, although an earlier process with its token and pin ${end}`, async () => {
     const { process, watch, store, clock } = openLeases();
     process.fresh = fresh;
     await process.leases.pin(5);
@@ -80,7 +80,7 @@ test('P31: a late renewal of an earlier process with the same token does not rep
   successor.store.beforeCall = () => {
     throw new PercolatorError('STORE_UNAVAILABLE', 'for a moment');
   };
-  (await successor.leases.enter()).setTimestamp(999); // In use when the next one registers.
+  (await successor.leases.enter()).setTimestamp(999); // In use when the pin registers the lease.
   successor.store.beforeCall = undefined;
   const pin = await successor.leases.pin(5);
   await process.store.deliverDuplicates();

@@ -94,7 +94,7 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
 async function expireUntil(signal: AbortSignal, tokens: Tokens, clock: Clock): Promise<void> {
   while (!signal.aborted) {
     await clock.sleep(EXPIRE_MS, signal, { background: true });
-    // After a pause of this process timers run first, and the beats still wait in the sockets.
+    // After a pause of this process, timers run first, and the beats still wait in the sockets.
     await clock.yield();
     tokens.expire();
   }

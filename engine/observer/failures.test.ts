@@ -129,7 +129,7 @@ test('P45: an observer that asks for a table that does not exist fails, and its 
   await worker.stop();
 });
 
-test('P45: an observer that throws nothing fails, also next to one that only meets conflicts', async () => {
+test('P45: an observer that throws undefined fails, also next to one that only meets conflicts', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const throwing = (name: string, error: unknown): Observer => {
     const run = (): Promise<never> => Promise.reject(error);

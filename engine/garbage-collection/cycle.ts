@@ -7,8 +7,8 @@
  *
  * Why wait? No transaction below the deletion horizon D is in use any more, but a second copy of a
  * prewrite that such a transaction sent may still be in flight, and the marker or the newer write
- * record must stop that copy (P4, P14). The copy was sent before D was fixed: whatever is sent later
- * on behalf of a transaction below D leads to a commit timestamp that comes with a horizon above it
+ * record must stop that copy (P4, P14). It was sent before D was fixed: whatever is sent later on
+ * behalf of a transaction below D leads to a commit timestamp that comes with a horizon above it
  * (commit.ts). So the copy is gone after the longest time that a message can be in flight, counted
  * on our own clock. Everything else that may arrive late is conditional on its own lock (P9), or
  * does no harm.

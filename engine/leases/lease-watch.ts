@@ -49,8 +49,8 @@ export class LeaseWatch {
   }
 
   /**
-   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. If it succeeds,
-   * the lease is forgotten: an equal lease that comes later is a successor's, or a late copy, which
+   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. Otherwise the
+   * lease is forgotten: an equal lease that comes later is a successor's, or a late copy, which
    * lapses again.
    */
   async #erase(lease: Lease): Promise<void> {

@@ -178,8 +178,8 @@ class ProcessLeases implements Leases {
   /**
    * On a storage with tombstones, what an earlier process with our token erased hides renewals up
    * to its last counter. That counter is not known, and is above our timestamp if that process
-   * renewed its lease more often than timestamps were handed out. So we move on until our renewal is
-   * seen (P63).
+   * renewed its lease more often than timestamps were handed out. So we move on until our renewal
+   * is seen (P63).
    */
   async #passErased(): Promise<void> {
     const { store, token } = this.#services;

@@ -1,9 +1,9 @@
 /**
  * Tables of a Bigtable instance, and what this process knows of their families.
  *
- * Bigtable reports a missing family only when it reaches that family, and the emulator sometimes not
- * at all. So the families of a table are loaded once, and every call is checked against them before
- * it is sent. If another process drops the table or recreates it, calls fail, and the families are
+ * Bigtable reports a missing family only when it reaches that family, and the emulator sometimes
+ * not at all. So the families of a table are loaded once, and every call is checked against them
+ * before it is sent. If another process drops the table or recreates it, calls fail, and the families are
  * loaded again.
  *
  * Bigtable can delete old versions on its own, by rules of each family (GC rules). They ignore
@@ -46,7 +46,7 @@ export class RemoteTables {
   }
 
   /**
-   * Calls of one turn share an answer. A later call does not: its caller may know of a newer change.
+   * Calls of one turn share an answer. A later call does not: its caller may know a newer change.
    * @throws TABLE_NOT_FOUND, TABLE_MISMATCH if it has a GC rule, STORE_REFUSED
    */
   load(table: string): Promise<ReadonlySet<string>> {

@@ -17,7 +17,7 @@ import {
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from './transaction/index.ts';
 
-/** A cast to it fits every parameter: so a program without types may call. */
+/** A value cast to this type fits every parameter, as any value does in a program without types. */
 type Untyped = never;
 
 const CELL = { table: 't', row: 'r', column: 'c' };

@@ -36,8 +36,9 @@ export interface AuditOptions {
   readonly repair?: boolean | undefined;
   /**
    * Whether to wait for the time to live of locks whose owners are not known to be dead, to see
-   * whether their heartbeats change. Default false: such a lock counts as alive, but if its primary is
-   * decided, it is reported as left (a warning), though its owner may be about to remove it.
+   * whether their heartbeats change. Default false: such a lock counts as alive; but if its primary
+   * is decided, the lock is reported as left (a warning), though its owner may be about to remove
+   * it.
    */
   readonly waitForLocks?: boolean | undefined;
   /**
@@ -112,7 +113,7 @@ class TablesAudit implements Audit {
       if (await this.#isBeingDropped(audited)) return; // The companion goes first.
       yield companionFinding(table, companion);
     }
-    // A repair creates it again, empty, and the audit then reports each lost notification.
+    // A repair creates the companion again, empty; the audit then reports each lost notification.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
     const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
     try {
@@ -232,7 +233,10 @@ class TablesAudit implements Audit {
     }
   }
 
-  /** Before an error, asks for the horizon: the traces at the primary may have been collected. */
+  /**
+   * Before it reports an error, asks for the horizon: the traces at the primary may have been
+   * collected.
+   */
   async #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
     const { longHeldMs = 60_000 } = this.#options;
     const judge = (): Promise<LockVerdict> =>
@@ -258,9 +262,10 @@ class TablesAudit implements Audit {
 }
 
 /**
- * The second finding, if the first look made it, too. It erases marks only if the first one would
- * have: the bound, asked for after the row was read, may be above a mark that was ahead of the
- * oracle before. With that mark, the repair would erase the one of a commit that came in between.
+ * The second finding, if the first look made it, too. Its repair erases marks only if that of the
+ * first would have: the bound, asked for after the row was read, may be above a mark that was ahead
+ * of the oracle before. With that mark, the repair would erase the mark of a commit that came in
+ * between.
  */
 function confirmed(first: Finding | undefined, second: Finding): readonly Finding[] {
   if (first === undefined) return [];
@@ -277,7 +282,7 @@ function isUnreadable({ code }: PercolatorError): boolean {
 
 function companionFinding(table: string, { code, message }: PercolatorError): Finding {
   const companion = notifyTable(table);
-  // It exists in another form, so none can be created.
+  // The companion exists in another form, so none can be created.
   if (code !== 'TABLE_NOT_FOUND') return tableFinding(companion, 'table-unreadable', message);
   const sentence = `${companion}, which holds the notifications of ${table}, is not there`;
   const fix = { kind: 'create companion', table } as const;

@@ -14,8 +14,10 @@ import { type CellAddress, isAcknowledgment, type WriteRecord } from '../transac
 import type { ColumnHistory } from './column-history.ts';
 import type { Finding, FindingCode } from './finding.ts';
 
-/** @param horizon below it there are no reads:
- * the collector may have taken what is only visible there */
+/**
+ * @param horizon below it there are no reads: the collector may have taken what is only visible
+ *   there
+ */
 export function judgeColumn(
   cell: CellAddress,
   history: ColumnHistory,
@@ -123,7 +125,7 @@ function judgeData(
   { locks, records, data, markers, strangeLocks, strangeRecords }: ColumnHistory,
   { horizon, error }: Judging,
 ): Finding[] {
-  if (strangeRecords.length > 0) return []; // One of them may point to it.
+  if (strangeRecords.length > 0) return []; // One of them may point to the data.
   const owned = new Set([
     ...locks.map(({ startTimestamp }) => startTimestamp),
     ...strangeLocks,
@@ -134,7 +136,7 @@ function judgeData(
     if (owned.has(startTimestamp)) return [];
     const sentence = `the data at ${startTimestamp} has neither a lock nor a record`;
     const finding = error('data-without-record', [startTimestamp], sentence);
-    // Otherwise its transaction may still be in flight, with its record on the way.
+    // Not erased: its transaction may still be in flight, with its record on the way.
     if (!rolledBack.has(startTimestamp) && startTimestamp >= horizon) return [finding];
     const newestRecord = records[0]?.commitTimestamp ?? 0;
     return [{ ...finding, fix: { kind: 'erase data', cell, startTimestamp, newestRecord } }];

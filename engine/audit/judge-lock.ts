@@ -36,8 +36,7 @@ export interface LockToJudge {
 
 export interface LockVerdict {
   readonly finding?: Finding | undefined;
-  /** Its owner may be dead or alive:
-   * it is dead if the lock has not changed after its time to live. */
+  /** The owner may be dead or alive: dead, if the lock has not changed after its time to live. */
   readonly isUndecided: boolean;
 }
 

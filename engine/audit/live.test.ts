@@ -310,7 +310,7 @@ test('a mark that was ahead of the oracle at the first look is not erased: that 
   assert.deepEqual(await database.marks(), ['notify z:seen@103', 'notify z:seen@101']);
 });
 
-test('data without a transaction is not erased if it belongs to one by then', async () => {
+test('data without a transaction is not erased if a transaction has locked its cell by then', async () => {
   const database = await openTestDatabase();
   await plant(database, 'data x', 1, 'whose');
   await plant(database, 'rollback x', 1);

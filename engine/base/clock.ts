@@ -35,8 +35,8 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  // Not the sleep of `node:timers/promises`: sleepers are often woken early here, and it turns
-  // every such wake-up into an error with a stack.
+  // Not the sleep of `node:timers/promises`: sleepers are often woken early here, and that sleep
+  // turns every such wake-up into an error with a stack.
   sleep: (ms, signal, { background = false } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) {

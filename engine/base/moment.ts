@@ -22,8 +22,8 @@ export interface Moment {
 /** How far the clocks may be apart: the wall clock's resolution, and a fraction of `ms`. */
 const RESOLUTION_MS = 2;
 /**
- * Far below the margin that leases leave for clocks of different speeds, and far above the drift
- * between the clocks of one machine.
+ * The fraction of `ms`: far below the margin that leases leave for clocks of different speeds, and
+ * far above the drift between the clocks of one machine.
  */
 const TOLERANCE = 1 / 20;
 

@@ -68,7 +68,7 @@ export function check(name: string, value: unknown, { expected, accepts }: Kind)
 }
 
 /**
- * @param of what has the options, as the message names it: `openPercolator`, `the collector`
+ * @param of the owner of the options, as the message names it: `openPercolator`, `the collector`
  * @throws INVALID_ARGUMENT unless all options given are known and right, and the required ones are
  *   given
  */
@@ -99,7 +99,8 @@ export function isObject(value: unknown): value is object {
 function shown(value: unknown): string {
   const options = { depth: 1, compact: true, breakLength: Infinity, maxStringLength: 60 };
   const inspected = value instanceof Error ? String(value) : inspect(value, options);
-  const text = inspected.replaceAll(/\s*\n\s*/g, ' '); // Some values have lines all the same.
+  // Some values print on several lines all the same.
+  const text = inspected.replaceAll(/\s*\n\s*/g, ' ');
   return text.length > 200 ? `${text.slice(0, 200)} ...` : text;
 }
 

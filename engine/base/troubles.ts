@@ -9,8 +9,10 @@
 import { PercolatorError } from './errors.ts';
 
 export type TroubleKind =
-  /** A table cannot be scanned: dropped, or refused by the storage; or the storage refuses runs for
-   * one of its columns. It is tried again. */
+  /**
+   * A table cannot be scanned, because it was dropped or the storage refuses; or the storage
+   * refuses runs for one of the table's columns. The worker tries again.
+   */
   | 'table'
   /** The table's definition omits the observed column, so its changes leave no notification. */
   | 'column'

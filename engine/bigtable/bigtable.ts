@@ -53,7 +53,7 @@ export interface Cell {
   readonly family: string;
   readonly qualifier: string;
   readonly timestamp: Timestamp;
-  /** Not a copy: changing it may change what others read. */
+  /** Not a copy: changing it may change what other callers read. */
   readonly value: Uint8Array;
 }
 
@@ -117,9 +117,9 @@ export interface RowMutation {
 
 /**
  * Whether a power failure may undo the mutation, together with everything that was applied after it
- * (promise 6, P67). Default false. For what matters only if something later survives: a prewrite,
- * because its transaction is committed by a later mutation, and what any process can do again.
- * Saves a store that has one log the wait for its disk; others pay no attention to it.
+ * (promise 6, P67). Default false. For mutations that matter only if a later one survives, such as
+ * a prewrite, whose transaction a later mutation commits; and for those that any process can do
+ * again. It saves a store that has one log the wait for its disk; other stores ignore it.
  */
 export type Provisional = boolean | undefined;
 

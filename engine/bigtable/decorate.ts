@@ -10,8 +10,8 @@
 import type { Bigtable } from './bigtable.ts';
 
 /**
- * @param replaced the members to use instead. For what they pass on they call `store`, which itself
- * never calls a replaced member
+ * @param replaced the members to use instead. To pass a call on, they call `store`, which itself
+ *   never calls a replaced member
  */
 export function decorate(
   store: Bigtable,

@@ -354,7 +354,7 @@ describe('lanes', () => {
   });
 });
 
-describe('of a batch that applies in part', () => {
+describe('when a batch fails, in whole or in part,', () => {
   test('each conditional mutation has its own answer', async () => {
     const { store, below, deliverAll } = await scene({});
     const value = new Uint8Array();
@@ -374,7 +374,7 @@ describe('of a batch that applies in part', () => {
     assert.equal(codeOf(nowhere), 'TABLE_NOT_FOUND');
   });
 
-  test('every blind mutation is in doubt, whatever the reason of the failure', async () => {
+  test('every blind mutation is in doubt, unless the failure is a refusal', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([
       store.mutateRows([set('a')]),
@@ -386,7 +386,7 @@ describe('of a batch that applies in part', () => {
   });
 
   for (const code of ['STORE_REFUSED', 'TABLE_MISMATCH'] as const) {
-    test(`that is refused with ${code}, each caller hears the refusal of its own mutations`, async () => {
+    test(`refused with ${code}, each caller hears the refusal of its own mutations`, async () => {
       const { store, calls, counters } = await scene({});
       const outcomes = Promise.allSettled([
         store.mutateRows([set('a')]),
@@ -410,7 +410,7 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['STORE_UNAVAILABLE']);
   });
 
-  test('a refused caller that was alone in it is not sent again', async () => {
+  test('a refused request that was alone in it is not sent again', async () => {
     const { store, calls, counters } = await scene({});
     const outcomes = Promise.allSettled([store.mutateRows([set('a')])]);
     await settled();
@@ -470,7 +470,7 @@ test('closing sends what waits, and waits for it', async () => {
   await assert.rejects(below.listTables(), { code: 'STORE_CLOSED' });
 });
 
-test('closing sends what would wait for company otherwise', async () => {
+test('closing sends what would otherwise wait for company', async () => {
   const { store, names, deliverAll } = await scene({ delayMs: 1_000 });
   const first = store.mutateRows([set('a')]);
   await settled();

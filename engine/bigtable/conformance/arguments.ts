@@ -13,7 +13,7 @@ const BAD_MUTATIONS: readonly Mutation[] = [
   erase('data', 'q', 2, 1),
   set('data', ALONE, 1),
   set('data', 'q'.repeat(16_385), 1),
-  set('data', 'é'.repeat(8_193), 1), // Of two bytes each.
+  set('data', 'é'.repeat(8_193), 1), // Characters of two bytes.
 ];
 
 const BAD_FILTERS: readonly CellFilter[] = [

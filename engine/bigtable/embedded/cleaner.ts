@@ -8,9 +8,10 @@
  *     newest file   ... │ group
  *
  * It works in small steps, before a group is written, and only while the log is some times as large
- * as what it holds; each byte of a group pays for a few bytes of cleaning, except those that the
- * cleaner wrote itself: in a file that is needed as a whole, each step would be four times as large
- * as the one before it. So there is no pause, and a log that does not grow is left alone.
+ * as what it holds; each byte of a group pays for a few bytes of cleaning. Bytes that the cleaner
+ * wrote itself do not count: otherwise, in a file that is needed as a whole, each step would be
+ * four times as large as the one before it. So there is no pause, and a log that does not grow is
+ * left alone.
  *
  * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
  * with its file, because no older record of that page is left; and the log alone, read from its
@@ -74,8 +75,8 @@ export class Cleaner {
     try {
       this.#step(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
     } catch (error) {
-      // What is damaged must not be removed, not even later. An error of the disk, which would be
-      // the cause, may pass.
+      // What is damaged must not be removed, not even later. An error with a cause is one of the
+      // disk, and may pass.
       if ((error as Error).cause === undefined) this.#error = error as Error;
       throw error;
     } finally {
@@ -83,7 +84,7 @@ export class Cleaner {
     }
   }
 
-  /** What was rewritten is forgotten, because its group failed. */
+  /** Forgets what was rewritten, because its group failed. */
   restart(): void {
     this.#file = this.#store.log.oldest;
     this.#work = undefined;
@@ -135,7 +136,7 @@ export class Cleaner {
     if (page !== undefined && this.#store.rewrite(page, row)) this.#rewritten += place.length;
   }
 
-  /** Puts the value into its page again, from where it gets a new record. */
+  /** Puts the value back into its page: when the page is written, the value gets a new record. */
   #rewriteValue({ key, body, place }: LogRecord): void {
     const rowKey = rowKeyOf(key);
     const cell = key.subarray(rowKey.length);

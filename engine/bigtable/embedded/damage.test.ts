@@ -189,7 +189,7 @@ test('without an index that can be opened, the log is enough', async (context) =
   }
 });
 
-test('an index that could not be opened does no harm later, whenever that process was killed', async (context) => {
+test('an index that one process could not open does no harm later, whenever that process was killed', async (context) => {
   const random = createRandom(6);
   const disk = new SimulatedDisk({ random }, healthy.files);
   refuseIndex(disk, context);
@@ -198,7 +198,7 @@ test('an index that could not be opened does no harm later, whenever that proces
     for (let cut = 0; cut < 10; cut++) left.push(disk.afterPowerCut(random));
     return undefined;
   };
-  // It writes no index.
+  // This process writes no index.
   await openOnDisk(disk, { fsync: true, readOnly: false, sizes: { ...SMALL, hintBytes: 1e9 } });
   for (const files of [...left, disk.files()]) {
     await using store = await open(new SimulatedDisk({ random }, files));
@@ -251,7 +251,7 @@ test('a log of which no group is intact is refused, and each of its files is clo
   assert.deepEqual([...opened], []);
 });
 
-test('a group that the index shows is missed if it is damaged, also if it was provisional', async () => {
+test('a damaged group that the index shows is reported, also if it was provisional', async () => {
   const disk = new SimulatedDisk({ random: createRandom(4) });
   await (await open(disk)).close();
   const store = await openOnDisk(disk, {

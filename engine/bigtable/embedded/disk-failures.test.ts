@@ -1,7 +1,7 @@
 /**
- * Claims about a disk that fails: every caller receives the right error code, nothing acknowledged is
- * lost, and the store works again as soon as the disk does (P11, P58). Each operation of the disk
- * fails once, on a simulated disk; a real one is full, by the system's limit for files.
+ * Claims about a disk that fails: every caller receives the right error code, nothing acknowledged
+ * is lost, and the store works again as soon as the disk does (P11, P58). On a simulated disk, each
+ * operation fails once; in one test, a real file meets the system's limit for the size of files.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -69,7 +69,7 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
   return { disk, store };
 }
 
-/** A store that was reopened, and what makes its disk refuse to read. */
+/** A store that was reopened, and a function that makes its disk refuse to read. */
 async function storeWithReads(
   sizes = SIZES,
   rows: readonly RowMutation[] = [],
@@ -101,8 +101,8 @@ async function storeWithReads(
 }
 
 /**
- * The next operations of this kind fail: one, or so many `times`. Returns what tells whether all of
- * them have failed.
+ * Makes the next operations of this kind fail: one, or as many as `times`. Returns a function that
+ * tells whether all of them have failed.
  */
 function failNext(
   disk: SimulatedDisk,
@@ -242,7 +242,7 @@ describe('on a disk that fails once', () => {
     await again.close();
   });
 
-  test('an index that does not fit on the disk leaves nothing there, which groups would need', async () => {
+  test('an index that does not fit on the disk is removed, because groups need the space', async () => {
     const { disk, store } = await diskWithTable();
     let isFull = false;
     disk.before = (operation, name) => {
@@ -275,7 +275,7 @@ describe('on a disk that fails once', () => {
     assert.ok(disk.names().includes('index'));
   });
 
-  test('a store whose files cannot be closed ends all the same what serves it', async () => {
+  test('a store whose files cannot be closed still ends what serves it', async () => {
     const { disk, store } = await diskWithTable();
     await store.close();
     let isBroken = false;
@@ -405,7 +405,7 @@ for (const [kind, expected] of [
           );
           if (isArmed && commits === true) {
             isArmed = false;
-            // While the store serves nothing, no caller can look how it ended.
+            // While the store serves nothing, no caller can look how the commit ended.
             failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
           }
           return target.checkAndMutateRow(conditional);
@@ -436,7 +436,7 @@ test('a writer whose files may not grow any more is told so, lives, and loses no
   const store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data', 'lock'] });
   await store.close();
-  // In blocks of 512 or 1,024 bytes. The signal of the limit is ignored, as Node does.
+  // In blocks of 512 or 1,024 bytes. Node ignores the signal that the system sends at the limit.
   const limited = 'ulimit -f 64 && exec "$0" "$@"';
   const args = ['-c', limited, process.execPath, WRITE, folder, 'row '];
   const { status, stdout, stderr } = spawnSync('sh', args, { timeout: 60_000, encoding: 'utf8' });

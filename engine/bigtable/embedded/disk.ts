@@ -12,7 +12,7 @@ export interface DiskFile {
   size(): number;
   /** Fills `target` from `position`; returns how many bytes there were. */
   read(target: Uint8Array, position: number): number;
-  /** All of the bytes, or an error; after an error at least one of them is missing. */
+  /** Writes all of the bytes, or fails; after a failure at least one of them is missing. */
   write(bytes: Uint8Array, position: number): Promise<void> | void;
   sync(): Promise<void>;
   truncate(size: number): void;
@@ -30,7 +30,10 @@ export interface Disk {
   sync(): Promise<void>;
 }
 
-/** @param fsync false: nothing waits for the disk; what was written survives only the process */
+/**
+ * @param fsync false: nothing waits for the disk, and what was written survives the end of the
+ *   process, but not a power failure
+ */
 export function folderDisk(folder: string, { fsync }: { readonly fsync: boolean }): Disk {
   const open = (name: string, flags: string): DiskFile => {
     const file = fs.openSync(join(folder, name), flags);

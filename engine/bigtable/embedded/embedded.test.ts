@@ -214,7 +214,7 @@ test('a listener that ends another one, or itself and listens anew, is told once
   await using store = await openWithTable(temporaryFolder());
   let [told, other] = [0, 0];
   const listen = (): void => {
-    if (told > 8) return; // Else the test would hang where it is to fail.
+    if (told > 8) return; // Otherwise the test would hang instead of failing.
     const end: (() => void) | undefined = store.onChange?.(() => {
       told++;
       end?.();

@@ -214,12 +214,12 @@ export class Embedded implements Bigtable {
   /** Every change is made by this process. */
   readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
 
-  /** A group is visible. */
+  /** Called when a group has become visible. */
   changed(): void {
     this.#listeners.tell();
   }
 
-  /** What is pending will not be applied. */
+  /** Called when what is pending will not be applied. */
   failed(): void {
     this.#pendingCatalog = this.#catalog;
   }

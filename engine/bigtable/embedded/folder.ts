@@ -9,7 +9,7 @@
  *     write ─▶ BEGIN EXCLUSIVE     read ─▶ a read transaction     in the file `lock`, always empty
  *
  * These are POSIX locks: they also end when the process closes any other handle of the file `lock`,
- * so nothing else opens it. Of a file that it may not write, SQLite locks only what readers share.
+ * so nothing else opens it. On a file that it may not write, SQLite takes only a reader's lock.
  */
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -20,7 +20,10 @@ import { syncFolder } from './disk.ts';
 const LOCK_FILE = 'lock';
 const SQLITE_BUSY = 5;
 const SQLITE_READONLY = 8;
-/** Refused if the file may not be written. It reaches the disk with a commit, which never comes. */
+/**
+ * SQLite refuses this if the file may not be written. The change would reach the disk with a
+ * commit, which never comes.
+ */
 const WRITE = 'PRAGMA user_version = 1';
 
 /**
@@ -46,8 +49,8 @@ export async function makeFolder(
 }
 
 /**
- * @returns what ends the ownership; undefined if another process owns the folder. A reader that
- * finds no file to lock, as in a copy, owns nothing.
+ * @returns a function that ends the ownership; undefined if another process owns the folder. A
+ * reader that finds no file to lock, as in a copy, owns nothing.
  * @throws if a writer may not write the file: its lock would exclude no reader, and no other such
  * writer
  */

@@ -57,8 +57,8 @@ export class GroupReader {
   }
 
   /**
-   * Whether a later group says that what is here was on the disk before it was written. Then an
-   * intact group was there once.
+   * Whether a later group says that what is here was on the disk before that group was written.
+   * Then an intact group was here once.
    */
   wasSynced(): boolean {
     const magic = Buffer.alloc(4);

@@ -22,8 +22,9 @@ export class HintWriter {
   /** Bytes by which the log has grown since the writing of a hint last began. */
   #grown: number;
   /**
-   * Bytes by which it had grown before; 0 once that hint is written. If it cannot be written, only
-   * closing counts them: an attempt after each group would take the space that groups need.
+   * Bytes by which the log had grown before that; 0 once the hint is written. If it cannot be
+   * written, only closing counts these bytes: an attempt after each group would take the space that
+   * groups need.
    */
   #missed = 0;
   #writing: Promise<void> | undefined;
@@ -34,7 +35,7 @@ export class HintWriter {
     this.#grown = grown;
   }
 
-  /** The log has grown. */
+  /** Called when the log has grown. */
   added(bytes: number): void {
     this.#grown += bytes;
     const { hintBytes } = this.#stored.log.sizes;

@@ -5,8 +5,8 @@
  *
  * It is written now and then, while the store goes on; each leaf shows the index at a moment after
  * the one in the header. That does no harm, because the log is read again from where it was synced
- * when the writing began, and the end says up to which group it must then be there. It is only a
- * hint: what has a wrong checksum is not used, and the whole log is read instead.
+ * when the writing began, and the end says up to which group the log must then be there. It is only
+ * a hint: one with a wrong checksum is not used, and the whole log is read instead.
  */
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile } from './disk.ts';
@@ -35,8 +35,9 @@ export interface Hint extends HintHeader {
 
 /**
  * Replaces the hint. Resolves with its size.
- * @param log what the hint says of the log, and what makes the log durable and returns its last
- *   group: the hint must not be there without a group that a leaf of it shows
+ * @param log.header what the hint says of the log
+ * @param log.flush makes the log durable and returns the number of its last group: a hint must not
+ *   be on the disk without a group that one of its leaves shows
  */
 export async function writeHint(
   disk: Disk,
@@ -104,7 +105,7 @@ export function readHint(disk: Disk): Hint | undefined {
 
 /**
  * Removes the hint, if there is one, durably. A hint that could not be read once may be legible the
- * next time, when the last groups have been written again elsewhere: it would not fit the log.
+ * next time, when the last groups have been written again elsewhere: then it does not fit the log.
  */
 export async function removeHint(disk: Disk): Promise<void> {
   if (!disk.names().includes(HINT_FILE)) return;

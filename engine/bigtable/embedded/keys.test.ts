@@ -98,7 +98,7 @@ test('the first key at or after (column, t) is the newest version not above t', 
   );
 });
 
-test('after a prefix end come exactly the keys that neither begin with it nor sort before it', () => {
+test('the keys from a prefix end on are those that neither begin with the prefix nor sort before it', () => {
   fc.assert(
     fc.property(address, address, (a, b) => {
       const key = encode(a);

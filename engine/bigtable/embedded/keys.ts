@@ -123,8 +123,10 @@ export function suffixBytes(suffix: string): Buffer {
   return escape(suffix);
 }
 
-/** Whether the qualifier of the cell whose key is in these bytes has this end: no character's bytes
- * are the end of another one's. */
+/**
+ * Whether the qualifier of the cell whose key is in these bytes ends with `suffix`. It is enough to
+ * compare bytes: no character's bytes are the end of another one's.
+ */
 export function endsWith(bytes: Buffer, start: number, end: number, suffix: Buffer): boolean {
   const at = end - TIMESTAMP_BYTES - END.length - suffix.length;
   if (at < start + FAMILY_BYTES) return false;
@@ -149,7 +151,7 @@ export function compareToColumn(bytes: Buffer, start: number, column: Buffer): n
   return 0;
 }
 
-/** Whether the cell key at `start` and `end` is of the column. */
+/** Whether the cell key from `start` to `end` is of the column. */
 export function isOfColumn(bytes: Buffer, start: number, end: number, column: Buffer): boolean {
   if (end - start !== column.length + TIMESTAMP_BYTES) return false;
   for (let i = 0; i < column.length; i++) {
@@ -180,7 +182,7 @@ function appendPart(before: Buffer, part: string): Buffer {
   while (at < before.length) key[at] = before[at++] as number;
   for (let i = 0; i < part.length; i++) {
     const code = part.charCodeAt(i);
-    // All other characters are one byte each, and most keys have no others.
+    // Most keys have only characters that are one byte each, and not zero.
     if (code === 0 || code > 0x7f) return Buffer.concat([before, escape(part), END]);
     key[at++] = code;
   }
@@ -201,7 +203,7 @@ function escape(part: string): Buffer {
   return Buffer.from(escaped);
 }
 
-/** The text of a part. Most are of characters that are their own bytes: one call decodes these. */
+/** The text of a part. Most parts are ASCII without zeroes, which one call decodes. */
 function textAt(bytes: Buffer, start: number, end: number): string {
   for (let i = start; i < end; i++) {
     const byte = bytes[i] as number;

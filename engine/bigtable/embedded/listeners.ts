@@ -1,4 +1,4 @@
-/** What is called when something in a store has changed. */
+/** The functions that are called when something in a store has changed. */
 export class Listeners {
   readonly #tells = new Set<() => void>();
 
@@ -6,7 +6,7 @@ export class Listeners {
     return this.#tells.size;
   }
 
-  /** @returns what ends the listening */
+  /** @returns a function that ends the listening */
   add(listener: () => void): () => void {
     const tell = (): void => listener(); // Lets one function listen twice.
     this.#tells.add(tell);

@@ -45,7 +45,7 @@ export interface LogState {
   readonly end: Mark;
   readonly sequence: number;
   readonly oldest: number;
-  /** The number of the newest file, also of one that does not count. */
+  /** The number of the newest file, even if that file does not count. */
   readonly newest: number;
 }
 
@@ -134,10 +134,10 @@ export class Log {
   }
 
   /**
-   * Writes the next group, and syncs it unless it `mayWait` and there is no other reason.
-   * @throws STORE_UNAVAILABLE if it will never count, STORE_IN_DOUBT if it may, should the process
-   * end before the next group is written. In both cases the groups that waited no longer count once
-   * the next one is written: it must hold all that they held.
+   * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync.
+   * @throws STORE_UNAVAILABLE if the group will never count, STORE_IN_DOUBT if it may count should
+   * the process end before the next group is written. In both cases the groups that waited no
+   * longer count once the next one is written: it must hold all that they held.
    */
   async append(group: Buffer, at: Mark, mayWait = false): Promise<void> {
     const end = { file: at.file, offset: at.offset + group.length };
@@ -275,7 +275,7 @@ export class Log {
     }
   };
 
-  /** Before a new file begins: what waits for a sync is on the disk. */
+  /** Before a new file begins, syncs what waits for a sync. */
   async #syncEnd(): Promise<void> {
     if (this.isSynced) return;
     await this.#file(this.#end.file).file.sync();

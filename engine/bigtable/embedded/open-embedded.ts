@@ -61,7 +61,7 @@ const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
  * Opens the store of a folder: as its owner, or through the process that owns it. If that one ends,
  * this process or another one takes its place.
  * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, is in use by a process that
- * does not answer, or is damaged, INVALID_ARGUMENT; the message says which
+ * does not answer, or is damaged; INVALID_ARGUMENT if an option is wrong; the message says which
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   checkOptions('openEmbedded', options, KINDS, ['folder']);

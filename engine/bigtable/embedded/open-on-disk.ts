@@ -18,7 +18,7 @@ export interface DiskSettings {
   readonly fsync: boolean;
   readonly readOnly: boolean;
   readonly sizes: Sizes;
-  /** Whether a folder without a store is refused. Default: for readers. */
+  /** Whether a folder without a store is refused. Default: the value of `readOnly`. */
   readonly mustExist?: boolean | undefined;
   /** Called when the store no longer uses the disk. */
   readonly end?: (() => Promise<void>) | undefined;

@@ -1,8 +1,8 @@
 /**
  * A page: the cells of one row in the order of their keys, as bytes.
  *
- *     key length   value length, L   cell key   value
- *     2 bytes      4 bytes                      the bytes, or, if L: where they are in the log
+ *     key length   value length, bit L   cell key   value
+ *     2 bytes      4 bytes                          the bytes; if L is set, their place in the log
  *
  * A row is one page until it is large; then it is split, and each page begins where its own key
  * says. So a mutation rewrites one page of a row, whatever the number of its versions and columns.
@@ -26,7 +26,7 @@ export const INLINE_BYTES_MAX = 512;
 
 const HEADER_BYTES = 6;
 const PLACE_BYTES = 12;
-/** In the value's length: the value is a place. */
+/** Bit L of the value length: the value is a place. */
 const IS_PLACE = 0x8000_0000;
 
 export const NO_CELLS: Buffer = Buffer.alloc(0);
@@ -39,7 +39,7 @@ export interface CellBytes {
   readonly end: number;
 }
 
-/** Where the key of the cell at `at` begins, and ends: for those that look at every cell. */
+/** Where the key of the cell at `at` begins, and ends: for code that looks at every cell. */
 export function keyStartAt(at: number): number {
   return at + HEADER_BYTES;
 }
@@ -98,7 +98,7 @@ export interface NewCell {
   readonly value: Uint8Array;
 }
 
-/** A page of these cells, made at once: most rows begin so. Of equal keys the last one counts. */
+/** A page of these cells, made at once, as most rows begin. Of equal keys the last one counts. */
 export function pageOf(cells: readonly NewCell[]): Buffer {
   const ordered = inKeyOrder(cells);
   let bytes = 0;
@@ -128,7 +128,7 @@ function inKeyOrder(cells: readonly NewCell[]): readonly NewCell[] {
   return ordered;
 }
 
-/** Below 0 if the key of `a` is before that of `b`: no column begins another one. */
+/** Below 0 if the key of `a` is before that of `b`: no column is a prefix of another one. */
 function compareCells(a: NewCell, b: NewCell): number {
   return a.column.compare(b.column) || b.timestamp - a.timestamp;
 }

@@ -3,8 +3,8 @@
  *
  * Bigtable reports a missing family only when it reaches that family, and the emulator sometimes
  * not at all. So the families of a table are loaded once, and every call is checked against them
- * before it is sent. If another process drops the table or recreates it, calls fail, and the families are
- * loaded again.
+ * before it is sent. If another process drops the table or recreates it, calls fail, and the
+ * families are loaded again.
  *
  * Bigtable can delete old versions on its own, by rules of each family (GC rules). They ignore
  * snapshots: a write record could lose its data, a lock could vanish (P32, P34). So a table with

@@ -7,7 +7,7 @@
  * may use it until the call returns, and copies bytes that must live longer.
  */
 
-/** Below this length a loop beats the call into native code that copies a block. */
+/** Up to this length a loop beats the call into native code that copies a block. */
 const LOOP_COPY_BYTES_MAX = 48;
 
 const NOTHING: Buffer = Buffer.alloc(0);

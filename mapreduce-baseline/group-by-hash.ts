@@ -33,7 +33,7 @@ export function forEachGroupByHash(
 class ChainedTable implements Values {
   readonly value = new Slice();
   readonly #records: RecordBuffer;
-  /** Number of a key's first record, plus one; 0 is an empty slot. A power of two of them. */
+  /** Number of a key's first record, plus one; 0 is an empty slot. The length is a power of two. */
   readonly #slots: Int32Array;
   /** Where each record lies in the buffer. */
   readonly #places: Int32Array;

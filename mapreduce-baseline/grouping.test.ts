@@ -31,8 +31,8 @@ const pairs = fc.array(fc.tuple(key, fc.string({ maxLength: 60 })), {
 });
 
 /**
- * One of four hashes: most keys that have the same hash differ. They are those of the last slots of
- * any table, so that the search for a free slot goes on at the first one.
+ * One of four hashes, so most keys that have the same hash differ. The hashes lead to the last
+ * slots of any table, so the search for a free slot goes on at the first one.
  */
 function crowdedHash(keySlice: Slice): number {
   return hashBytes(keySlice) | ~3;

@@ -14,8 +14,8 @@ export interface Input {
   /** First byte. Default 0. The records taken are those that begin in `start <= position < end`. */
   readonly start?: number | undefined;
   /**
-   * Byte after the last. Default: the size of the file now; for an engine outside this process,
-   * when the engine reads it. Name it if the file is being appended to.
+   * Byte after the last. Default: the size of the file now, or, for an engine outside this process,
+   * the size when that engine reads the file. Name the end if the file is being appended to.
    */
   readonly end?: number | undefined;
 }

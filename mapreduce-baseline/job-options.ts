@@ -11,7 +11,7 @@ const SPLIT_BYTES_MAX = 64 * MEBIBYTE;
 /** Map tasks per worker: enough that the last ones to finish do not leave a core idle for long. */
 const MAP_TASKS_PER_WORKER = 4;
 const PARTITIONS_PER_WORKER = 4;
-/** Of each worker. */
+/** The least `memoryBytesPerWorker`. */
 export const MEMORY_BYTES_MIN: number = 64 * 1024;
 
 export interface JobOptions {

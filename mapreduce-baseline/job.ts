@@ -44,7 +44,7 @@ export interface MapReduceJob {
 }
 
 /**
- * The `createJob` export of a job's module. The parameters travelled as a structured clone, or as
- * JSON with another engine than this baseline.
+ * The `createJob` export of a job's module. The parameters arrive as a structured clone, or as JSON
+ * from an engine other than this baseline.
  */
 export type CreateJob = (parameters: unknown) => MapReduceJob;

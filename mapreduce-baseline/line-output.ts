@@ -1,6 +1,6 @@
 /**
- * Records as lines: `key`, tab, `value`, newline. Without the tab if the value is empty, unless the
- * lines are to be sorted: only with the tab are those of a key next to one another.
+ * Records as lines: `key`, tab, `value`, newline. The tab is left out if the value is empty, unless
+ * the lines are to be sorted: without the tab, sorting would not bring all lines of a key together.
  *
  * Lines are gathered and written in large pieces, to a part of the output or to a pipe.
  */

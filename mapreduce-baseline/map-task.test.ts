@@ -10,7 +10,7 @@ import { SpillFile } from './spill-file.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
 const ONE = new Slice(Buffer.from('1'));
-/** In several buffers of `BUFFER_BYTES`. */
+/** They fill several buffers of `BUFFER_BYTES`. */
 const RECORDS = 1_000;
 const BUFFER_BYTES = 2_048;
 

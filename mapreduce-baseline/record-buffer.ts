@@ -6,8 +6,8 @@
  *     └──────┴────────────┴──────────────┴─────┴───────┴─────────┘
  *
  * The lengths let a reducer step from record to record without looking for separators, and the
- * hash, computed once by the mapper, lets it group without touching the key again. Words are in the
- * byte order of the machine: a spill file never leaves it. Positions are counted in words.
+ * hash, computed once by the mapper, lets it group without hashing the key again. Words are in the
+ * byte order of the machine, which a spill file never leaves. Positions are counted in words.
  */
 import { assert } from '#engine/base';
 import { copyBytes, type Slice } from './bytes.ts';
@@ -16,8 +16,8 @@ const WORD_BYTES = 4;
 const HEADER_WORDS = 3;
 
 /**
- * A buffer whose records are grouped may hold this much: the tables of a grouping have positions as
- * signed numbers of 32 bits.
+ * A buffer whose records are grouped may hold this much: the tables of a grouping hold positions as
+ * signed 32-bit numbers.
  */
 export const GROUPED_BYTES_MAX: number = 2 ** 31 * WORD_BYTES;
 

@@ -8,7 +8,7 @@
  *    list of segments goes to the coordinator. So memory is bounded however much is emitted, and
  *    the writes are large.
  * 3. If the job has a combiner, a full buffer is combined first. If that removes little, the task
- *    stops trying: a combiner pays for skewed keys and costs a grouping for uniform ones.
+ *    stops trying: a combiner pays off for skewed keys, and costs a grouping for uniform ones.
  *
  * The file is not synced: what is lost in a crash of the machine is computed again.
  */

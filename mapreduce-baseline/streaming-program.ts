@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * A job's functions as a program of Hadoop Streaming's contract, for any engine that keeps it:
+ * A job's functions as a program under Hadoop Streaming's contract, for any engine that keeps it:
  *
  *     streaming-program map|reduce <url of the job's module> <its parameters>
  *

@@ -144,7 +144,7 @@ test('an input is put from its place, also if its path is relative', async () =>
   assert.equal(await readFile(copy, 'utf8'), 'to be\n');
 });
 
-test('a name with special characters of URIs and patterns is that of its own file for Hadoop', async () => {
+test('a name with special characters of URIs and patterns names its own file for Hadoop', async () => {
   const folder = join(temporaryFolder(), '100% spacé, {new}');
   await mkdir(folder);
   const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];

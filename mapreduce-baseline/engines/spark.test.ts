@@ -49,7 +49,7 @@ writeFileSync(folder + '/part-00000', [...inputs, process.env.SPARK_LOCAL_DIRS].
   return (await readFile(join(outputFolder, 'part-00000'), 'utf8')).split('\n');
 }
 
-test('a name with special characters of URIs and patterns is that of its own file for Spark', async () => {
+test('a name with special characters of URIs and patterns names its own file for Spark', async () => {
   const [input = ''] = await givenIn(join(temporaryFolder(), '100% spacé, {new}'));
   assert.match(input, /^file:\/\/\//);
   assert.ok(input.endsWith(String.raw`/100% spacé{\,} \{new\}/my \[1\] words\?`), input);

@@ -13,7 +13,7 @@ export interface FailingParameters {
   /** Where attempts are counted. */
   readonly folder: string;
   readonly failures: number;
-  /** The only record that fails, for whose first attempt the others wait; by default all fail. */
+  /** The only record that fails; all others wait for its first attempt. By default all fail. */
   readonly only?: string;
   readonly how: 'throw' | 'kill';
 }

@@ -1,4 +1,4 @@
-/** The content of the page and the files of an experiment that keeps its tables and charts. */
+/** The page content and the files of an experiment whose record has its tables and charts. */
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { html } from './page/html.ts';
 import type { RunContent } from './page/run-page.ts';

@@ -221,7 +221,7 @@ describe('a verdict on a claim follows the number:', () => {
     });
   }
 
-  test('results that are a quarter younger, for 300 operations each, hold by less, and do not', () => {
+  test('results a quarter younger hold by less, and 300 operations a recrawl do not hold', () => {
     const base = reference.get('micro');
     const table = (name: string, columns: string[], rows: (string | number)[][]) => {
       return { name, title: '', caption: '', columns, rows };

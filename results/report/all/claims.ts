@@ -1,9 +1,9 @@
 /**
  * What the paper claims, next to what runs of this project measured. The table of the README and
- * the page of all figures are made of this.
+ * the page of all figures are made from these claims.
  *
- * Every verdict is a rule, so that a new run gets its own. A number that a record does not have was
- * not measured, and has no verdict.
+ * Every verdict is a rule, so that a new run gets verdicts of its own. A number that a record does
+ * not have was not measured, and has no verdict.
  */
 import { formatRatio } from '../charts/format.ts';
 import { stateOf } from '../crawl-rate/points.ts';

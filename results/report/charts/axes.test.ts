@@ -68,7 +68,7 @@ test('a label that would touch others is drawn below them', () => {
   });
 });
 
-test('a range is that of any number of values', () => {
+test('a range covers any number of values, also none', () => {
   const linear: ChartAxis = { title: '', scale: 'linear', ticks: [] };
   const values = Array.from({ length: 300_000 }, (_, i) => i - 10);
   assert.deepEqual(axisRange(linear, values, 1), { min: -10, max: 299_989 * 1.1 });

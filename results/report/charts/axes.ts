@@ -65,7 +65,10 @@ export function titleLines(title: string, width: number): string | string[] {
   return [words.slice(0, half), words.slice(half)].map((line) => line.join(' '));
 }
 
-/** From zero, or half a place around words; on a logarithmic axis with a margin at both ends. */
+/**
+ * From zero, or half a place around words; on a logarithmic axis with a margin at both ends.
+ * @param above a factor by which a logarithmic axis goes on above that margin
+ */
 export function axisRange(axis: ChartAxis, values: readonly number[], above: number): AxisRange {
   const [low, high] = extremes(values);
   if (axis.hasWords === true) {
@@ -78,7 +81,7 @@ export function axisRange(axis: ChartAxis, values: readonly number[], above: num
   return { min: low / margin, max: high * margin * above };
 }
 
-/** The lowest and the highest value. They may be more than a call can have arguments. */
+/** The lowest and the highest of the values, which may be more than a call can have arguments. */
 export function extremes(values: readonly number[]): readonly [low: number, high: number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -111,7 +114,7 @@ export function shownTicks(axis: ChartAxis, range: AxisRange, width: number | nu
   return fitting.map(({ at, label }) => ({ value: at, label }));
 }
 
-/** The ticks whose labels do not touch that of the one before. */
+/** The ticks whose labels do not touch the label before. */
 export function apart(
   ticks: ChartAxis['ticks'],
   space: { readonly axis: ChartAxis; readonly range: AxisRange; readonly width: number | null },

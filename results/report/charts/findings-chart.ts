@@ -1,5 +1,5 @@
 /**
- * The charts of findings: of each, a description that can be drawn, and the table of its numbers.
+ * The charts of findings: for each, a description that can be drawn, and the table of its numbers.
  */
 import type { ResultAxis, ResultChart, ResultSeries, ResultTable } from '../run-record.ts';
 import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';

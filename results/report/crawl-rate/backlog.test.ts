@@ -41,7 +41,7 @@ test('MapReduce has most documents waiting just before a run ends', () => {
   assert.deepEqual(told, [3, 4, 2]);
 });
 
-test('Percolator, which completes documents all the time, has those of its samples', () => {
+test('Percolator, which completes documents all the time, is drawn with its samples alone', () => {
   const { drawn, told } = waitingOf('percolator');
   assert.deepEqual(drawn, [
     [1, 1],
@@ -51,7 +51,7 @@ test('Percolator, which completes documents all the time, has those of its sampl
   assert.deepEqual(told, [3, 2, 2]);
 });
 
-test('the rows of a day are not too many', () => {
+test('the most that waited is found among as many rows as a day has', () => {
   const rows = Array.from({ length: 300_000 }, (_, i) => ({ documents: i === 7 ? 9 : 1 }));
   assert.equal(mostWaiting(rows), 9);
 });

@@ -1,6 +1,6 @@
 /**
- * The claims about tables that are called like a later incarnation of another table, from before such
- * names were refused (P52, P55).
+ * The claims about tables that have the name of a later incarnation of another table. They were
+ * created before such names were refused (P52, P55).
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

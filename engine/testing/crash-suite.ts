@@ -4,9 +4,9 @@
  *
  *     dry run ─▶ count the mutations ─▶ before and after each: crash there, recover, compare
  *
- * Whatever the step, and whichever process recovers: either all of the transaction is visible or
- * nothing of it, as the commit point decides, and no lock is left. If every mutation of the dead
- * client then arrives a second time, nothing changes.
+ * Whatever the step, and whichever process recovers: the transaction is visible in whole or not at
+ * all, as the commit point decides, and no lock is left. If every mutation of the dead client then
+ * arrives a second time, nothing changes.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

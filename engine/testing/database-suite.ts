@@ -1,7 +1,7 @@
 /**
  * A whole database on a storage: transactions, batching and reading ahead, observers, garbage
- * collection and the audit. Each storage's test file calls it with a function that opens the storage,
- * in which the tables `bank`, `pages` and `often` are the tests'.
+ * collection and the audit. Each storage's test file calls `databaseSuite` with a function that
+ * opens the storage; the tests use its tables `bank`, `pages` and `often`.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

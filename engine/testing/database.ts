@@ -96,8 +96,8 @@ export class TestDatabase {
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
       liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
-      // A lease's bound is the last timestamp handed out. It takes no new one, so that all timestamps
-      // of a script belong to transactions.
+      // A lease's bound is the last timestamp handed out, not a new one, so that all timestamps of
+      // a script belong to transactions.
       leases: { store: leaseStore, freshTimestamp: async () => this.oracle.given.at(-1) ?? 0 },
       isObserved: async (table: string, column: string) => {
         await this.store.sampleRowKeys(table); // Refuses a table that does not exist.

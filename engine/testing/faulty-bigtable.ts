@@ -15,7 +15,7 @@
  * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called. With `refuse`
  * in place of `loseRequest`, the caller hears "no" to a request whose copy is applied.
  *
- * It never draws at random; a predicate that asks a `Random` does.
+ * The client never draws at random; a predicate may.
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type {
@@ -67,7 +67,7 @@ export class FaultyBigtable implements Bigtable {
   readonly trace: Call[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
   beforeCall: ((call: Call) => Promise<void> | void) | undefined;
-  /** Awaited after a call was delivered and before its caller is answered; with the same rule. */
+  /** Awaited after a call has succeeded and before its caller is answered; with the same rule. */
   afterCall: ((call: Call) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;

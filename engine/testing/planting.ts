@@ -1,6 +1,6 @@
 /**
- * Cells planted by hand, without the engine, most of them such as no transaction would leave; and
- * the findings of an audit, in words short enough to be compared.
+ * Cells planted by hand, without the engine, most of which no transaction would leave; and the
+ * findings of an audit, in words short enough to be compared.
  */
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';

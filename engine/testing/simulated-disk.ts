@@ -4,9 +4,9 @@
  *     write ─▶ the system's memory: read by every program ─┬─ sync ─▶ on the disk
  *                                                          └─ power cut ─▶ lost, kept, or torn
  *
- * `afterPowerCut` is the disk that the next start finds. Of what was not synced, each sector of a
- * write is there, is missing or holds garbage, in any combination; each change of a name is there
- * or missing. A sync that fails has made some sectors durable, and no later sync does so for the
+ * `afterPowerCut` is the disk that the next start finds. Each sector of an unsynced write is there,
+ * is missing or holds garbage, in any combination; each unsynced change of a name is there or
+ * missing. A sync that fails has made some sectors durable, and no later sync does so for the
  * others, though programs go on reading them: Linux behaves in this way.
  *
  * All chance comes from the given `Random`.

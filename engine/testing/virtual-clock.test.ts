@@ -62,7 +62,7 @@ test('an hour of waiting passes at once when everything waits', async () => {
   assert.equal(answer, 3_600_000);
 });
 
-test('time never goes back, when two move it at once', async () => {
+test('time never goes back when two callers move it at once', async () => {
   const clock = new VirtualClock();
   const late = clock.runUntil(clock.sleep(100));
   await clock.advance(10);

@@ -2,7 +2,8 @@
  * A clock under the test's control: time stands still until it is told to move.
  *
  *     advance(ms)         moves on by `ms`, waking sleepers on the way, each at its own time
- *     runUntil(promise)   moves on to the next sleeper whenever all wait, until the promise settles
+ *     runUntil(promise)   whenever everything waits, moves on to the next sleeper, until the
+ *                         promise settles
  *
  * Before each step, whatever can run is run until it waits, so that what a sleeper does on waking
  * is done at the time it woke. Sleepers for the same time wake in the order they went to sleep.

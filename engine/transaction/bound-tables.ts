@@ -90,7 +90,10 @@ export class BoundTables {
     return isCertain ? undefined : this.#confirm(catalog, cells);
   }
 
-  /** The error to report. If the storage has no such table, it says whether there is a new one. */
+  /**
+   * The error to report. If the storage does not have the table, the error says whether a newer
+   * incarnation exists.
+   */
   async explain(error: unknown): Promise<unknown> {
     if (!isTableNotFound(error) || this.#catalog === undefined) return error;
     try {

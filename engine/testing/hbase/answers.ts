@@ -35,7 +35,7 @@ export class JavaException extends Error {
   }
 }
 
-/** @param parameter a message of type `<method>Request`, after its length */
+/** @param parameter the length of a message of type `<method>Request`, then the message */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- Its caller knows the type.
 export function requestOf<Request>(method: string, parameter: Uint8Array): Request {
   const type: Framed = messageOf(`${method.charAt(0).toUpperCase()}${method.slice(1)}Request`);

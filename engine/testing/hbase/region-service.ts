@@ -18,7 +18,7 @@ import { metaRow } from './master-service.ts';
 import type { Rows, SimulatedHBase, SimulatedRegion, SimulatedServer } from './simulated-hbase.ts';
 import { EMPTY_ROW, holds, type RowCell, selected, text } from './stored-row.ts';
 
-/** A region as a server has it: the rows, or what was in them when its session ended. */
+/** A region as a server has it: the rows, or their content when the server's session ended. */
 interface Held {
   readonly region: SimulatedRegion;
   readonly rows: Rows;
@@ -81,7 +81,7 @@ export class RegionService {
     );
   }
 
-  /** One region after the other and, in each, one action after the other. */
+  /** Serves one region after the other and, in each, one action after the other. */
   #multi({ regionAction }: MultiRequest): MultiResponse {
     return {
       regionActionResult: regionAction.map(({ region, atomic, action }) => {

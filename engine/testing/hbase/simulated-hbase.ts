@@ -3,14 +3,16 @@
  * of the client as HBase does, byte for byte, and has no clock and no network of its own: the caller
  * brings messages to it and says what happens to it.
  *
- *     serving     requests are answered from the rows
+ * The states of a region server:
+ *
+ *     serving     it answers requests from the rows
  *     expired     its session has ended while it stood still: its regions and its log are the
- *                 master's. It does not know that. Its reads are answered from the rows of that
- *                 moment, and mutations fail, until it notices and aborts
+ *                 master's. It does not know that. It answers reads from the rows of that moment,
+ *                 and mutations fail, until it notices and aborts
  *     down        its process has ended
  *
- * A region is on one server, or on its way. Meanwhile `hbase:meta` still names the server that had
- * it, which answers that it does not serve it.
+ * A region is on one server, or on its way to one. Meanwhile `hbase:meta` still names the server
+ * that had the region; that server answers that it does not serve it.
  */
 import type { MutationProto, TableSchemaMessage } from '../../bigtable/hbase/messages.ts';
 import { compareUtf8 } from '../memory-table.ts';
@@ -160,7 +162,7 @@ export class SimulatedHBase {
     region.location = server.address;
   }
 
-  /** Two regions in its place, on their way. None if it cannot be split there. */
+  /** Puts two regions, on their way, in its place; returns none if it cannot be split there. */
   split(region: SimulatedRegion, at: string): readonly SimulatedRegion[] {
     const { table, start, end, location } = region;
     const isInside = compareUtf8(start, at) < 0 && (end === '' || compareUtf8(at, end) < 0);
@@ -174,7 +176,7 @@ export class SimulatedHBase {
     return daughters;
   }
 
-  /** One region in the place of two neighbours, on its way. */
+  /** Puts one region, on its way, in the place of two; undefined if they are not neighbours. */
   merge(a: SimulatedRegion, b: SimulatedRegion): SimulatedRegion | undefined {
     const { table, start, location } = a;
     const areNeighbours = table === b.table && a.end === b.start && a.end !== '';
@@ -187,8 +189,8 @@ export class SimulatedHBase {
   }
 
   /**
-   * The session of a server that stands still has ended, or its process has. The master takes its
-   * log, and then its regions, which it opens elsewhere.
+   * The session of a server has ended, because the server stands still or its process has ended.
+   * The master takes the server's log, and then its regions, which the caller opens elsewhere.
    * @returns the regions that are on their way
    */
   expire(server: SimulatedServer): readonly SimulatedRegion[] {

@@ -124,7 +124,7 @@ function isSameCell(a: Omit<RowCell, 'value'>, b: Omit<RowCell, 'value'>): boole
   return a.family === b.family && a.qualifier === b.qualifier && a.timestamp === b.timestamp;
 }
 
-/** Of the only filter that the client sends: a pattern for qualifiers. */
+/** The pattern for qualifiers in the only filter that the client sends. */
 function patternOf({ filter }: Selection): RegExp {
   if (!filter) return /^/;
   const { compareFilter } = messageOf<{

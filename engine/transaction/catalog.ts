@@ -5,8 +5,8 @@
  * A table that is dropped and created again is a different table with the same name: another
  * *incarnation*. The storage keeps each incarnation under a name of its own, which is never used
  * again, so nothing that was meant for one can reach the other (P52). The engine's own code, locks
- * included, names tables as the storage does; users and observers use the names that they gave
- * them. A transaction translates, once per table (bound-tables.ts).
+ * included, names tables as the storage does; users and observers use the names that users gave the
+ * tables. A transaction translates, once per table (bound-tables.ts).
  *
  * Without a catalog every table exists for ever, under its own name. Tests of the protocol and
  * the exhaustive search work that way.
@@ -16,7 +16,7 @@ import type { Timestamp } from '../bigtable/index.ts';
 export interface Incarnation {
   /** The name that users gave the table. */
   readonly table: string;
-  /** What the storage calls this incarnation; it never calls another table so. */
+  /** The storage's name of this incarnation, which no other table ever has. */
   readonly stored: string;
   /** A timestamp handed out after the previous incarnation was gone:
    * no older snapshot may read this one (P53). */

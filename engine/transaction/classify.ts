@@ -2,8 +2,8 @@
  * The classifying read: what a conditional mutation's "no" really meant (P11, P12).
  *
  * The storage answers with one bit. "Another transaction is there" calls for a retry; "your own
- * mutation arrived before" does not, and a retry would apply the write twice. So every conflict is
- * checked by a read once before it is believed.
+ * mutation arrived before" does not, and a retry would apply the write twice. So a read checks
+ * every conflict before it is believed.
  */
 import { assert, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';

@@ -6,8 +6,8 @@
  *     c:rollback   the transaction of this timestamp must not commit here (not in the paper)
  *     c:write      committed data is present; stores the Bigtable timestamp of the data
  *
- * The public API has no locality groups. So these are in a companion table with the same row keys,
- * each in a family of its own:
+ * The public API has no locality groups. So notifications are in a companion table with the same
+ * row keys, each kind in a family of its own:
  *
  *     notify:c     hint: observers may need to run
  *     weak:c       the same, set by a weak notification
@@ -22,9 +22,9 @@
  * and be taken for conflicts by unrelated transactions (P5, P6).
  *
  * An observer O acknowledges its runs for c in the cell `ack_O:c` (in O, : and % are written %3A
- * and %25, so that the first colon ends O). It is a cell like any other: locked, committed and
- * found in conflict like one. But it consists of its write record alone: the record stores the
- * start timestamp of the transaction, which is what Figure 5 stores in the cell. So it has no data.
+ * and %25, so that the first colon ends O). It is locked, committed and found in conflict like any
+ * other cell. But it consists of its write record alone: the record stores the start timestamp of
+ * the transaction, which is what Figure 5 stores in the cell. So it has no data.
  */
 import { PercolatorError } from '../base/index.ts';
 import { check, isObject, type Kind as Valid } from '../base/options.ts';

@@ -36,7 +36,7 @@ export interface Prewritten {
   readonly unanswered: readonly RowMutation[];
 }
 
-/** What the attempts have told so far. */
+/** What the attempts have shown so far. */
 interface Told {
   /** Whether a commit that was sent may have been applied, or may yet be. */
   isInDoubt: boolean;
@@ -46,8 +46,8 @@ interface Told {
 
 /**
  * Resolves with the commit timestamp of the write record.
- * @throws ROLLED_BACK, or the first refusal, if the storage refused each attempt: it has not
- * committed, and never will
+ * @throws ROLLED_BACK, or the first refusal if the storage refused each attempt: the transaction
+ * has not committed, and never will
  * @throws COMMIT_UNKNOWN
  */
 export async function commitPrimary(context: Context, prewritten: Prewritten): Promise<Timestamp> {
@@ -76,8 +76,8 @@ export async function commitPrimary(context: Context, prewritten: Prewritten): P
 }
 
 /**
- * Whether our lock was there. Undefined if the commit was refused or got no answer, which `told` then
- * says, or was not sent because its marks got no answer.
+ * Whether our lock was there. Undefined if the commit was refused or got no answer, or was not sent
+ * because its marks were refused or got no answer; `told` notes a refusal, and a commit in doubt.
  */
 async function sendCommit(
   context: Context,
@@ -88,7 +88,7 @@ async function sendCommit(
   const { unanswered } = prewritten;
   let isSent = false;
   try {
-    // They may have been lost together with the commit (P61).
+    // The marks may have been lost together with the commit (P61).
     if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);
     isSent = true;
     return await context.store.checkAndMutateRow(commitMessage(prewritten));
@@ -145,8 +145,8 @@ function mayPass({ code }: PercolatorError): boolean {
 
 /**
  * Whether the storage may yet apply a copy of the commit, or of its rollback. STORE_CLOSED comes
- * from this process: a rollback that ends with it tells nothing of the storage. If the commit ended
- * with it, too, it was never sent.
+ * from this process: a rollback that ends with it tells nothing of the storage. A commit whose
+ * first refusal is STORE_CLOSED was never sent.
  */
 function mayBeApplied(refusal: PercolatorError, ofRollback: PercolatorError): boolean {
   if (ofRollback.code === 'STORE_CLOSED') return refusal.code !== 'STORE_CLOSED';
@@ -183,7 +183,10 @@ async function undo(
   throw refusal;
 }
 
-/** The storage may say so of one table by mistake, but does not leave it out of the list of all. */
+/**
+ * Whether the storage's list of tables lacks the table. A storage may report a table as missing by
+ * mistake, but leaves none out of the list.
+ */
 async function isMissing(context: Context, table: string): Promise<boolean> {
   try {
     return !(await context.store.listTables()).includes(table);

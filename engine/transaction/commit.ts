@@ -121,8 +121,8 @@ interface Marked extends Plan, Prewritten {
 }
 
 /**
- * All that comes before the commit point. If a step fails, it is rolled back; if that fails too, its
- * locks wait for the next process.
+ * All that comes before the commit point. If a step fails, the transaction is rolled back; if that
+ * fails, too, its locks stay until the next process meets them.
  */
 async function prewrite(
   context: Context,
@@ -173,8 +173,7 @@ async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): P
       if (lock !== undefined) await resolveLock(context, cell, lock);
     }
   } catch (error) {
-    // This is a courtesy. That the transaction has lost is certain, and its caller must be told
-    // that.
+    // This is a courtesy. The transaction has certainly lost, and its caller must be told so.
     if (!(error instanceof PercolatorError)) throw error;
   }
 }

@@ -4,7 +4,7 @@
  */
 import { type Bigtable, decorate } from '../bigtable/index.ts';
 
-/** Reads and mutations sent to the storage, and how many rows they named or, of a range, found. */
+/** Reads and mutations sent to the storage, and how many rows they named or, for a range, found. */
 export interface CallCounters {
   reads: number;
   readRows: number;

@@ -12,7 +12,8 @@
  *   locks/resolve-lock.ts  what happens when a process died in between; locks/heartbeat.ts and
  *                          locks/lock-watch.ts tell whether it has died
  *   classify.ts            what happens when an answer was lost
- *   bound-tables.ts        which table it is, when one is dropped and created again (catalog.ts)
+ *   bound-tables.ts        which incarnation a table's name means, when the table is dropped and
+ *                          created again (catalog.ts)
  *   notifications.ts       how observers learn of a change, and parked-entry.ts what is known of
  *                          one that keeps failing
  *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)

@@ -80,7 +80,7 @@ export function notificationMutations(
 
 /**
  * Whether a mutation sets notify cells. Where mutations are batched, these are urgent: there the
- * commit of a transaction waits for its own.
+ * commit of a transaction waits for its marks.
  */
 export function isMark({ mutations }: RowMutation): boolean {
   return mutations.some(

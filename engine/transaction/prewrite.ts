@@ -52,7 +52,7 @@ export async function prewriteRows(
       return examine(context, row, prewriting, answer);
     }),
   );
-  // Only when none of them sends any more: what follows an error is the rollback.
+  // Throws only when no row is being sent any more: after the error, the rows are rolled back.
   const conflicts = examined.map((one) => {
     if (one.status === 'rejected') throw one.reason;
     return one.value;

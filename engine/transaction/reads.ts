@@ -1,6 +1,6 @@
 /**
  * What one transaction reads of its snapshot: each cell once, cells of one row in one atomic read,
- * and ahead of what is asked for (prefetch.ts).
+ * and with prefetching also cells that are not yet asked for (prefetch.ts).
  *
  *     cells ──▶ not read yet ──▶ by row ──▶ a read each        each answer is validated (stale.ts),
  *                                      └──▶ with batching, one  then kept

@@ -1,10 +1,11 @@
 /**
- * Roll back: erase the lock and the data of a transaction that will not commit, and leave a marker.
+ * Roll back: erase the lock and the data of a transaction that will not commit, and leave a marker
+ * at its start timestamp.
  *
- * The paper has no such marker; it is at the start timestamp. Without it, a prewrite that was
- * delayed or sent twice locks the cell again after the rollback, and the transaction may commit
- * although half of it is gone (P1). Prewrite refuses where it finds its own marker. The data is
- * erased in the same row mutation as the lock: readers rely on that (snapshot-read.ts).
+ * The paper has no such marker. Without it, a prewrite that was delayed or sent twice locks the
+ * cell again after the rollback, and the transaction may commit although half of it is gone (P1). A
+ * prewrite that finds its own marker is refused. The data is erased in the same row mutation as the
+ * lock: readers rely on that (snapshot-read.ts).
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';

@@ -6,8 +6,8 @@
  * The model counts, for each kind of transaction, table and column, the rows in which the column
  * was read, and in how many of them each other column was read later, after the column's answer had
  * come. (Columns read at the same time cannot be fetched ahead.) A column is guessed if it followed
- * in at least a quarter of the rows: a wrong guess costs bytes, a missing guess a round trip. Old
- * behaviour is halved every so often.
+ * in at least a quarter of the rows: a wrong guess costs bytes, a missing guess a round trip. The
+ * counts are halved every so often, so that old behaviour counts less.
  *
  * The model learns only from transactions that have ended. What a transaction in flight will go on
  * to read is unknown, and hundreds that begin at the same time would teach that nothing ever
@@ -20,8 +20,8 @@
 /** A column is guessed if it was read later in this share of the rows. */
 const LIKELY = 1 / 4;
 /**
- * At this many rows all counts are halved; from then on the past counts half as much every half as
- * many rows.
+ * At this many rows of a column its counts are halved; from then on, again after every half as many
+ * rows.
  */
 const ROWS_REMEMBERED = 64;
 /** Columns learned about, and followers learned per column; more are ignored. */
@@ -37,7 +37,7 @@ interface Leader {
   readonly followers: Map<string, number>;
 }
 
-/** Whose behaviour is learned, and where. */
+/** The kind of transaction whose behaviour is learned, and the table. */
 export interface Place {
   readonly kind: string;
   readonly table: string;

@@ -1,7 +1,7 @@
 /**
  * Prefetching (section 2.5): "reading two or more values in the same row is essentially the same
  * cost as reading one value", so a read also fetches what the transaction will probably read next
- * of the row.
+ * in the row.
  *
  *     get a ──▶ guess b, c ──▶ one read of a, b, c ──▶ a to the caller; b, c kept
  *     get b ──▶ kept: no read

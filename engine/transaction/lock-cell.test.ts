@@ -138,7 +138,7 @@ test('a write made while the lock is being looked at is not lost', async () => {
   assert.deepEqual(await a.read(['x']), { x: 'written meanwhile' });
 });
 
-test('a touch of a cell under a live lock waits for it, and keeps the value it brings', async () => {
+test('a touch of a cell under a live lock waits for the lock, and keeps the value that its commit brings', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   // Without `transact`, which would try a lost conflict again.
@@ -185,7 +185,7 @@ test('a scan sees a touched cell’s value, a batch at a time', async () => {
   assert.deepEqual(seen, ['x=1', 'y=2', 'z=3']);
 });
 
-test('a touch is of the cell as it was named, whatever becomes of the caller’s object', async () => {
+test('a touch locks the cell that the call named, whatever becomes of the caller’s object', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: '1' });

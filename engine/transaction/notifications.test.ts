@@ -18,7 +18,7 @@ function openObserved(): Promise<TestDatabase> {
   return openTestDatabase({ observed: ['seen'] });
 }
 
-test('a weak notification is of the cell as it was named, whatever becomes of the caller’s object', async () => {
+test('a weak notification marks the cell that the call named, whatever becomes of the caller’s object', async () => {
   const database = await openObserved();
   const transaction = await database.client('A').begin();
   const named = { ...cell('x:seen') };

@@ -219,7 +219,7 @@ describe('section 2.2, transactions', () => {
     a.store.crashAfter(3);
     await assert.rejects(a.write({ p: '1', x: '1' }));
     assert.deepEqual(await b.read(['p']), { p: '1' });
-    // Not even an owner that is surely dead is needed: the primary's write record is enough to roll
+    // The owner need not even be known to be dead: the primary's write record is enough to roll
     // forward.
     assert.deepEqual(await b.read(['x']), { x: '1' });
   });

@@ -108,7 +108,11 @@ function startTransfers(folder: string, seed: number): Child {
 async function enough(children: readonly Child[], count: number): Promise<void> {
   while (children.some(({ acknowledged }) => acknowledged.length < count)) {
     for (const { process: child } of children) {
-      assert.equal(child.exitCode ?? child.signalCode, null, 'a child ended before it was told to');
+      assert.equal(
+        child.exitCode ?? child.signalCode,
+        null,
+        'a child runs until it is told to end',
+      );
     }
     await systemClock.sleep(5);
   }
@@ -139,7 +143,7 @@ async function assertLedger(percolator: Percolator, children: readonly Child[]):
   }
   assert.deepEqual((await snapshot.getMany(ALL)).map(amount), balances);
   for (const { line } of children.flatMap(({ acknowledged }) => acknowledged)) {
-    assert.ok(lines.has(line), `transfer ${line} was acknowledged`);
+    assert.ok(lines.has(line), `the acknowledged transfer ${line} is in the ledger`);
   }
 }
 

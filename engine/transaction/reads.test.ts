@@ -69,7 +69,7 @@ describe('cells of several rows', () => {
   }
 });
 
-test('reads are of the cells and ranges as they were given, whatever becomes of the caller’s objects', async () => {
+test('reads use the cells and ranges as they were given, whatever becomes of the caller’s objects', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   await a.write({ x: '1', y: '2' });

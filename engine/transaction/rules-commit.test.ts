@@ -161,7 +161,7 @@ test('P14: a copy of a prewrite that arrives after the commit, and after later v
 });
 
 for (const what of ['an acknowledgment', 'a touch'] as const) {
-  test(`P14: the same for a copy of a prewrite of ${what}`, async () => {
+  test(`P14: a copy of a prewrite of ${what} that arrives after the commit locks nothing`, async () => {
     const database = await openTestDatabase();
     const a = database.client('A');
     await a.write({ p: '1' });

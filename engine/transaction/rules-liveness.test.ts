@@ -20,7 +20,7 @@ import { snapshotAt } from './index.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
 
-test('P24: how far apart the clocks of two machines are does not matter', async () => {
+test('P24: it does not matter how far apart the clocks of two machines are', async () => {
   // A reader that compared the lock's wall time with its own clock would roll A back at once.
   const database = await openTestDatabase();
   const future = new VirtualClock(1e12);
@@ -96,7 +96,7 @@ test('P25: answers that take five times the time to live do not stop the heartbe
   for (let lives = 1; lives <= 10; lives++) {
     const before = counted.beats;
     await database.clock.advance(TIME_TO_LIVE_MS);
-    assert.ok(counted.beats > before, `no beat was sent during life ${lives}`);
+    assert.ok(counted.beats > before, `a beat is sent during life ${lives}`);
   }
   end();
   heartbeats.stop();

@@ -109,8 +109,8 @@ test('P3: a foreign lock at a primary is not taken for its own', async () => {
 });
 
 test("P5, P6: another transaction's rollback marker is no conflict, whatever its timestamp", async () => {
-  // In the write family, or matched at any later timestamp, the marker would abort the older writer;
-  // matched at any earlier one, the writer that comes last.
+  // In the write column, or matched at any later timestamp, the marker would abort the older
+  // writer; matched at any earlier one, the writer that comes last.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const older = await a.begin();
@@ -178,7 +178,7 @@ test('P7: a row whose prewrite was never answered is rolled back too', async () 
   assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
 });
 
-test('P8: our own rollback of the primary is found by a reader that meets a secondary to which the rollback has not come', async () => {
+test('P8: our own rollback of the primary is found by a reader that meets a secondary that the rollback has not reached', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();

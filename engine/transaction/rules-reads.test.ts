@@ -65,7 +65,7 @@ test('P20: data of a transaction that began before the snapshot and committed af
   assert.equal(b.store.trace.length, 1, 'and one read is enough');
 });
 
-test('P20: the same for a cell that was touched since it was written', async () => {
+test('P20: such data is passed over also in a cell that was touched since it was written', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'visible' });

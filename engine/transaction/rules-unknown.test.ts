@@ -1,6 +1,6 @@
 /**
  * The rule P11 of protocol.md: a process that cannot hear how its commit ended looks until it knows,
- * and says so if it cannot know. Each test fails without the rule.
+ * and says so if it cannot know; and P7, where a commit shows it. Each test fails without its rule.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -204,7 +204,7 @@ test('P11: a commit whose table is missing by mistake has committed if a copy of
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P11: a commit that is refused because its table is missing by mistake is unknown while it is so', async () => {
+test('P11: a commit that is refused because its table is missing by mistake is unknown as long as the table is missing', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.beforeCall = (call) => {

@@ -33,7 +33,7 @@ async function readInTurn(
   return transact(client.context, read, { kind });
 }
 
-/** The reads of the storage that `action` makes. */
+/** How many reads of the storage `action` makes. */
 async function readsOf(client: Client, action: () => Promise<unknown>): Promise<number> {
   const before = client.context.counters.reads;
   await action();

@@ -35,7 +35,7 @@ export interface Line {
    * not a cost of the system.
    */
   readonly loads: readonly LoadPoint[];
-  /** Trade-Results per second. */
+  /** Trade-Results per second at the lowest and the highest load; NaN if there is none. */
   readonly from: number;
   readonly to: number;
 }
@@ -62,8 +62,8 @@ export function lineOf({ ladder }: Results, system: SystemName): Line {
 }
 
 /**
- * Returns the round of median cost, or the mean of the two middle ones; nothing if the system does
- * not report its processor time.
+ * Returns the round of median cost, or the mean of the two middle ones; an empty list if the system
+ * does not report its processor time.
  */
 function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
   const costOf = (result: RunResult): number => cpuPerTrade([result]) ?? Number.NaN;

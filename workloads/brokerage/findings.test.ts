@@ -277,7 +277,7 @@ describe('the table of transactions', () => {
   const cellOf = (transaction: string, column: string): unknown =>
     rows.find((row) => row[1] === transaction)?.[columns.indexOf(column)];
 
-  test('tells the share of the mix from the response time', () => {
+  test('judges the share of the mix and the response time separately', () => {
     assert.equal(cellOf('Trade-Result', 'share allowed'), 'yes');
     assert.equal(cellOf('Trade-Result', '90 % within limit'), 'yes');
     const skewed = measured({ embedded: 0.02 });

@@ -2,7 +2,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { Plan } from './plan.ts';
 
-/** Of the specification. */
+/** The price period of the specification. */
 const PRICE_PERIOD_MS = 900_000;
 
 export function limitationsOf({

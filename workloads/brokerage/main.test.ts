@@ -17,7 +17,7 @@ const folder = temporaryFolder();
 chmodSync(folder, 0o755); // If we are root, PostgreSQL runs under another account.
 
 const SMOKE = ['--profile', 'smoke'];
-/** For runs of which no number is of interest. */
+/** For runs whose numbers do not matter. */
 const SHORT = [...SMOKE, '--warm-up', '0.1', '--seconds', '0.3'];
 const THEIRS = ['--system', 'postgres'];
 const OURS = ['--system', 'percolator', '--store', 'embedded'];
@@ -58,7 +58,7 @@ describe('the ladder', () => {
       stderr,
       /^Plan: 100 customers, 0\.25 days of trades, on embedded, functions, frames;/m,
     );
-    // Not from the output: there, a table that is too wide, as on a busy machine, is transposed.
+    // Read from the record: the output transposes a table that is too wide, as on a busy machine.
     const loads = tableOf(out, 'ladder')?.rows.map((row) => row.slice(0, 2)) ?? [];
     assert.deepEqual(
       loads,
@@ -101,8 +101,8 @@ describe('the ladder', () => {
         assert.ok(titles.has(title), `${name}: ${title}`);
       }
     }
-    // It runs once, at the start of the second that is measured. On a busy machine it may end after
-    // that second, so that one system of three may be without it.
+    // Data-Maintenance runs once, at the start of the second that is measured. On a busy machine it
+    // may end after that second, so one system of three may lack it.
     assert.ok(
       rows.some(([, title]) => title === 'Data-Maintenance'),
       'some system has maintained its data in time',

@@ -39,7 +39,7 @@ import { TRADING_DAY_MS } from './population/index.ts';
 const WITH_PERCOLATOR = { system: ['both', 'percolator'] };
 const EMBEDDED = { ...WITH_PERCOLATOR, store: ['embedded'] };
 const WITH_BATCHING = { ...WITH_PERCOLATOR, batching: ['on'] };
-/** At most this share of the loaded days lies after the latest begin of a look-up. */
+/** At most this share of the loaded days lies after the latest moment at which a lookup begins. */
 const BACK_OFF_SHARE_MAX = 0.8;
 
 await runExperiment(
@@ -230,7 +230,7 @@ function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
   };
 }
 
-/** The stores by their kind, in the order in which systems are listed. */
+/** The stores by their kind, in the order in which they were named. */
 function storesOf({ system, store }: Options): ReadonlyMap<StoreKind, string> {
   if (system === 'postgres') return new Map();
   const named = store.map((name) => [kindOf(name), name] as const);

@@ -111,8 +111,8 @@ async function measureUnpaced(
 }
 
 /**
- * At full speed a system leaves more garbage in a minute than in all of the ladder. It is collected
- * here, or the points measured first would pay for it.
+ * At full speed a system leaves more garbage in a minute than in all of the ladder. This garbage is
+ * collected here, or the points measured first would pay for it.
  */
 async function collect({ progress, signal }: Context, sessions: readonly Session[]): Promise<void> {
   for (const session of sessions) {
@@ -161,8 +161,8 @@ function pacedLoad(plan: Plan, rate: number): OfferedLoad {
 }
 
 /**
- * The given rates, or shares of the maximum, which counts as at least what the customers would do
- * on their own.
+ * Returns the given rates, or else shares of the maximum. The maximum counts as at least the nominal
+ * rate: what the customers would do on their own.
  */
 function ratesFor({ rates, rungs, scale }: Plan, fastest = 0): readonly number[] {
   const nominal = scale.customers / SECONDS_PER_TRADE;

@@ -52,7 +52,7 @@ function order(tradeTypeId: string, price = 0, security = 0): SubmittedOrder {
   return { tradeId: ++trades, tradeTypeId, symbol: `S${security}`, quantity: 100, price };
 }
 
-/** Advances the clock by 30 s after an order: enough for a market order. */
+/** Submits the orders and advances the clock, by default by 30 s: enough for market orders. */
 async function after(scene: Scene, orders: readonly SubmittedOrder[], ms = 30_000): Promise<void> {
   for (const one of orders) scene.exchange.submit(one);
   await scene.clock.advance(ms);
@@ -127,7 +127,7 @@ describe('the ticker', () => {
     assert.equal(
       scene.results.length,
       10,
-      'it is completed only when a Market-Feed has triggered it',
+      'the limit order is completed only when a Market-Feed has triggered it',
     );
   });
 });
@@ -159,7 +159,7 @@ describe('a limit order', () => {
     });
   }
 
-  test('that is triggered is completed at the better of its price and the present one; a stop-loss at the latter', async () => {
+  test('that is triggered is completed at the better of its price and the current one; a stop-loss at the current one', async () => {
     const scene = open();
     const limits = { TLB: 2_100, TLS: 2_900, TSL: 2_900 };
     const triggered = Object.entries(limits).map(([type, price]) => order(type, price, 2));

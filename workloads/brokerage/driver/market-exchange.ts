@@ -90,8 +90,8 @@ export class MarketExchange {
 
   /**
    * Completes at once every market order and every triggered order; resolves when that is done.
-   * From now on it sends no Market-Feed, which would trigger more; the ticker entries wait for
-   * `resume`.
+   * From now on the exchange sends no Market-Feed, which would trigger more; the ticker entries
+   * wait for `resume`.
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
@@ -165,7 +165,10 @@ export class MarketExchange {
     await sent;
   }
 
-  /** A limit order trades at the better of its own price and the current one, others at that. */
+  /**
+   * A limit order trades at the better of its own price and the current one; market orders and
+   * stop-losses trade at the current one.
+   */
   #tradePrice(order: SubmittedOrder, now: number): number {
     const present = this.#options.population.market.price(this.#index(order), now);
     if (order.tradeTypeId === 'TLB') return Math.min(order.price, present);

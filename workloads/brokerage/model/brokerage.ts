@@ -15,7 +15,7 @@ export type BrokerUpdate = 'omit' | 'inline' | 'side-table';
 /** A transaction that has ended; one that was rolled back on purpose counts as ended, too. */
 export interface Execution<R> {
   readonly result: R;
-  /** Each but the last met a conflict, or another error after which it may run again. */
+  /** Each but the last met a conflict, or another error after which a transaction may run again. */
   readonly attempts: number;
   /** Whether its commit got no answer, and its outcome was found out later. Default false. */
   readonly wasUnknown?: boolean | undefined;

@@ -56,7 +56,7 @@ test('tiers get 10, 60 and 30 % of the activity', () => {
   }
 });
 
-test('weights are a straight ramp from 0.30 to 1.70 along the ranks, of mean 1', () => {
+test('weights rise steadily from 0.30 to 1.70 along the ranks, with mean 1', () => {
   const byRank = indexes.toSorted((a, b) => rankOf(a) - rankOf(b)).map(activityOf);
   const steps = byRank.slice(1).map((activity, i) => activity - (byRank[i] ?? 0));
   assert.equal(byRank[0]?.toFixed(2), '0.30');

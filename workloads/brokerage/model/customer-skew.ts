@@ -1,7 +1,7 @@
 /**
  * Which customer acts, both in the initial trades and at run time. Load units of 1,000 customers
  * are equally likely. Within a unit, the busiest customer is 5.7 times as likely as the least busy
- * one, in a straight ramp; there are no hot customers.
+ * one, and the likelihood rises in one straight line per tier; there are no hot customers.
  *
  *     w uniform in (0, 2000]    rank (0 to 999)                  tier    activity
  *     w ≤  200                  ⌈√(22500 + 500 w) − 151⌉          1       10 %
@@ -44,8 +44,8 @@ export function activityOf(customerIndex: number): number {
 }
 
 /**
- * Returns the rank, from 0: the least busy of tier 1. Ranks of a unit are a permutation of its
- * customers.
+ * Returns the rank within the unit, from 0 for the least busy customer. The ranks of a unit are a
+ * permutation of its customers.
  */
 export function rankOf(customerIndex: number): number {
   const unit = Math.floor(customerIndex / UNIT);

@@ -1,6 +1,6 @@
 /**
  * The size of the brokerage. The rules of the specification (2.6.1) derive all counts from the
- * customers. The profiles state where ours differ, to load in seconds instead of hours.
+ * customers. The profiles depart from the specification, to load in seconds instead of hours.
  */
 import { PercolatorError } from '#engine';
 import type { Sizes } from '#harness';
@@ -22,8 +22,8 @@ export interface Scale {
    */
   readonly pricePeriodMs: number;
   /**
-   * How long before the end of the initial trades Trade-Lookup and Trade-Update frame 2 begin at
-   * the latest: 32 h in the specification.
+   * The times that frame 2 of Trade-Lookup and Trade-Update asks for begin at least this long before
+   * the end of the initial trades: 32 h in the specification.
    */
   readonly backOffMs: number;
 }

@@ -18,7 +18,7 @@ export interface SettledTrade {
   readonly tax: number;
 }
 
-/** The amount that the account receives; below zero: that it pays. */
+/** The amount in cents that the account receives; negative if the account pays. */
 export function settlementAmount(trade: SettledTrade): number {
   const value = trade.quantity * trade.price;
   const fees = trade.charge + trade.commission;

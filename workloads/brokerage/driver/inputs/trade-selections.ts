@@ -1,8 +1,8 @@
 /**
- * Inputs of Trade-Lookup and Trade-Update. Lookups: by ids 30 %, of an account 30 %, of a symbol 30
- * %, and the first trade of an account 10 %. Updates: 33, 33 and 34 %. Times lie within the initial
- * trades, far enough from their end that a lookup finds something: 32 hours of trading for an
- * account, 200 minutes for a symbol, 500 for the first trade.
+ * Inputs of Trade-Lookup and Trade-Update. In percent, lookups are by ids (30), of an account (30),
+ * of a symbol (30), and of the first trade of an account (10); updates are 33, 33 and 34. Times lie
+ * within the initial trades, far enough from their end that a lookup finds something: 32 hours of
+ * trading for an account, 200 minutes for a symbol, 500 for the first trade.
  */
 import type { Random } from '#engine';
 import type {
@@ -17,12 +17,12 @@ import { drawNonUniform, IDS, TIMES } from './non-uniform.ts';
 import type { Participants } from './participants.ts';
 
 const TRADES_MAX = 20;
-/** By frame. */
+/** Percentages by frame. */
 const LOOKUP_SHARES = { '1': 30, '2': 30, '3': 30, '4': 10 };
 const UPDATE_SHARES = { '1': 33, '2': 33, '3': 34 };
 const MINUTE_MS = 60_000;
 /**
- * The values of the specification; a scale with another one for frame 2 shrinks all in proportion.
+ * The values of the specification. A scale with another value for frame 2 changes all in proportion.
  */
 const BACK_OFF_MS = { 2: 1_920 * MINUTE_MS, 3: 200 * MINUTE_MS, 4: 500 * MINUTE_MS };
 

@@ -19,7 +19,7 @@ const NONE: Omit<Failing, 'untilMs'> = { failures: 0, refusals: 0 };
 /** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
 /** Milliseconds from the end of its rest until a cell is forgotten although no scan was whole.
- * If a scan takes longer, no cell is ever parked. */
+ * A cell that the worker meets less often than that is never parked. */
 const FORGOTTEN_MS = 1_800_000;
 /** Milliseconds between two searches for cells to forget: each search visits all failing cells. */
 const SWEEP_MS = 1_000;
@@ -49,7 +49,7 @@ export class Failures {
   }
 
   /** The storage has refused a run. That is no failure, but it may go on for long: the cell rests
-   * each time twice as long. */
+   * twice as long each time. */
   refuse(name: string): void {
     const { failures, refusals } = this.#failing.get(name) ?? NONE;
     this.#restFor(refusals + 1, name, { failures, refusals: refusals + 1 });
@@ -101,7 +101,7 @@ export class Failures {
     return (this.#failing.get(name)?.failures ?? 0) > 0 && !this.isRefused(name);
   }
 
-  /** Whether the storage has refused the cell's runs, and it has neither run nor failed since. */
+  /** Whether the storage has refused the cell's runs, and no run has succeeded or failed since. */
   isRefused(name: string): boolean {
     return (this.#failing.get(name)?.refusals ?? 0) > 0;
   }

@@ -15,10 +15,10 @@
  * until the cell changes again. So stop the old workers of a column before new ones add an observer
  * to it.
  *
- * They are not promised an order, or that `run` is called once. A run is a transaction like any
- * other and may be run again, so what it does outside of the transaction may happen more than once
- * (P51). An observer that writes the column it observes triggers itself, until it stops writing
- * (P46).
+ * Observers are not promised an order, or that `run` is called once. A run is a transaction like
+ * any other and may be run again, so what it does outside of the transaction may happen more than
+ * once (P51). An observer that writes the column it observes triggers itself, until it stops
+ * writing (P46).
  */
 import type { Transaction } from '../transaction/index.ts';
 

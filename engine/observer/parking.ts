@@ -6,9 +6,9 @@
  * replays it. If the cell changes meanwhile, it is marked again, and the observer runs.
  *
  * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
- * loses neither, and a mark that came later stays. If that mark is gone, nothing is parked: another
- * worker has finished or parked the cell, or its table was dropped and created again, and the cell
- * of the new table has never failed.
+ * loses neither, and a mark that came later stays. If the mark that was seen is gone, nothing is
+ * parked: another worker has finished or parked the cell, or its table was dropped and created
+ * again, and the cell of the new table has never failed.
  */
 import { check, COUNT, FLAG, objectWith, TEXT } from '../base/options.ts';
 import type { Bigtable } from '../bigtable/index.ts';

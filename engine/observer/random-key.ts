@@ -31,7 +31,7 @@ export function randomKeyIn(start: string, end: string | undefined, random: Rand
   return key < start || (end !== undefined && key >= end) ? start : key;
 }
 
-/** Of whole characters: the storage refuses half of a surrogate pair. */
+/** The shared prefix in whole characters: the storage refuses half of a surrogate pair. */
 function sharedPrefix(start: string, end: string | undefined): string {
   const prefix = sharedUnits(start, end);
   return prefix.isWellFormed() ? prefix : prefix.slice(0, -1);

@@ -73,12 +73,12 @@ export async function runObservers(
       runs.push(run);
       onCommitted(run); // Now, not after the clearing: it has happened.
     } catch (error) {
-      errors.push(error); // One that fails must not starve the column's others.
+      errors.push(error); // A failing observer must not starve the others.
     }
   }
   // If there was a failure and not only conflicts, the failure is reported for the cell.
   const failures = errors.filter((error) => !isNoFailure(error));
-  if (errors.length > 0) throw [...failures, ...errors][0]; // Which may be `undefined`, too.
+  if (errors.length > 0) throw [...failures, ...errors][0]; // An observer may throw `undefined`.
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
 }
@@ -162,7 +162,7 @@ async function isThere(
   return (await named.readRow(table, row, [filter])) !== undefined;
 }
 
-/** Strong and weak marks are cleared apart: a run for one kind need not have run for the other. */
+/** Strong and weak marks are cleared separately: each kind has its own runs. */
 async function clearNotification(
   context: Context,
   { table, row, column: qualifier, weak }: Notified,

@@ -32,7 +32,7 @@ test('workers that lock what they scan run everything, and hardly any run is was
   assert.ok(sum(workers, 'meetings') > 0);
 });
 
-test('P49: two scanners on one row do no harm: every row is run once, also without a lock service', async () => {
+test('P49: two scanners on one row do no harm: one run of each row commits, even if every lock is granted', async () => {
   const { database } = await openDirty();
   const granting: RangeLocks = { tryLock: async () => ({ release: () => {} }) };
   const begun = { runs: 0 };
@@ -61,7 +61,7 @@ test('each worker of a process has random places of its own, also after another 
   assert.equal(new Set(names).size, 3, names.join(', '));
 });
 
-test('a scanner that meets another one leaves its rows alone, jumps, and finds dirty cells elsewhere', async () => {
+test('a scanner that meets another one leaves the rows of that one alone, jumps, and finds dirty cells elsewhere', async () => {
   const { database, rows } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const [from = '', to = ''] = [rows[0], rows[99]];
@@ -273,7 +273,7 @@ function slowly(begun: { runs: number }): Observer {
 const clientOf = (database: TestDatabase, name: string): Client =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
-/** It also stops when its test fails. */
+/** The worker also stops when its test fails. */
 function startWorker(
   client: Pick<Client, 'context'>,
   observers: readonly Observer[],
@@ -303,7 +303,10 @@ async function mark(database: TestDatabase, row: string): Promise<void> {
 async function until(isSo: () => boolean): Promise<void> {
   const startedMs = systemClock.monotonicMs();
   while (!isSo()) {
-    assert.ok(systemClock.monotonicMs() - startedMs < 20_000, 'it becomes so');
+    assert.ok(
+      systemClock.monotonicMs() - startedMs < 20_000,
+      'the condition holds within 20 seconds',
+    );
     await systemClock.sleep(2);
   }
 }

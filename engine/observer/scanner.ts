@@ -16,9 +16,9 @@
  *
  * A scanner that jumps ends its scan and begins another one at another place. For that place to be
  * far from the old one, the scanner chooses more carefully: among all keys of a tablet or, in a
- * single tablet, among the dirty rows that follow a row remembered from one of many batches. Among
- * the remembered rows alone, a scanner whose rows are marked in the order of their keys would know
- * only places that the scanner ahead of it has passed, and meet that one again after each jump.
+ * single tablet, among the dirty rows that follow a row remembered from one of many batches. If it
+ * chose among the remembered rows alone, and rows were marked in the order of their keys, it would
+ * know only places that the scanner ahead of it has passed, and meet that one after each jump.
  */
 import type { Random } from '../base/index.ts';
 import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';

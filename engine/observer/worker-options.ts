@@ -31,7 +31,7 @@ export interface WorkerOptions {
    */
   readonly idleMs?: number | undefined;
   /**
-   * Milliseconds to which a rest may grow the longer there is nothing to do (rest.ts). Default 250;
+   * Longest rest, in milliseconds: rests grow while there is nothing to do (rest.ts). Default 250;
    * if `idleMs` is given, the same as `idleMs`, so that rests do not grow. It is the latency of the
    * first change after a long pause, where the storage gives no hint. Too small: even an idle
    * worker burns CPU.
@@ -70,9 +70,9 @@ export interface WorkerOptions {
   readonly onMeeting?: 'jump' | 'skip' | undefined;
   /**
    * Called once when something keeps the worker from a part of its work, and once more when that is
-   * over (P56): a table that is gone, an observed column that its table does not list, an observer
-   * that hangs, a callback that throws, and the error that ended the worker. Default: none;
-   * `Worker.troubles` lists all troubles anyway.
+   * over (P56): a table that is gone, scans or runs that the storage refuses, an observed column
+   * that its table does not list, a scan or an observer that hangs, a callback that throws, and the
+   * error that ended the worker. Default: none; `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
   /** Called for every failure of an observer. Default: none. */

@@ -73,7 +73,7 @@ test('the acknowledgment stores "the latest start timestamp at which the observe
   assert.ok(write?.includes(`: ${runs[0]} put`), write);
 });
 
-test('"message collapsing": a hundred writes may be seen by few runs, and the last one saw the last', async () => {
+test('"message collapsing": a hundred writes may be seen by few runs, and the last run saw the last write', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   for (let i = 0; i < 100; i++) await a.write({ 'x:seen': String(i) });
@@ -161,7 +161,7 @@ test('P44: a deleted cell is a change, seen as no value, and cleared', async () 
   assert.deepEqual(await database.marks(), []);
 });
 
-test('P42: a notification of a transaction that was rolled back makes no run', async () => {
+test('P42: a notification of a transaction that was rolled back starts no run', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   a.store.crashAfter(3); // Two locks and the notification.
@@ -378,7 +378,7 @@ test('P63: a cell that was replayed is parked again, where erases also hide what
   for (let times = 1; times <= 3; times++) {
     await work([a], [failing], { failuresMax: 1, parked: 1 });
     const [entry] = await listParked(database.store, 't', 10);
-    assert.ok(entry !== undefined, `parked for time ${times}`);
+    assert.ok(entry !== undefined, `parked in round ${times}`);
     await replayParked(a.context, entry);
     assert.deepEqual(await listParked(database.store, 't', 10), []);
     assert.equal((await database.marks()).length, 1);
@@ -413,7 +413,7 @@ test('P45: the storage’s troubles are not the observer’s failures', async ()
   assert.deepEqual(worker?.counters, { runs: 1, clean: 1, failures: 0, parked: 0, meetings: 0 });
 });
 
-test('a cell that only rests after conflicts is not idle', async () => {
+test('idle waits for a cell that rests after conflicts only', async () => {
   // If it counted as failing, `idle` would resolve before the change has been seen.
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];

@@ -206,7 +206,7 @@ export class Worker implements AsyncDisposable {
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
-    // The first one may have begun before the call, and passed a cell that has been marked since.
+    // The first empty scan may have begun before the call, and passed a cell marked since.
     const enough = this.#emptyScans + 2;
     const known = this.#scans + 2;
     const refusals = this.#refusals.count;
@@ -220,7 +220,7 @@ export class Worker implements AsyncDisposable {
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
   }
 
-  /** @param alsoRuns false while refused runs, which are the troubles of a column, may be over */
+  /** @param alsoRuns false while refused runs, whose troubles name a column, may be over */
   #throwIfRefused(alsoRuns: boolean): void {
     const refused = this.#troubles.current.find(
       ({ kind, column, error }) =>
@@ -490,8 +490,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** If the observed table may be gone, or the store or the oracle closed: what they say
-   * themselves. Undefined if the failure is the observer's. */
+  /** Asks the store and the oracle if the error may be theirs, and resolves with what they throw.
+   * Undefined if the failure is the observer's. */
   async #storagesError(cell: Notified, error: unknown): Promise<unknown> {
     if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return undefined;
     try {

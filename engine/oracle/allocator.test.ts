@@ -63,7 +63,7 @@ test('P36: a process started again with the same seed does not claim its predece
   assertIncreasing(given);
 });
 
-test('P35: of two allocators, the one asked after the other has answered hands out more', async () => {
+test('P35: of two allocators, the one asked after the other has answered hands out larger timestamps', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 100);
   const given: number[] = [];

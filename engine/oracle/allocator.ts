@@ -170,10 +170,10 @@ class Allocator implements TimestampSource {
 
   /**
    * Writes our name on the timestamps after `seen`, unless another process was faster. Resolves
-   * with the first of the timestamps asked for. The mutation is the moment of their allocation;
-   * otherwise the read is. Reading the row once more instead could each time find that another
-   * process has taken over in between; several processes doing so in step would never hand out
-   * anything.
+   * with the first of the timestamps asked for; undefined if the row must be read again. The moment
+   * of their allocation is the mutation, not a read. If the row were read once more before they are
+   * handed out, each read could find that another process has taken over in between, and several
+   * processes in step would never hand out anything.
    */
   async #takeRange(seen: Range, count: number): Promise<Timestamp | undefined> {
     const limit = seen.limit + Math.max(this.#rangeSize, count);

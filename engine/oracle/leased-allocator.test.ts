@@ -407,7 +407,7 @@ test('wrong options are refused', async () => {
   }
 });
 
-test('P38: it stops before timestamps lose digits', async () => {
+test('P38: the leased allocator stops before timestamps lose digits', async () => {
   const { source } = await openFaulty();
   await assert.rejects(source.allocate(Number.MAX_SAFE_INTEGER - 5), { code: 'INVALID_ARGUMENT' });
   assert.equal(await one(source), 1);

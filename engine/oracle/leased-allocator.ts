@@ -10,9 +10,9 @@
  *         ▲                 │ not renewed in time                │ another has taken over
  *         └─── watch ◀──────┴────────────────────────────────────┘
  *
- *   1. Read the row. A free lease may be taken over, and our own renewed. For another's lease,
- *      watch for one time to live, on our own clock, that its counter does not move: it is not
- *      renewed.
+ *   1. Read the row. A free lease may be taken over, and our own renewed. Another's lease may be
+ *      taken over once its counter has not moved for one time to live, on our own clock: it is not
+ *      being renewed.
  *   2. Conditional mutation, "if the row is as I have read it": the counter moves on by one, with
  *      our name. At a takeover, or when half of the range is used up, the limit moves with it.
  *   3. Hand out of memory for 5/6 of the time to live, counted from before step 2 was sent.
@@ -39,8 +39,8 @@
  *
  * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder
  * of the lease moves them: its mutation is refused when the counter has moved, and the next holder
- * reads both in step 1. While one moves, no timestamp is handed out: each must come with what was
- * persisted when it was asked for.
+ * reads both in step 1. While either moves, no timestamp is handed out: each must come with what
+ * was persisted when it was asked for.
  *
  * What if the process dies here? Before 2: nothing happened. After it: no timestamp is handed out
  * for one time to live, and the rest of the range never is. If a mutation has no answer, the

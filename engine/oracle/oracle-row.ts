@@ -77,8 +77,8 @@ export async function createOracleTable(store: Bigtable): Promise<void> {
 
 /**
  * The whole row, in one read.
- * @param whileLeased if given, the row is read again until the lease is free, and this waits in
- * between until it may be, or throws
+ * @param whileLeased if given, the row is read again until the lease is free; between two reads,
+ * this function waits until the lease may be free, or throws
  */
 export async function readOracleRow(
   store: Bigtable,

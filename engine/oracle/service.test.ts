@@ -226,7 +226,7 @@ test('without any oracle, callers receive an error after a while, with address a
   );
 });
 
-test('closing answers the waiting callers, and leaves no connection open', async (t) => {
+test('closing a client answers its waiting callers, refuses later ones, and may be repeated', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 50 });
   const waiting = client.next();

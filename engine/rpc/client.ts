@@ -28,8 +28,9 @@ export interface RpcClient {
 }
 
 /**
- * How soon a silent connection counts as broken: the other machine is gone, or the network drops
- * all packets, and the system reports neither. Without this, its streams would wait forever.
+ * Milliseconds of silence until a connection is probed, and then until it counts as broken: the
+ * other machine is gone, or the network drops all packets, and the system reports neither. Without
+ * this, its streams would wait forever.
  */
 const KEEPALIVE_MS = 10_000;
 const OPTIONS: ChannelOptions = {

@@ -35,7 +35,7 @@ describe('./run.sh --help', () => {
     assert.deepEqual(ofUsers, readmeGroups());
   });
 
-  test('is all that runs, and the same without dashes, and for the short form', () => {
+  test('prints the help and nothing else, also without dashes and in the short form', () => {
     for (const word of ['--help', 'help', '-h']) {
       const { stdout, stderr, status } = run(word);
       assert.deepEqual([stdout, stderr, status], [help, '', 0], word);

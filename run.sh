@@ -119,7 +119,7 @@ command_of() {
 }
 
 # The script whose name, or part of it after the colon, takes the fewest changes of a letter; none
-# if half of the letters would change.
+# if more than half of the letters would change.
 nearest_to() {
   scripts | wanted=$1 awk -F '	' '
     function least(a, b) { return a < b ? a : b }
@@ -176,7 +176,7 @@ set_up() {
   without_node="$wanted, without its own Node, npm's ignore-scripts being"
   case "$(cat "$stamp_file" 2>/dev/null || :)" in
     "$wanted") own_node_runs || install ;;
-    "$without_node $(ignore_scripts)") ;; # To install again would change nothing.
+    "$without_node $(ignore_scripts)") ;; # Installing again would change nothing.
     *) install ;;
   esac
 }
@@ -234,7 +234,7 @@ own_node_runs() {
   [ "$(major_version "$root/node_modules/.bin/node")" -ge 24 ]
 }
 
-# The repository's own Node; where npm may not run the script that installs it, a Node 24 on PATH.
+# The repository's own Node; if npm has not installed it, a Node 24 or newer on PATH.
 node_24() {
   if own_node_runs; then
     echo "$root/node_modules/.bin/node"

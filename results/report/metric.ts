@@ -1,4 +1,4 @@
-/** Short ways for an experiment to declare which columns of a table two runs are compared by. */
+/** Short ways for an experiment to declare the columns by which two runs are compared. */
 import type { ResultMetric } from './run-record.ts';
 
 type Intervals = Pick<ResultMetric, 'intervalColumns' | 'intervals'>;

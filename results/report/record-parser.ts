@@ -37,7 +37,7 @@ export function parseRunRecord(value: unknown): record.RunRecord {
   return parsed;
 }
 
-/** Before all other fields, because the reason why they do not fit is then clear. */
+/** Called before the other fields are checked, so that the error names why they do not fit. */
 function refuseNewerFormat(value: unknown): void {
   const { formatVersion } = (value ?? {}) as { readonly formatVersion?: unknown };
   if (typeof formatVersion !== 'number' || formatVersion <= FORMAT_VERSION) return;

@@ -94,7 +94,7 @@ describe('the record of a run', () => {
     assert.deepEqual([state, points.length], ['failed', 1]);
   });
 
-  test('that could not begin is not left, unless its folder holds other files', async () => {
+  test('that could not begin is removed, and so is a folder without other files', async () => {
     const refuse = async (): Promise<never> => {
       throw new UsageError('There is no emulator.');
     };

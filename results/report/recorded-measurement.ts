@@ -4,7 +4,7 @@
  *     finished      `measure` has returned
  *     interrupted   the signal was aborted; what was described until then stays
  *     failed        an error ended it; what was described until then stays
- *     (none)        the user can repair the error, and nothing was measured: no folder is left
+ *     (none)        the user can repair the error, and nothing was measured: no record is left
  */
 import { createRun, type Run, type RunHeader } from './run-in-progress.ts';
 import type { Findings, Target } from './run-record.ts';
@@ -29,7 +29,7 @@ interface Recorded {
   readonly page: string;
 }
 
-/** The findings of a run that has none, or that failed its check: a record then has the reason alone. */
+/** The findings of a run that has none, or failed its check: the record has only the reason. */
 export function noNumbers(detail: string): FindingsParts {
   const check = { passed: false, detail };
   return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };

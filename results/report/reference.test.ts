@@ -19,7 +19,7 @@ test('there are reference runs, and none is damaged', () => {
 });
 
 for (const { name, folder } of runs) {
-  // Pictures are left out: to draw them takes longer than all else, and the page has the charts.
+  // Pictures are left out: drawing takes longer than all else, and the page has the charts.
   test(`page and tables of ${name} are current`, () => {
     const { tables, page } = reportOf(folder);
     for (const [file, content] of [...tables, page]) {

@@ -215,7 +215,7 @@ describe('a report', () => {
     assert.match(
       headline({ ...record, points: failed }),
       /MapReduce kept up with rates up to 1,000 %\/h\.$/,
-      'that of a failed check is neither',
+      'a rate whose check failed counts as neither kept up nor saturated',
     );
     const slower = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
@@ -252,7 +252,7 @@ describe('a report', () => {
     }
   });
 
-  test('draws no line across a rate at which the system did not keep up', () => {
+  test('draws no line across a rate at which the system has no latency', () => {
     const folder = temporaryFolder();
     const { record } = createSampleRun(folder);
     const { series } = figure7(record);

@@ -1,9 +1,9 @@
 /**
  * Makes the report of a run from its files: CSV tables, PNG charts and `report.html`.
  *
- * Everything here is a pure function of `run.json`, the histograms, the time series, and whether the
- * run is in results/runs: no clock, no random numbers, so a rebuilt report is the same, byte for
- * byte. Everything is read and made before anything is written, so a corrupt run leaves the old
+ * Everything here is a pure function of `run.json`, the histograms, the time series, and whether
+ * the run is in results/runs: no clock, no random numbers, so a rebuilt report is the same, byte
+ * for byte. Everything is read and made before anything is written, so a corrupt run leaves the old
  * report as it was.
  */
 import path from 'node:path';
@@ -34,12 +34,12 @@ export interface ReportFiles {
 
 type NamedContent = readonly [file: string, content: string | Buffer];
 
-/** With more points than this, a report takes seconds, and its maker says so. */
+/** With more points than this, a report takes seconds, and `buildReport` says so. */
 const SILENT_POINTS_MAX = 2_000;
 
 /**
  * Builds or rebuilds everything derived from the run in `folder`.
- * @param tell is told before the work if it will take long; default: to standard error
+ * @param tell receives a line before work that takes seconds; default: writes to standard error
  */
 export function buildReport(
   folder: string,
@@ -125,7 +125,7 @@ function write(folder: string, [name, content]: NamedContent): string {
   return file;
 }
 
-/** Where and when it was measured, for a picture that is seen without its page. */
+/** Where and when a run was measured, for a picture that is seen without its page. */
 export function subtitle(record: RunRecord): string {
   const { repository, environment, store, startedAt, label, parameters } = record;
   const isSimulated = isVirtual(record);
@@ -140,7 +140,7 @@ export function subtitle(record: RunRecord): string {
   return `${isSimulated ? 'In virtual time' : 'On this machine'}: ${words.join(', ')}`;
 }
 
-/** A run on several names them all, and some may be databases, not stores. */
+/** The name lists all systems of a comparison; some may be databases, not stores. */
 function storeWords({ name }: RunRecord['store']): string {
   return name.includes(',') ? name : `${name} store`;
 }

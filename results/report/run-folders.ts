@@ -26,8 +26,8 @@ export interface FoundRun {
 }
 
 /**
- * The folders in `root` that hold a record, and those in its folders without one, as
- * `verification/chaos`; the newest first, damaged ones last.
+ * The folders in `root` that hold a record and, one level down, those in folders that hold none,
+ * such as `verification/chaos`; the newest first, damaged ones last.
  */
 export function findRuns(root: string): readonly FoundRun[] {
   return namesIn(root)

@@ -5,8 +5,8 @@
  *   2. `addPoint` appends a point: first its histogram and time series, then the record that names
  *      them. If the process dies in between, it leaves a file that no record names, which is
  *      harmless; in the other order it would leave a record that names a missing file.
- *   3. `describe` adds the parts that become known during the run: repository, capacity, model,
- *      targets.
+ *   3. `describe` adds the parts that become known during the run, such as repository, capacity,
+ *      findings and targets.
  *   4. `finish` closes the record, and makes tables, charts and page from the files.
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
@@ -64,11 +64,11 @@ export interface Run {
   ): void;
   /** Replaces the parts given: `run.describe({ capacity })`. A smoke run judges no target. */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
-  /** Closes the record: the last change of it, which is possible also while the process exits. */
+  /** Closes the record: its last change, which is possible even while the process exits. */
   close(state: FinalState): void;
   /**
-   * Closes the record, then makes tables, charts and page, whose paths it returns, and the page of
-   * all runs again.
+   * Closes the record, makes tables, charts and page, and returns their paths. Also makes the page
+   * of all runs again if the run is in `results/runs`.
    */
   finish(state?: FinalState): ReportFiles;
   /** Removes the record of a run that has not begun, and the folder if it holds nothing else. */

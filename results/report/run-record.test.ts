@@ -74,7 +74,7 @@ describe('a run record', () => {
     assert.equal(at(hoursAgo(25)), false);
   });
 
-  test('gives no latency to a point that is saturated, invalid or failed its check', () => {
+  test('gives no latency to a point that is saturated or invalid, or failed its check', () => {
     const folder = temporaryFolder();
     const { points } = createSampleRun(folder).record;
     const bad = points.filter((point) => point.verdict !== 'sustained' || !point.check.passed);
@@ -151,7 +151,7 @@ test('a run goes to results/runs of the project, and names the commit of the pro
 describe('./run.sh report on a folder that is not a run says so in one sentence and exits 2', () => {
   const damages: readonly (readonly [string, (folder: string) => void, RegExp])[] = [
     [
-      'a pipe in its place',
+      'a pipe in place of the record',
       (folder) => {
         rmSync(path.join(folder, RECORD_FILE));
         execFileSync('mkfifo', [path.join(folder, RECORD_FILE)]);
@@ -175,12 +175,12 @@ describe('./run.sh report on a folder that is not a run says so in one sentence 
       /a newer version of this project wrote it in format 99, and this version reads 1\.$/,
     ],
     [
-      'a record of a format that never was',
+      'a record of a format that never existed',
       (folder) => edit(path.join(folder, RECORD_FILE), '"formatVersion": 1', '"formatVersion": 0'),
       /formatVersion must be 1, but is 0/,
     ],
     [
-      'a number beyond all numbers',
+      'a number that is read as infinity',
       (folder) => edit(path.join(folder, RECORD_FILE), '"seed": 7', '"seed": 1e999'),
       /seed must be a number, but is null/,
     ],

@@ -2,9 +2,9 @@
  * The run record: all results of one execution of an experiment, except its histograms and its time
  * series.
  *
- * A run is one folder. `run.json` holds the `RunRecord` below, `histograms/` the latency distribution
- * of each point, and `time-series/` its progress. Charts, CSV files and the page are made from these
- * alone, so any reader can rebuild them at any time.
+ * A run is one folder. `run.json` holds the `RunRecord` below, `histograms/` the latency
+ * distribution of each point, and `time-series/` its progress. Charts, CSV files and the page are
+ * made from these alone, so any reader can rebuild them at any time.
  *
  * The rule of the record: A POINT HAS A LATENCY ONLY IF ITS SYSTEM KEPT UP AND ITS RESULT WAS
  * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and the
@@ -31,7 +31,7 @@ export interface RunRecord {
    * the measurements so far.
    */
   readonly state: 'running' | 'finished' | 'interrupted' | 'failed';
-  /** The process that is measuring; null when it has closed the record. */
+  /** The process that is measuring; null once the record is closed, and in older records. */
   readonly process: RunProcess | null;
   /** ISO 8601, UTC. */
   readonly startedAt: string;

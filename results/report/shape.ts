@@ -45,7 +45,7 @@ export function addedLater<T>(shape: Shape<T>): Shape<T | null> {
   return (value, place) => (value === undefined || value === null ? null : shape(value, place));
 }
 
-/** The first of the two shapes that fits; if none does, the error is that of the second. */
+/** The first of the two shapes that fits; if neither does, the error is that of the second. */
 export function either<T, U>(first: Shape<T>, second: Shape<U>): Shape<T | U> {
   return (value, place) => {
     try {

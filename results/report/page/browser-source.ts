@@ -4,7 +4,7 @@
  * Node has already stripped the types when a module is loaded, so the text of a function is
  * JavaScript a browser can run. There is no bundler: the exports of each module below are written
  * one after the other into one scope. Hence two rules for these modules: everything at their top
- * level is exported under a name that no other one uses, and is a function or plain data.
+ * level is exported under a name that no other module uses, and is a function or plain data.
  */
 import * as axes from '../charts/axes.ts';
 import * as decorations from '../charts/decorations.ts';

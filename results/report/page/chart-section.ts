@@ -14,7 +14,7 @@ export interface ChartWithTable {
   readonly picture?: string;
 }
 
-/** @param size whether the chart is the main one of its page */
+/** @param size `tall` for the main chart of a page */
 export function chartSection(one: ChartWithTable, size: 'tall' | '' = ''): Html {
   return html`<section>
     <h2>${one.chart.title}</h2>

@@ -1,11 +1,13 @@
 /**
  * The shell of every page: one self-contained file. Style, font, chart.js, the charts' data and the
- * program are inlined, and a content policy forbids every request, so it can be mailed, archived
- * and opened without a network. Links are followed only when the reader clicks them.
+ * program are inlined, and a content security policy forbids every request, so the file can be
+ * mailed, archived and opened without a network. Links are followed only when the reader clicks
+ * them.
  *
  * The page of a run (run-page.ts) is made of the functions of this folder, in the order of a
- * sceptical reader: `pageHeader` (what was found in words), `limitationsSection`, `chartSection` (a
- * chart with its table folded below it), `tableSection`, and `linksTo` (the raw data).
+ * sceptical reader's questions: `pageHeader` (what was found in words), `limitationsSection`,
+ * `chartSection` (a chart with its table folded below it), `tableSection`, and `linksTo` (the raw
+ * data).
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

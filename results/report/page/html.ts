@@ -27,7 +27,7 @@ export function inlineJson(value: unknown): Html {
   return new Html(JSON.stringify(value).replaceAll('<', '\\u003c'));
 }
 
-/** A script of the project or a library, with the sequences escaped that would end its element. */
+/** A script of the project or a library; sequences that would end its element are escaped. */
 export function inlineScript(source: string): Html {
   return new Html(source.replaceAll(/<\/(script)/gi, '<\\/$1').replaceAll('<!--', '<\\!--'));
 }

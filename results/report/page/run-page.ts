@@ -1,7 +1,7 @@
 /**
- * The page of a run, the same for every experiment, in the order of a sceptical reader: what was
- * found, its limitations, the main chart, the targets, the charts that show why, the tables, and
- * the record with links to all files.
+ * The page of a run, the same for every experiment, in the order of a sceptical reader's questions:
+ * what was found, its limitations, the main chart, the targets, the charts that show why, the
+ * tables, and the record with links to all files.
  */
 import type { Chart } from '../charts/chart.ts';
 import type { RunRecord } from '../run-record.ts';

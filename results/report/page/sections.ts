@@ -166,7 +166,7 @@ export function runChips(record: RunRecord): readonly string[] {
   return [
     `${record.profile} profile`,
     repeats > 1 ? `${repeats} repeats` : isVirtual(record) ? 'one seed' : 'one repeat: exploratory',
-    // The store of a comparison names all its systems, and some of them are no stores.
+    // In a comparison, the store's name lists all systems, and some of them are not stores.
     record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
     // The cores and the memory decide nothing in a simulation.
     ...(isVirtual(record) ? [] : [`${place.cores} cores, ${memoryText(place.memoryBytes)}`]),

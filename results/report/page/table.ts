@@ -66,8 +66,8 @@ function scrolledTable(table: PageTable): Html {
 }
 
 /**
- * The roles of rows and cells: a browser forgets them where a narrow screen shows the cells as
- * lines, unless they are named.
+ * The roles of rows and cells: a browser drops those that are not explicit where a narrow screen
+ * shows the cells as lines.
  */
 const CARDS = {
   table: html` class="cards" role="table"`,
@@ -94,7 +94,7 @@ function cellText(value: Cell): string | Html | null {
   return typeof value === 'number' ? formatDigits(value) : value;
 }
 
-/** A number, or a short text that begins with one: "5.05 ms". */
+/** A number, or a short text that begins with a digit, a dash or an infinity sign: "5.05 ms". */
 function isNumber(value: Cell): boolean {
   if (value === null || typeof value === 'number') return true;
   return typeof value === 'string' && /^[\d\u2013\u221e][^;]{0,11}$/.test(value);

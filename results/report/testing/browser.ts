@@ -12,7 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** The browser also works as root and without a graphics card, and makes no requests of its own. */
+/**
+ * With these, the browser also works as root and without a graphics card, and makes no requests of
+ * its own.
+ */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',

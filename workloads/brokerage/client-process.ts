@@ -75,7 +75,7 @@ function rangeOf(
   return { first: at(client), end: at(client + 1) };
 }
 
-/** Counts the calls of the store between the ends of the interval. */
+/** Counts the calls of the store within the measured interval. */
 async function watchStore(
   counts: StoreCounts | null,
   { fromMs, toMs }: RunOrder,

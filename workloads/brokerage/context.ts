@@ -23,7 +23,7 @@ export function unpacedLoad({ users, warmUp, seconds }: Plan): OfferedLoad {
   return { tradesPerSecond: null, users, warmupSeconds: warmUp, seconds };
 }
 
-/** Returns sentences that each begin with the name of the system. */
+/** Returns what is wrong, in sentences that each begin with the name of the system. */
 export async function checkSessions(
   name: string,
   database: LoadedDatabase,

@@ -4,8 +4,8 @@
  * 1. Load all systems: embedded store, emulator, PostgreSQL. Then start the clients of each, which
  *    serve all runs.
  * 2. Run each at full speed (unpaced), in an order drawn from the seed.
- * 3. Collect the garbage that step 2 has left. Then climb the ladder (paced): loads relative to that
- *    maximum, system by system in rounds, in orders drawn from the seed.
+ * 3. Collect the garbage that step 2 has left. Then climb the ladder (paced): loads relative to
+ *    that maximum, system by system in rounds, in orders drawn from the seed.
  * 4. Stop the clients and check every database. If one is wrong, no system has numbers.
  * 5. On copies of the loaded embedded store, measure the reads that batching and prefetching save,
  *    and the update of the broker in three modes.

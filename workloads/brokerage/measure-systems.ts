@@ -161,8 +161,8 @@ function pacedLoad(plan: Plan, rate: number): OfferedLoad {
 }
 
 /**
- * Returns the given rates, or else shares of the maximum. The maximum counts as at least the nominal
- * rate: what the customers would do on their own.
+ * Returns the given rates, or else shares of the maximum. The maximum counts as at least the
+ * nominal rate: what the customers would do on their own.
  */
 function ratesFor({ rates, rungs, scale }: Plan, fastest = 0): readonly number[] {
   const nominal = scale.customers / SECONDS_PER_TRADE;

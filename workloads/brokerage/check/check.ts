@@ -31,6 +31,7 @@ export interface CheckOptions {
 export interface CheckReport {
   /** The first few findings of each condition. */
   readonly findings: readonly Finding[];
+  /** The number of all findings. */
   readonly broken: number;
   /** Number of trades that were checked. */
   readonly trades: number;

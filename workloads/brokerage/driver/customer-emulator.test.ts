@@ -96,7 +96,7 @@ describe('a paced run', () => {
     }
   });
 
-  test('with a phase begins each transaction by that part of a gap later', async () => {
+  test('with a phase begins each transaction later by that part of a gap', async () => {
     const run = { fromMs: 0, toMs: 1_000 };
     const issued = issuedBy((await emulate({ ...PACED, phase: 0.5 }, {}, run)).brokerage);
     assert.equal(issued.length, 44);
@@ -159,7 +159,7 @@ describe('a paced run', () => {
   });
 });
 
-test('latency counts from the scheduled moment, also of a transaction that begins late', async () => {
+test('latency counts from the scheduled moment, even if a transaction begins late', async () => {
   // The first transactions were due up to a second before the clock starts.
   const { emulated } = await emulate(PACED, {}, { beginMs: -1_000, fromMs: 0, toMs: 20 });
   const records = Object.values(emulated.records).filter(({ ended }) => ended > 0);

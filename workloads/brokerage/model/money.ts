@@ -1,6 +1,6 @@
 /**
- * Money is a whole number of cents, with one rounding rule for every system: half a cent rounds away
- * from zero. Amounts that are rounded are never negative, so the rule in SQL is `(numerator +
+ * Money is a whole number of cents, with one rounding rule for every system: half a cent rounds
+ * away from zero. Amounts that are rounded are never negative, so the rule in SQL is `(numerator +
  * denominator / 2) / denominator` on integers.
  */
 import { assert } from '#engine';

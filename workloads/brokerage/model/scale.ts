@@ -22,8 +22,8 @@ export interface Scale {
    */
   readonly pricePeriodMs: number;
   /**
-   * The times that frame 2 of Trade-Lookup and Trade-Update asks for begin at least this long before
-   * the end of the initial trades: 32 h in the specification.
+   * The times that frame 2 of Trade-Lookup and Trade-Update asks for begin at least this long
+   * before the end of the initial trades: 32 h in the specification.
    */
   readonly backOffMs: number;
 }

@@ -104,8 +104,8 @@ export function decodePrices(value: Buffer): Prices {
 }
 
 /**
- * Maximum number of days: more than any profile has. A day takes some 30 KB for every 1,000
- * customers.
+ * Caches at most 300 days, which is more than any profile has. A day takes some 30 KB of memory for
+ * every 1,000 customers.
  */
 const PRICES = new ParsedOnce((text) => JSON.parse(text) as Prices, 300);
 

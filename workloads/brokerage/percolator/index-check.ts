@@ -88,7 +88,7 @@ function keyed<T extends TableName>(row: Row<T>, sectors: Sectors): Row<T> {
   return symbol === undefined ? row : { ...row, sector: sectors.get(symbol) ?? '' };
 }
 
-/** By symbol, from the tables. */
+/** The sector's id by symbol, as it follows from the tables. */
 type Sectors = ReadonlyMap<string, string>;
 
 async function sectorsIn(percolator: Percolator): Promise<Sectors> {

@@ -1,7 +1,7 @@
 /**
  * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position or
- * the totals of one broker. Two concurrent Trade-Results never both commit: the loser runs again,
- * and no change is lost or counted twice.
+ * the totals of one broker. Two concurrent Trade-Results that write the same row never both commit:
+ * the loser runs again, and no change is lost or counted twice.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -30,7 +30,7 @@ test('of two Trade-Results that overlap on one position, one conflicts', async (
   await tiny.run('tradeResult', { tradeId: second, tradePrice: 2_400, now });
 });
 
-test('a Trade-Result that began before another commits reads its snapshot, and then conflicts', async () => {
+test('a Trade-Result that began before another committed reads its own snapshot, and then conflicts', async () => {
   const [first, second] = await submitTwo(1);
   const { percolator, now } = tiny;
   const late = await percolator.begin();
@@ -38,7 +38,7 @@ test('a Trade-Result that began before another commits reads its snapshot, and t
   const before = await stored(accountId);
   await tiny.run('tradeResult', { tradeId: first, tradePrice: 2_500, now });
   assert.notDeepEqual(await stored(accountId), before);
-  // The transaction has not read the account before, so it has no copy of it.
+  // The late transaction has not read the account before, so it has no copy of it.
   assert.deepEqual(await new RowWriter(late).get('customer_account', accountId), before);
   await tradeResult(
     new RowWriter(late),
@@ -106,7 +106,7 @@ test('Trade-Results of two accounts of one broker conflict only if its totals ar
       await tiny.run('tradeResult', { tradeId, tradePrice: 2_500, now });
     }
   }
-  // Its observer sums the side table up; the last test checks the sums.
+  // The observer of this brokerage sums up the side table; the last test checks the sums.
   await using brokerage = openBrokerage(percolator, { brokerUpdate: 'side-table' });
   await brokerage.settled();
 });

@@ -18,18 +18,18 @@
  *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of
  * an index contains the key of the indexed row; those of `COVERING` contain the whole row instead,
- * so that a read by them is one scan. Two more tables have data that no transaction changes: the
- * sector of each security, which otherwise takes SECURITY, COMPANY and INDUSTRY to find, and the
- * closing prices of each day.
+ * so that reading through them is one scan. Two more tables have data that no transaction changes:
+ * the sector of each security, which otherwise takes SECURITY, COMPANY and INDUSTRY to find, and
+ * the closing prices of each day.
  *
- * With many customers three of these reads would limit the throughput: the closing prices of a day
- * and the requests of a sector get longer, and most transactions read the same few rows of TRADE_TYPE
- * and STATUS_TYPE, each of which is on one server. So there is another layout:
+ * With many customers, three of these reads would limit the throughput: the closing prices of a day
+ * and the requests of a sector get longer, and most transactions read the same few rows of
+ * TRADE_TYPE and STATUS_TYPE, each of which is on one server. So there is another layout:
  *
  *                                small                    large
  *     closing prices             a cell for each day      rows of DAILY_MARKET
  *     Broker-Volume              requests of the sector   requests of each broker in the sector
- *     TRADE_TYPE, STATUS_TYPE    a row for each type      copies of it, of which a reader takes one
+ *     TRADE_TYPE, STATUS_TYPE    a row for each type      copies of it; a reader takes one
  */
 import { assert } from '#engine';
 import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
@@ -43,7 +43,7 @@ export const ROW = 'row';
 
 export interface Placement {
   readonly table: string;
-  /** The columns that form the row key: of the description, and a request's sector. */
+  /** The columns that form the row key: columns of the table, and for a request its sector. */
   readonly key: readonly string[];
   /** Whether the cell has all rows of this key, in the order of the primary key. */
   readonly isGroup: boolean;
@@ -121,7 +121,7 @@ const BY_BROKER: Path = {
  * lots of a trade are in its cell.
  */
 const OMITTED_PATHS: ReadonlySet<string> = new Set(['holding_history.by_trade', BY_BROKER.table]);
-/** Paths whose first column determines one row: it is the whole key, so that a lookup is a get. */
+/** Paths whose first column determines one row, and is the whole key: a lookup is one get. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'broker.by_name',
   'company.by_name',
@@ -199,7 +199,7 @@ export function copiesOf(table: TableName, layout: Layout): number {
   return layout === 'large' && COPIED.has(table) ? COPIES : 1;
 }
 
-/** The cell of a row's copy, which is the row itself if it is the only one. */
+/** The cell of one copy of a row: `cell` itself if there is only one copy. */
 export function copyAt(cell: Cell, copy: number, copies: number): Cell {
   return copies === 1 ? cell : { ...cell, row: encodeKey([cell.row, copy]) };
 }

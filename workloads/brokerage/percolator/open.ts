@@ -1,6 +1,6 @@
 /**
- * The brokerage on Percolator: its transactions, of which six write, run by `transact`, and six
- * only read a snapshot; and its tables.
+ * The brokerage on Percolator: its tables, and its transactions. Six transactions write, and are
+ * run by `transact`; six only read a snapshot.
  */
 import { type Percolator, PercolatorError, systemClock, type Worker } from '#engine';
 import type {
@@ -18,15 +18,15 @@ import { snapshotTables } from './snapshot-tables.ts';
 import { type Plan, PLANS } from './transactions.ts';
 
 export interface BrokerageOptions {
-  /** That of `loadPopulation`. Default `small`. */
+  /** The layout that `loadPopulation` was given. Default `small`. */
   readonly layout?: Layout | undefined;
   /** Default `side-table`. */
   readonly brokerUpdate?: BrokerUpdate | undefined;
   /** Whether the observer of the side table runs in this process. Default true. */
   readonly runsObserver?: boolean | undefined;
   /**
-   * Finds out how a transaction ended whose commit got no answer. One that was committed counts as
-   * executed. Default: it fails with COMMIT_UNKNOWN.
+   * Finds out how a transaction ended whose commit got no answer. If it was committed, `execute`
+   * resolves. Default: `execute` rejects with COMMIT_UNKNOWN.
    */
   readonly settle?: Percolator['outcomeOf'] | undefined;
 }

@@ -1,4 +1,4 @@
-/** Equal bytes are one frozen object, and other bytes are another. */
+/** Equal texts become one frozen object; different texts become different objects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeRow } from './encoding.ts';

@@ -39,7 +39,7 @@ import {
 } from './layout.ts';
 import { decodeTradeRecord, encodeTradeRecord, type TradeRecord } from './trade-record.ts';
 
-/** Tables whose rows have a cell each. */
+/** Tables whose rows are not part of a trade's cell. */
 type SingleTable = Exclude<TableName, TradeRecordTable>;
 /** A requested row: its table, and the parts of the key that layout.ts defines. */
 export type RowRequest = readonly [table: SingleTable, ...key: readonly KeyPart[]];
@@ -55,9 +55,9 @@ export interface ScanBounds {
 }
 
 /**
- * Rows per read of the storage, unless a limit says how many are needed. What is scanned up to a
- * limit is seldom deleted (days of the market, and trades in their index, where a trade moves with
- * its status), so few rows are read in vain.
+ * Rows per read of the storage, unless a limit says how many are needed. Rows that are scanned up
+ * to a limit are seldom deleted (days of the market, and trades in their index, where a trade moves
+ * with its status), so few rows are read in vain.
  */
 const BATCH_ROWS = 256;
 

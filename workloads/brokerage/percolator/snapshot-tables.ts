@@ -7,7 +7,8 @@ import { decodeTradeRecord, rowsIn } from './trade-record.ts';
 
 /**
  * Rows per read. For each read, the official emulator lists and sorts all rows after the first one,
- * so a pass costs it the square of the table, divided by this. Larger: more memory.
+ * so a pass costs the emulator the square of the number of rows, divided by this number. Larger:
+ * more memory.
  */
 export const BATCH_ROWS = 16_384;
 

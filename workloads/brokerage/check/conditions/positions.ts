@@ -34,8 +34,8 @@ export function* checkPositions(facts: Facts): Generator<Finding> {
 }
 
 /**
- * Finds what remains of closed positions. Lots with another sum than 0 differ from the position,
- * which is found anyway.
+ * Finds what remains of closed positions. Lots whose sum is not 0 differ from the position, which
+ * `checkPositions` finds anyway.
  */
 function* checkClosed(rows: ReadonlyMap<string, number>, lots: Sums<string>): Generator<Finding> {
   for (const [position, quantity] of rows) {

@@ -54,7 +54,7 @@ export class CustomerInputs {
     this.#nextTradeId = nextTradeId;
   }
 
-  /** Returns the next customer's transaction at `now`. */
+  /** Returns the customers' next transaction; `now` is the brokerage's time, in milliseconds. */
   next(now: number): TransactionRequest {
     const type: Card = this.#deck.deal();
     switch (type) {

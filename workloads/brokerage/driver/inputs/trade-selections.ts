@@ -22,7 +22,8 @@ const LOOKUP_SHARES = { '1': 30, '2': 30, '3': 30, '4': 10 };
 const UPDATE_SHARES = { '1': 33, '2': 33, '3': 34 };
 const MINUTE_MS = 60_000;
 /**
- * The values of the specification. A scale with another value for frame 2 changes all in proportion.
+ * The values of the specification. A scale with another value for frame 2 changes all of them in
+ * proportion.
  */
 const BACK_OFF_MS = { 2: 1_920 * MINUTE_MS, 3: 200 * MINUTE_MS, 4: 500 * MINUTE_MS };
 

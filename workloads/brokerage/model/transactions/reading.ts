@@ -6,8 +6,8 @@
  */
 
 /**
- * For each of the brokers with pending requests in the sector: the sum of quantity · price of
- * those, largest first, then by name.
+ * Broker-Volume: for each of the brokers with pending requests in the sector, the sum of quantity ·
+ * price over these requests, largest first, then by name.
  */
 export interface BrokerVolumeInput {
   readonly brokerNames: readonly string[];
@@ -22,8 +22,8 @@ export interface BrokerVolumeResult {
  * Customer-Position. Frame 1: the customer, by id or by tax id, and the accounts with balance and
  * `assets` (positions at LAST_TRADE's prices, without the balance), lowest assets first, at most
  * 10. Frame 2, if `historyOf` is given: the 10 newest trades (by T_DTS, then id, descending) of the
- * account at that index (modulo their number), each with its history: at most 30 lines, newest
- * trade first and its newest status first (by TH_DTS, then TH_ST_ID, descending).
+ * account at that index (modulo the number of accounts), each with its history: at most 30 lines,
+ * newest trade first and its newest status first (by TH_DTS, then TH_ST_ID, descending).
  */
 export interface CustomerPositionInput {
   readonly customer: { readonly id: number } | { readonly taxId: string };
@@ -63,10 +63,10 @@ export interface CustomerPositionResult {
 }
 
 /**
- * Market-Watch: the value of a list of securities now and on a past day: sums of S_NUM_OUT · price.
- * The list: the symbols of all the customer's watch lists; of all positions of an account; or of
- * the active securities of an industry's companies in a range of company ids (inclusive). Symbols
- * without a DAILY_MARKET row of the day are left out.
+ * Market-Watch: the value of a list of securities now and on a past day (sums of S_NUM_OUT ·
+ * price). The list has the symbols of all the customer's watch lists; of all positions of an
+ * account; or of the active securities of an industry's companies in a range of company ids
+ * (inclusive). Symbols without a DAILY_MARKET row of the day are left out.
  */
 export interface MarketWatchInput {
   readonly list:
@@ -89,7 +89,7 @@ export interface MarketWatchResult {
 
 /**
  * Security-Detail: everything about a security. Three competitors (by company id, then industry
- * id), the 20 first quarters (by year and quarter), `dayCount` days from `firstDay`, two news items
+ * id), the first 20 quarters (by year and quarter), `dayCount` days from `firstDay`, two news items
  * (by id; the body, or headline and summary).
  */
 export interface SecurityDetailInput {

@@ -2,8 +2,8 @@
  * Trade-Order: a customer, or another person with permission, buys or sells a security.
  *
  * 1. account, customer, broker
- * 2. only if the executor is not the owner (names and tax id differ): the permission; if there is
- *    none: roll back
+ * 2. only if the executor is not the owner (a name or the tax id differs): the permission; if there
+ *    is none: roll back
  * 3. what the trade would cost, tax and earn, estimated from the position (below)
  * 4. insert TRADE and TRADE_HISTORY; for a limit order, TRADE_REQUEST too
  * 5. roll back, if the input says so; otherwise

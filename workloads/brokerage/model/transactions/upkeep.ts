@@ -21,8 +21,8 @@
  *     security            exchange date a day later
  *     taxrate             name: the first ' Tax ' ↔ ' tax '
  *     watch_item          in the customer's first list, the symbol in the middle (index ⌊n/2⌋ in
- *                         order) is replaced by the first symbol of SECURITY after it, in order and
- *                         from the start again, that is not in the list
+ *                         order) is replaced by the next symbol of SECURITY that is not in the
+ *                         list; after the last symbol comes the first
  *
  * Trade-Cleanup works by trade id. For every TRADE_REQUEST: history receives SBMT and then CNCL,
  * TRADE becomes CNCL, the request is deleted. Then every TRADE still SBMT with an id ≥

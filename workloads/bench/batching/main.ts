@@ -32,7 +32,7 @@ const SIZES = {
 const LOADED_PER_SECOND = 20_000;
 const DONE_PER_SECOND = 1_000;
 
-// Both are tried here, so these settings always have an effect.
+// Variants with and without batching are tried here, so its settings always have an effect.
 const [batchDelay, batchRows, batchInFlight] = [
   onlyWith({}, ENGINE_OPTIONS.batchDelay),
   onlyWith({}, ENGINE_OPTIONS.batchRows),

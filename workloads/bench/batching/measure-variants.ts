@@ -175,8 +175,8 @@ async function measureTenColumns(
 }
 
 /**
- * The oracle is a separate service at the same distance; its own writes to the storage are not
- * counted.
+ * The oracle takes the place of a separate service at the same distance; its own calls of the
+ * storage are not counted.
  */
 async function countedStore(
   store: Bigtable,

@@ -5,8 +5,8 @@
  *   1. Start the oracle, the lock service, the worker and the writer, each in a process of its own,
  *      and warm up.
  *   2. For each rate: write on schedule, and collect the times of both sides. Times count from the
- *      moment a write was due, except `fromCommit`, so they include the writer's lateness, the write
- *      and its commit.
+ *      moment a write was due, except `fromCommit`, so they include the writer's lateness, the
+ *      write and its commit.
  *   3. Leave the worker idle for a moment, then measure its CPU time.
  */
 import {
@@ -71,7 +71,7 @@ export async function measureNotifications(
   onProgress: (measured: string) => void,
 ): Promise<NotifyLatencyResult> {
   await using cleanup = new AsyncDisposableStack();
-  // The folder of an embedded store is removed as a whole; in another one no table stays.
+  // The folder of an embedded store is removed as a whole; in any other store, drop the table.
   if (plan.store.kind !== 'embedded') {
     cleanup.defer(() => onDatabase(plan.store, (percolator) => percolator.dropTable(TABLE)));
   }
@@ -117,7 +117,7 @@ async function onDatabase(
   await work(percolator);
 }
 
-/** What a run that was killed has left would be observed again, before its time. */
+/** Drops what a killed run left: its cells would be observed before this run writes them. */
 async function createTable(percolator: Percolator): Promise<void> {
   await percolator.dropTable(TABLE);
   await percolator.createTable(TABLE, { observedColumns: [COLUMN] });
@@ -129,7 +129,7 @@ interface WorkerAndWriter {
   readonly writer: Member;
   readonly toldByWorker: Answers;
   readonly toldByWriter: Answers;
-  /** Cells so far: each write is of a new one. */
+  /** Cells written so far; each write takes a new cell. */
   written: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The table of bench:notify-latency: one observed column.
  *
- * No table of a user should have this name: in a store of the user's, runs drop it.
+ * A user should have no table of this name: a run drops it, even in the user's own store.
  */
 import type { CellAddress } from '#engine';
 

@@ -22,7 +22,7 @@ interface CallersState {
   readonly latencies: Map<number, number>;
 }
 
-// A ctrl-C at the terminal reaches this process, too; only the parent handles it, and ends this one.
+// A ctrl-C at a terminal reaches this process, too; only the parent handles it, and ends this one.
 process.on('SIGINT', () => {});
 const options = JSON.parse(argv[2] ?? '') as ClientOptions;
 const { address, warmUpSeconds, seconds } = options;

@@ -13,7 +13,7 @@ import type { Point } from './measure.ts';
 /** Section 2.3 of the paper. */
 const PAPER_PER_SECOND = 2_000_000;
 const AIM_PER_SECOND = 4_000_000;
-/** Fewer callers cannot ask for as many. */
+/** Fewer callers cannot ask for that many timestamps. */
 const AIM_CALLERS = 60_000;
 
 /**

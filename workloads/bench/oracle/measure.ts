@@ -76,8 +76,8 @@ export function pointOf(load: Load, all: readonly ClientResult[]): Point {
     Math.min(...all.map(({ smallest }) => smallest)) +
     1;
   // Each caller checked that its own timestamps increase. Two callers that received the same one
-  // make the count too large, unless the oracle passed one that no caller received: it skipped it,
-  // or handed it to a client that still warmed up.
+  // make the count too large, unless the oracle advanced past one that no caller received: one that
+  // it skipped, or handed to a client that was still warming up.
   if (timestamps > between) {
     throw new Error(
       `callers received ${timestamps} timestamps, but the oracle advanced by ${between}: some were handed out twice`,

@@ -7,7 +7,7 @@ import { sendMessage } from 'execa';
 import { openEmbedded, openLeasedAllocator, serveOracle, systemClock } from '#engine';
 import type { ServerReady } from './messages.ts';
 
-// A ctrl-C at the terminal reaches this process, too; only the parent handles it, and ends this one.
+// A ctrl-C at a terminal reaches this process, too; only the parent handles it, and ends this one.
 process.on('SIGINT', () => {});
 const [, , folder = ''] = argv;
 const store = await openEmbedded({ folder });

@@ -107,7 +107,7 @@ async function run(
     meetings: total('meetings'),
   };
   watched.signal.throwIfAborted();
-  // As many runs as rows could also be two of one row and none of another.
+  // As many runs as rows could also be two runs of one row and none of another.
   const [runs, clean] = [total('committed'), await cleanRows(place)];
   if (runs === rows && clean === rows) return point;
   throw new Error(`${runs} runs have committed, and ${clean} of ${rows} rows are clean`);

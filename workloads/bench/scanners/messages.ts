@@ -27,7 +27,7 @@ export interface BeginMessage {
   readonly kind: 'begin';
 }
 
-/** Counts since the start; the last message is valid. */
+/** Counts since the start; each message replaces the one before. */
 export interface Counts {
   readonly kind: 'counts';
   /** Observer runs that were begun, and that committed. */

@@ -21,7 +21,7 @@ import {
 } from './messages.ts';
 
 const COUNTS_MS = 20;
-/** The same for all modes; otherwise one of them would read more at a time. */
+/** The same for all modes; by default, scanners without locks read more rows at a time. */
 const SCAN_ROWS = 32;
 
 await serve<BeginMessage>(async (options: ScannerOptions) => {

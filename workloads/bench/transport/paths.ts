@@ -56,7 +56,7 @@ async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path
   };
 }
 
-/** The same requests in the form of the official client. */
+/** The same operations as requests of the official client. */
 async function openOfficial(name: 'promise' | 'stub', address: string): Promise<Path> {
   const { v2: api } = await import('@google-cloud/bigtable');
   const [host, port] = address.split(':');

@@ -19,7 +19,7 @@ export interface TransportTask {
   readonly concurrency: number;
 }
 
-/** CPU microseconds per operation, and operations per second. */
+/** CPU microseconds per operation, null if they are not known, and operations per second. */
 export interface OperationCost {
   readonly clientUs: number;
   readonly serverUs: number | null;

@@ -18,7 +18,7 @@ export interface ReadTimes {
   readonly reads: number;
 }
 
-/** Reads before the measured ones, which compile the code and load the pages into memory. */
+/** Unmeasured reads at the start: they compile the code and load the pages into memory. */
 const WARM_UP = 1_000;
 
 /** @throws if a read gives another value than the one that was written last */

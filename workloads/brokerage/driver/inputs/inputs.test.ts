@@ -44,7 +44,7 @@ function assertShare<T>(all: readonly T[], is: (one: T) => boolean, share: numbe
   assert.ok(Math.abs(hits - all.length * share) < 4 * deviation, words);
 }
 
-describe('the inputs of all transactions', () => {
+describe('the issued transactions', () => {
   test('are the transactions of the deck, in its shares', () => {
     for (const [type, cards] of Object.entries(CARDS)) {
       assert.equal(issued.filter((one) => one.type === type).length, 30 * cards);

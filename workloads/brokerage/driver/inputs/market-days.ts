@@ -27,7 +27,7 @@ export class MarketDays {
     );
   }
 
-  /** Returns one of the days; draws again if the week, the first or the last, lacks the weekday. */
+  /** Returns one of the days; draws again if the drawn week is incomplete and lacks the weekday. */
   draw(): number {
     for (;;) {
       const week = drawNonUniform(this.#random, { min: 0, max: this.#weeks.length - 1 }, WEEKS);

@@ -4,7 +4,7 @@
  */
 
 export type MapReduceErrorCode =
-  /** An option or an input range outside what is allowed; the message says which and why. */
+  /** An option, an input or a job's module cannot be used; the message says which and why. */
   | 'INVALID_ARGUMENT'
   /** The output folder exists already; a job never writes over the output of another. */
   | 'OUTPUT_EXISTS'
@@ -12,11 +12,11 @@ export type MapReduceErrorCode =
   | 'RECORD_INVALID'
   /** One attempt at a task threw. The coordinator retries the task. */
   | 'ATTEMPT_FAILED'
-  /** The worker process ended in the middle of a task, which the coordinator retries elsewhere. */
+  /** A worker process ended at its start, or during a task, which the coordinator then retries. */
   | 'WORKER_DIED'
   /** A task failed as often as it may, or the program of an outside engine did: no output. */
   | 'TASK_FAILED'
-  /** The pool of workers was disposed. */
+  /** The pool of workers was disposed of, or the replacement of a dead worker did not start. */
   | 'POOL_CLOSED';
 
 export class MapReduceError extends Error {

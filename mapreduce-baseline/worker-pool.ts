@@ -16,7 +16,7 @@ import { WorkerProcess } from './worker-process.ts';
 const WORKERS_MAX = 1024;
 
 export interface WorkerPoolOptions {
-  /** Processes. Default: one per core. More than cores only make them wait for one another. */
+  /** Processes, 1 to 1024. Default: one per core. More than that only wait for one another. */
   readonly workers?: number | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Chains by this baseline itself, on a pool of worker processes that lives as long as the engine. */
+/**
+ * Chains by this baseline itself, on a pool of worker processes that lives as long as the engine. A
+ * signal that ends a run ends the pool, too: the engine takes no run after that.
+ */
 import { runChain } from '../job-chain.ts';
 import { MEMORY_BYTES_MIN } from '../job-options.ts';
 import { openWorkerPool } from '../worker-pool.ts';

@@ -242,7 +242,7 @@ function operations(record: RunRecord): Finding | null {
 
 /**
  * Holds if the rate is back within 15 s after the master has found the servers dead, as the target
- * asks.
+ * of the experiment itself asks.
  */
 function comesBack(record: RunRecord): Finding | null {
   const [lowest, detected, back] = [

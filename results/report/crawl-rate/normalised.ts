@@ -4,7 +4,8 @@
  *
  * x is the fraction of the repository that arrives during one batch run, rate times T0; y is the
  * latency over T0. A laptop and the paper's 240 machines then share one picture: every batch system
- * that keeps up has its median near 1.5, and Percolator's wall is at one over its cost ratio.
+ * far below its own wall has its median near 1.5, and Percolator's wall is at one over its cost
+ * ratio.
  */
 import type { Chart, ChartMark, ChartSeries } from '../charts/chart.ts';
 import { formatDigits, formatRate, formatShare, formatSystem } from '../charts/format.ts';

@@ -73,7 +73,7 @@ function connect(t: TestContext, address: string, clock: Clock): Connection {
   return connection;
 }
 
-/** @returns the address of a server that gives `receive` all bytes, and resolves `ended` when a socket closes */
+/** @returns the address of a server that gives `receive` all bytes; `ended`: a client left */
 async function listen(
   t: TestContext,
   receive: (bytes: Buffer, socket: Socket) => void,

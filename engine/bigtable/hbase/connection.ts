@@ -9,7 +9,7 @@
  * with a Java exception, the connection was lost before an answer, or the deadline has passed.
  * Nothing is repeated here.
  *
- * Only connections without Kerberos: to a server that asks for it, the error says so.
+ * Only connections without Kerberos: if a server asks for it, the error says so.
  */
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -22,7 +22,7 @@ import type { Channel } from './servers.ts';
 
 const PREAMBLE = Buffer.from([...Buffer.from('HBas'), 0, 80]);
 const CONNECT_MS_MAX = 3000;
-/** After a failure, calls are refused for this long: a server that is gone costs no more. */
+/** After a failure to connect, calls are refused for this long, instead of each connecting anew. */
 const PAUSE_MS = 100;
 /** The number of an answer that is for the connection as a whole. */
 const FOR_ALL = 2 ** 32 - 1;
@@ -105,7 +105,7 @@ export class Connection implements Channel {
   }
 
   /**
-   * How much of the time connecting has left. The process may have been suspended meanwhile.
+   * How much time is left after connecting. The process may have been suspended meanwhile.
    * @throws HBaseFailure `unsent` if none is left
    */
   #leftMs(timeoutMs: number, begun: Moment): number {

@@ -86,7 +86,7 @@ export type Purpose =
 
 /**
  * Whether the call may be sent again: nothing was applied, or applying it again changes nothing. An
- * exception that no list names is worth another try of what may be repeated: most are passing.
+ * exception that no list names is worth another try of what may be repeated: most are transient.
  */
 export function mayRepeat(failure: unknown, purpose: Purpose): boolean {
   if (!(failure instanceof HBaseFailure)) return false;

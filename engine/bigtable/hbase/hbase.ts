@@ -46,7 +46,7 @@ import { Tables } from './tables.ts';
 /** Bigtable's limit; HBase's own is higher. */
 const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
-/** How often a check that needs several calls starts over, if the row changes between them. */
+/** The most calls of a check that needs several: it starts over if the row changes in between. */
 const ROUNDS_MAX = 100;
 
 export interface HBaseStoreOptions {
@@ -200,7 +200,7 @@ export class HBaseBigtable implements Bigtable {
     return rows.map((row) => byKey.get(row));
   }
 
-  /** Each row as it is in one moment; those whose answer may lack versions are read again. */
+  /** Each row as of one moment; those whose answer may lack versions are read again. */
   async #get(
     table: string,
     keys: readonly string[],

@@ -41,7 +41,7 @@ export class Master {
   }
 
   /**
-   * Asks the active master. If the call fails in passing, looks for the active master again and
+   * Asks the active master. If the failure is transient, looks for the active master again and
    * repeats the call, unless it may already have made or dropped a table.
    * @throws HBaseFailure, PercolatorError
    */

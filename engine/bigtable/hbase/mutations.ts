@@ -25,7 +25,7 @@ import { MARK } from './reads.ts';
 const NO_VALUE = new Uint8Array();
 const NOT_A_VALUE = Buffer.from([MARK - 1]);
 
-/** The Put and the Delete of one row; both if it sets and erases. */
+/** The Put or the Delete of one row; both if some mutations set and others erase. */
 export function protosOf(row: Buffer, mutations: readonly Mutation[]): readonly MutationProto[] {
   const sets = newestSets(mutations);
   const erases = mutations.flatMap((mutation) => (mutation.kind === 'erase' ? [mutation] : []));

@@ -1,4 +1,4 @@
-/** How late a call may be applied, as the store says it to collectors (P66); and wrong options. */
+/** How late a call may be applied, as the store tells collectors (P66); and wrong options. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openHBase } from './index.ts';

@@ -44,7 +44,7 @@ export function selectionFor(filters: readonly CellFilter[]): Selecting | undefi
   return { filters, selection };
 }
 
-/** The same with more versions, for a row of which the answer may lack some. */
+/** The same with more versions, for a row whose answer may lack some. */
 export function widened({ filters, selection }: Selecting): Selecting {
   const maxVersions = Math.min(ALL_VERSIONS, selection.maxVersions * 8);
   return { filters, selection: { ...selection, maxVersions } };
@@ -113,7 +113,7 @@ function cellOf({ family, qualifier, timestamp, value }: StoredCell): Cell {
 }
 
 /**
- * Whether no filter can want a version older than those of the answer: it found as many as it
+ * Whether no filter can want a version older than those of the answer: each found as many as it
  * wants, or the column has fewer than the most that were asked for, or the rest is below its range.
  */
 function isComplete(

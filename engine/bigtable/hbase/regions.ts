@@ -5,8 +5,8 @@
  *
  * ZooKeeper is not asked: masters and region servers alike know the server of `hbase:meta`. What is
  * kept may be out of date; a server that no longer has a region says so, and the table's regions
- * are read again. What `hbase:meta` says may be out of date as well, if its server stood still: a table
- * without regions there is missing only if the master says so, too.
+ * are read again. What `hbase:meta` says may be out of date as well, if its server stood still: a
+ * table without regions there is missing only if the master says so, too.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';

@@ -71,7 +71,7 @@ test('a cluster that speaks TLS does not answer without it', async () => {
   });
 });
 
-test('TLS is told the name of a host, also one that looks like digits, but no address', () => {
+test('TLS is told the name of a host, even one that looks like digits, but no address', () => {
   for (const host of ['localhost', 'db', 'cafe.fed', '10.0.0.300']) {
     assert.deepEqual(serverNameOf(host), { servername: host });
   }

@@ -58,7 +58,7 @@ test('a mutation that was applied is a proof', async () => {
   assert.equal(proofs(), 0);
 });
 
-test('a proof that was sent before an answer came is none for it', async () => {
+test('a proof that was sent before an answer came does not count for it', async () => {
   const { clock, proofs, ask } = setUp();
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = ask(() => promise);

@@ -17,14 +17,14 @@
  * was sent, and h until its answer has arrived.
  *
  * This needs a session of at least 1.5 times `proofMs` (HBase's default is 90 s), since a server
- * renews it every third of its time. It does not help against a network that separates a server
- * from ZooKeeper alone, while this process still reaches it.
+ * renews its session after each third of it. Nothing here helps against a network that separates a
+ * server from ZooKeeper alone, while this process still reaches the server.
  */
 import { type Clock, isWithin, type Moment, momentOf } from '../../base/index.ts';
 import type { Codec, Framed } from './messages.ts';
 
 const PROOF_MS = 2000;
-/** The shortest session of a region server under which a proof of `PROOF_MS` is one. */
+/** The shortest session of a region server with which a proof of `PROOF_MS` is valid. */
 export const SESSION_MS_MIN: number = 1.5 * PROOF_MS;
 
 export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
@@ -46,8 +46,8 @@ export interface ServersOptions {
   /** Called once for each service of each server that is used. */
   readonly connect: (address: string, service: Service) => Channel;
   /**
-   * How long a proof lasts, in milliseconds. Default 2,000. Longer: sessions must be longer;
-   * shorter: more mutations to prove it.
+   * How long a proof lasts, in milliseconds. Default 2,000. Longer: sessions must be longer.
+   * Shorter: more mutations are sent only as a proof.
    */
   readonly proofMs?: number | undefined;
 }
@@ -63,7 +63,7 @@ export class Servers {
   readonly #options: ServersOptions;
   readonly #connections = new Map<string, Channel>();
   readonly #proofs = new Map<string, Proof>();
-  /** Mutations that were sent only for their proof. */
+  /** How many mutations were sent only as a proof. */
   proofs = 0;
 
   constructor(options: ServersOptions) {
@@ -119,7 +119,7 @@ export class Servers {
     return owned !== undefined && isWithin(clock, proofMs, owned);
   }
 
-  /** A mutation that the server has applied proves the same. */
+  /** Notes a mutation that the server has applied, which proves that it owned its regions. */
   applied(address: string, sent: Moment): void {
     const proof = this.#proofOf(address);
     proof.owned = later(proof.owned, sent);

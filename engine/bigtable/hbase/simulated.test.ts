@@ -1,7 +1,7 @@
 /**
  * The HBase store on the simulated HBase, through real sockets: the same claims as on a real one
- * (engine/hbase.test.ts), so that what runs on the simulated one says something about HBase. After it,
- * a whole database.
+ * (engine/hbase.test.ts), so that what runs on the simulated one says something about HBase. A
+ * whole database runs on it, too.
  */
 import { after, describe } from 'node:test';
 import { databaseSuite } from '../../testing/database-suite.ts';

@@ -66,7 +66,7 @@ export class Tables {
 
   /**
    * Asks the master for the table's families, and remembers them. Calls of one turn share an
-   * answer. A later call does not: what it knows may be newer.
+   * answer. A later call asks again: what its caller knows may be newer than that answer.
    * @throws TABLE_NOT_FOUND; TABLE_MISMATCH if the engine would lose cells in it
    */
   load(table: string): Promise<ReadonlySet<string>> {
@@ -211,7 +211,7 @@ function ignore(className: string): (error: unknown) => void {
   };
 }
 
-/** The master has begun to work, so that no failure means that nothing was done. */
+/** The master has begun to work, so a failure does not mean that nothing was done. */
 function rethrowAsLost(error: unknown): never {
   throw new HBaseFailure('lost', asFailure(error).message);
 }

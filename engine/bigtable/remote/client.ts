@@ -32,7 +32,7 @@ export interface ServerOptions {
    * credentials.
    */
   readonly plainAddress?: string | undefined;
-  /** Uses grpc-js also where the fast class could be used, to compare the two. */
+  /** Uses grpc-js even where the fast class could be used, to compare the two. Default false. */
   readonly plainGrpc?: boolean | undefined;
 }
 

@@ -293,7 +293,7 @@ async function startCutting(target: string): Promise<Between & { cutAtNextReques
   };
 }
 
-/** Answers administration like an empty instance with the table, and never answers `method`. */
+/** Answers administrative calls as an instance with the table would, and never answers `method`. */
 async function startSilent(method: string): Promise<Between> {
   const server = createServer();
   const streams = new Set<ServerHttp2Stream>();

@@ -71,7 +71,7 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
     'hbase.regionserver.port': ports.regionServers[0] ?? 0,
     'hbase.regionserver.info.port': -1,
     // How long the master gathers what it tells the servers; the default of 150 is half of the time
-    // that a table takes.
+    // that making a table takes.
     'hbase.assignment.dispatch.wait.msec': 5,
     'hbase.procedure.remote.dispatcher.delay.msec': 5,
     // The master begins when all region servers are there.

@@ -1,4 +1,4 @@
-/** Which Java there is, as a local HBase says it. */
+/** What a local HBase says of the Java that there is. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ function javaHome(version: string): string {
   return home;
 }
 
-test('a Java that is too old is named by its number, also one from before 9', async () => {
+test('a Java that is too old is named by its major version, even if it is older than 9', async () => {
   assert.equal(await javaVersion({ JAVA_HOME: javaHome('17.0.2') }), 17);
   const why = await whyNoHBase({ JAVA_HOME: javaHome('1.8.0_392') });
   assert.equal(why, 'a local HBase needs Java 11 or newer, and java is of version 8');

@@ -14,7 +14,7 @@ import {
 
 export interface Java {
   readonly program: string;
-  /** What `-cp` is given, without the configuration. */
+  /** For `-cp`, without the folder of the configuration. */
   readonly classpath: string;
 }
 
@@ -77,7 +77,7 @@ export async function findJava(
 }
 
 /**
- * Brings HBase with Maven, if it is not here; a start would do it too, and take minutes.
+ * Fetches HBase with Maven, if it is not here: otherwise the first start does, and takes minutes.
  * @throws STORE_UNAVAILABLE if something is missing; the message says what
  */
 export async function fetchHBase(

@@ -8,7 +8,7 @@ import type { Properties } from './site.ts';
 const HDFS = 'org.apache.hadoop.hdfs.server';
 const NAME_NODE = `${HDFS}.namenode.NameNode`;
 
-/** What is written to `hdfs-site.xml`. @param replicas of each block; at most the DataNodes */
+/** What is written to `hdfs-site.xml`. @param replicas of each block; at most one per DataNode */
 export function hdfsProperties(folder: string, replicas: number): Properties {
   return {
     'dfs.namenode.name.dir': join(folder, 'name-node'),

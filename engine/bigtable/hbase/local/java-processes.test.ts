@@ -9,7 +9,7 @@ import { systemClock } from '../../../base/index.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { JavaProcesses } from './java-processes.ts';
 
-test('the folder of a living process stays, also if the next start is in another time zone', async (t) => {
+test('the folder of a living process stays, even if the next start is in another time zone', async (t) => {
   const { TZ, TMPDIR } = env;
   t.after(() => setAll({ TZ, TMPDIR }));
   setAll({ TMPDIR: temporaryFolder(), TZ: 'UTC' });
@@ -24,7 +24,7 @@ test('the folder of a living process stays, also if the next start is in another
   assert.ok(existsSync(second.folder));
 });
 
-test('users of one machine share no folder, which only one of them could write to', async (t) => {
+test('users of one machine share no folder: only one of them could write to it', async (t) => {
   const { TMPDIR } = env;
   t.after(() => setAll({ TMPDIR }));
   setAll({ TMPDIR: temporaryFolder() });

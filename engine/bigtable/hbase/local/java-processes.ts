@@ -17,7 +17,7 @@ import type { Java } from './find-java.ts';
 export interface JavaProgram {
   readonly name: string;
   readonly heapMb: number;
-  /** The class, and what it is given. */
+  /** The class, and its arguments. */
   readonly main: readonly string[];
   /**
    * How long it may take to end its own children before it is killed, in seconds. Default 0 when
@@ -199,14 +199,14 @@ export class JavaProcesses implements AsyncDisposable {
   }
 }
 
-/** The folder of the configuration files, first on the class path of all. */
+/** The folder of the configuration files, first on the class path of every program. */
 export function confOf(folder: string): string {
   return join(folder, 'configuration');
 }
 
 /**
  * A folder of our own, after removing those of processes that are gone. Each user has a parent of
- * its own: what one user makes, another may not write to.
+ * its own, because no user may write to a folder that another user made.
  */
 async function makeFolder(cluster: string): Promise<string> {
   const user = ownProcess.geteuid?.() ?? 'user'; // Windows has no such numbers.
@@ -224,7 +224,7 @@ async function makeFolder(cluster: string): Promise<string> {
   return folder;
 }
 
-/** With the time of its start, since process ids are used again. */
+/** The process id with the time of its start, since process ids are reused. */
 async function describeProcess(number: string): Promise<string> {
   const start = existsSync('/proc/self/stat') ? ticksAtStart(number) : timeOfStart(number);
   return `${number} ${await start}`;

@@ -78,12 +78,12 @@ export class StoredCatalog implements TableCatalog {
     if (!canBeStored(stored)) return false; // A lock may name anything.
     const own = await readDefinition(this.#store, stored);
     const { table, incarnation } = incarnationOf(stored);
-    // Also a table whose name looks like an incarnation's, from before such names were refused.
+    // It may be a table whose name looks like an incarnation's, from before these were refused.
     if (own !== undefined && (table === stored || !isOver(own, 1))) return isOver(own, 1);
     const definition = await readDefinition(this.#store, table);
     // If there is none, the table was dropped before definitions were kept.
     if (definition === undefined || isOver(definition, incarnation)) return true;
-    // Once that table was dropped, earlier versions gave its name to an incarnation.
+    // Once that table was dropped, older versions of the engine gave its name to an incarnation.
     return own !== undefined && definition.incarnation !== incarnation;
   }
 

@@ -15,7 +15,7 @@ const X = cell('t/x');
 const U = cell('u/x');
 
 describe('P54: a commit is confirmed with its tables when all its locks are held', () => {
-  test('a drop that was announced before fails it, and leaves nothing', async () => {
+  test('a drop announced before the confirmation fails the commit, and leaves nothing', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -34,7 +34,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a drop that is announced after waits for it', async () => {
+  test('a drop announced after the confirmation waits for the commit', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -53,7 +53,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a table dropped and created again before makes the transaction run again', async () => {
+  test('a table dropped and created again before the confirmation makes the transaction run again', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -132,7 +132,7 @@ describe('P54: a definition counts as read when the read was sent, not when it w
     b.store.afterCall = async (call) => {
       if (readsDefinitions(call)) await slow.promise;
     };
-    // It has read that table t is there. It writes no other table, which would be read again.
+    // The writer has read that t is there. It writes no other table: that would be read again.
     const writing = scene.write(b, 'new', X);
     await scene.clock.advance(1);
     const atTheLastStep = scene.holdNext(a, 'dropTable');

@@ -153,7 +153,7 @@ async function tryToCreateFirst(
     if (existing.length === 0) return tryToCreate(administration, table, undefined, wanted);
     if (existing.length === 2) return takeOver(administration, table, wanted);
   }
-  // Unless another process has begun to make them since.
+  // Unless another process has begun to create the table since.
   if ((await readDefinition(store, table)) !== undefined) return false;
   throw new PercolatorError('TABLE_MISMATCH', whyNotFirst(table, existing, later));
 }

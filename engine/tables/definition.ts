@@ -15,10 +15,10 @@
  * arrives. The row is never deleted: it remembers which incarnations there were, so none is
  * mistaken for another.
  *
- * All the same a definition may be lost, and processes that still know it take no smaller version
- * for newer. So a version is also above `createdAt`, and databases hand out more timestamps than
- * they make steps. A process that makes a definition from nothing counts on from the version that it
- * knows.
+ * All the same, a definition may be lost, and processes that still know it take only a larger
+ * version for newer. So a version is also above `createdAt`, and databases hand out more timestamps
+ * than they make steps. A process that makes a definition from nothing counts on from the version
+ * that it knows.
  *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.

@@ -147,7 +147,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     const after = scene.hold(b, readsDefinitions);
     held.release();
     await scene.run(after.reached);
-    assert.equal(await scene.get(a, U), 'old'); // Its owner lives, and no process waits for it.
+    assert.equal(await scene.get(a, U), 'old'); // The lock's owner lives; the read does not wait.
     after.release();
     await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
     assert.deepEqual(await scene.findings(), []);
@@ -200,7 +200,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.equal(await scene.get(a, U), 'new');
   });
 
-  test('a table that another program deleted can be dropped, whatever locks its primaries explained', async () => {
+  test('a table that another program deleted can be dropped, whatever locks had their primary in it', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -281,7 +281,7 @@ test('a lock that cannot be decoded does not stop a drop, wherever it is', async
   assert.deepEqual(await lockedRows(scene, 'u'), ['y', 'z']);
 });
 
-test('a lock whose primary has one that cannot be decoded is resolved by a drop', async () => {
+test('a lock whose primary has a lock that cannot be decoded is resolved by a drop', async () => {
   const scene = new Scene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
@@ -326,7 +326,7 @@ for (const [what, { table, row, column }] of Object.entries({
   });
 }
 
-test('a lock that the storage refuses to resolve for once is resolved by the next drop', async () => {
+test('a lock that the storage refuses to resolve at first is resolved by the next drop', async () => {
   const scene = new Scene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
@@ -346,7 +346,7 @@ test('a lock that the storage refuses to resolve for once is resolved by the nex
   assert.deepEqual(await lockedRows(scene, 'u'), []);
 });
 
-test('a table without a definition that cannot be read for once is not left out', async () => {
+test('a table without a definition that cannot be read at first is not left out', async () => {
   const scene = new Scene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
@@ -377,7 +377,7 @@ describe('dropping a table without a definition', () => {
     });
   }
 
-  test('of another program, which we may not read, stops neither a drop nor a collector', async () => {
+  test('a table of another program, which we may not read, stops neither a drop nor a collector', async () => {
     const scene = new Scene();
     await scene.store.createTable('foreign', { families: ['foreign'] });
     const [a] = await scene.processes('a');
@@ -442,7 +442,7 @@ describe('dropping a table without a definition', () => {
 
 describe('P55: an interrupted drop is continued', () => {
   for (const resume of ['dropTable', 'createTable'] as const) {
-    test(`by the next ${resume}, wherever its process died`, async () => {
+    test(`by the next ${resume}, wherever the first process died`, async () => {
       let steps = 0;
       for (let isDone = false; !isDone; steps++) {
         const scene = new Scene();

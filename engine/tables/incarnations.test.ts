@@ -25,7 +25,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('each has a name of its own in the storage; the first one has the user’s', async () => {
+  test('each incarnation has a name of its own in the storage; the first has the user’s', async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
@@ -132,7 +132,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.equal(await scene.get(b, cell('t/2')), undefined);
   });
 
-  test('processes that create a table at once create one, also if their definitions differ', async () => {
+  test('processes that create a table at the same time create one, even if their definitions differ', async () => {
     const scene = new Scene();
     const processes = await scene.processes('a', 'b', 'c');
     await scene.run(Promise.all(processes.map(({ percolator }) => percolator.createTable('t'))));
@@ -196,7 +196,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
-  test('processes that create a table at once end, although it takes longer than they wait at first', async () => {
+  test('processes that create a table at the same time finish, although it takes longer than they wait at first', async () => {
     const scene = new Scene();
     const processes = await scene.processes('a', 'b', 'c');
     for (const { before } of processes) before.createTable = () => scene.clock.sleep(150_000);
@@ -335,7 +335,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     await a.percolator.createTable('t', { observedColumns: ['b', 'a', 'a'] });
   });
 
-  test('a table of the name that is not of Percolator’s form is left alone', async () => {
+  test('a table of the same name that is not of Percolator’s form is left alone', async () => {
     for (const foreign of ['t', 't.notify']) {
       const scene = new Scene();
       await scene.store.createTable(foreign, { families: ['foreign'] });
@@ -434,7 +434,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
     assert.equal(String(await snapshot.get(X)), 'old'); // It has been read.
   });
 
-  test('a commit during which a read of it is refused the new incarnation stays in the old one', async () => {
+  test('a commit stays in the old incarnation, although a read of its transaction is refused the new one meanwhile', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');

@@ -1,9 +1,9 @@
 /**
- * Later incarnations of a table that has no definition: it must have been lost.
+ * Later incarnations of a table that has no definition: the definition must have been lost.
  *
- * Processes that know a later incarnation may still use it, and what is in it must not be hidden by
- * an empty table. Which incarnations there were was lost with the definition. So while a later one
- * exists, the table is neither created nor dropped: after a drop, the next creation would hide it.
+ * Processes that know a later incarnation may still use it, and no empty table may hide what is in
+ * it. Only the definition told which incarnations there were. So while a later one exists, the
+ * table is neither created nor dropped: after a drop, the next creation would hide it.
  */
 import type { Bigtable } from '../bigtable/index.ts';
 import { readDefinition, TABLES_TABLE } from './definition.ts';

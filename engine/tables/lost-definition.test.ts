@@ -101,7 +101,7 @@ for (const [use, left] of [
     let isFirst = true;
     b.store.afterCall = async ({ table }) => {
       if (table !== TABLES_TABLE || !isFirst) return;
-      isFirst = false; // It has read that there is no definition.
+      isFirst = false; // Process b has read that there is no definition.
       await a.percolator.createTable('t');
       await a.percolator.dropTable('t');
       await a.percolator.createTable('t');

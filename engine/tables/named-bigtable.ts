@@ -10,8 +10,8 @@
  * dropped; only if it knows none, or the storage has no such table, is the present one looked up.
  * For marks any incarnation will do: a mark's timestamp tells which one it is meant for, because
  * the marks of an incarnation are younger than all marks of the previous one. A cell is parked only
- * where its mark is (observer/parking.ts). Transactions must not use it: they are bound
- * (transaction/bound-tables.ts).
+ * where its mark is (observer/parking.ts). Transactions must not use this storage: they bind each
+ * table to one incarnation (transaction/bound-tables.ts).
  */
 import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { answersTo } from '../bigtable/answers.ts';

@@ -73,7 +73,10 @@ function connect(t: TestContext, address: string, clock: Clock): Connection {
   return connection;
 }
 
-/** @returns the address of a server that gives `receive` all bytes; `ended`: a client left */
+/**
+ * Starts a server that gives `receive` all bytes, and resolves `ended` when a connection closes.
+ * @returns its address
+ */
 async function listen(
   t: TestContext,
   receive: (bytes: Buffer, socket: Socket) => void,

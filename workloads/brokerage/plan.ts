@@ -54,6 +54,7 @@ export interface Size extends Durations {
   readonly scale: Scale;
   readonly customers: number;
   readonly days: number;
+  /** In seconds. */
   readonly pricePeriod: number;
   readonly users: number;
 }
@@ -88,20 +89,20 @@ function sizeOf(
 }
 
 /**
- * In all rounds together each load of the ladder is measured for at least this many Trade-Results,
- * so that its cost is that of the load and not of chance; but at most four times as long as the
- * other loads.
+ * In all rounds together, each load of the ladder is measured for at least this many Trade-Results,
+ * so that chance does not decide the cost of a load; but at most four times as long as the other
+ * loads.
  */
 const TRADES_OF_LOAD = 1_000;
 const LOAD_FACTOR_MAX = 4;
 
-/** How long to measure a load of so many Trade-Results per second, in each round. */
+/** Seconds for which each round measures a load of `rate` Trade-Results per second. */
 export function secondsOfLoad({ seconds, repeats }: Durations, rate: number): number {
   const enough = TRADES_OF_LOAD / repeats / rate;
   return Math.min(LOAD_FACTOR_MAX * seconds, Math.max(seconds, enough));
 }
 
-/** The specification has one trade per customer and 500 seconds (6.6.8). */
+/** The specification has one trade per customer every 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;
 
 /**

@@ -51,9 +51,9 @@ function tradesOffered({ offered }: RunResult): number | null {
 /**
  * Why the system did not keep up with the offered load; null if it did. Three things show it: the
  * run was given up, the backlog grew, or fewer Trade-Results were completed than chance explains.
- * Which transaction comes next is drawn by chance, and so is when an order completes. So the number
- * of Trade-Results is taken to vary like a Poisson count: the system kept up if the offered number
- * is not above the upper end of the 99 % interval of the completed one.
+ * Chance decides which transaction comes next, and when an order completes. So the number of
+ * Trade-Results is taken to vary like a Poisson count: the system kept up if the offered number is
+ * not above the upper end of the 99 % interval of the completed number.
  */
 export function saturation(result: RunResult): string | null {
   const { offered, records, backlogFrom, backlogTo, isOverrun } = result;

@@ -16,10 +16,9 @@ async function find<T extends TableName>(
   return (await tiny.rows(table)).find(is);
 }
 
-/** An account and a symbol of its own for each test. */
+/** An account of its own for each test, and a symbol that the account does not hold. */
 function place(customer: number): { accountId: number; symbol: string } {
   const { accountIds, symbol } = tiny.population.roster;
-  // A symbol outside of the basket: the account does not hold it.
   const accountId = accountIds(customer)[0] ?? 0;
   const basket = tiny.population.roster.basket(accountId);
   const outside = Array.from({ length: 68 }, (_, i) => i).find((i) => !basket.includes(i)) ?? 0;
@@ -78,7 +77,7 @@ test('a security is found by symbol, or by company and issue', async () => {
   assert.equal(frame3?.symbol, roster.symbol(60));
 });
 
-test('trades close lots first in, first out, or last in, first out, and then turn the position', async () => {
+test('trades close lots first in, first out, or last in, first out; then a sale reverses the position', async () => {
   const at = place(2);
   let now = tiny.now;
   const trade = async (
@@ -210,7 +209,7 @@ test('a limit order waits for its price, is triggered by it, and is completed', 
   }
 });
 
-test('entries of one symbol follow one another: what the first triggers the second does not', async () => {
+test('entries of one symbol take effect in order: the second does not trigger the same order again', async () => {
   const at = place(5);
   const order = orderOf(tiny, { ...at, tradeTypeId: 'TLB', requestedPrice: 2_400 });
   await tiny.run('tradeOrder', order);
@@ -225,7 +224,7 @@ test('entries of one symbol follow one another: what the first triggers the seco
   await tiny.run('tradeResult', { tradeId: order.tradeId, tradePrice: 2_390, now: tiny.now });
 });
 
-test('Trade-Update edits the trades that it selects, up to a number, and undoes the edit the second time', async () => {
+test('Trade-Update edits at most `updatesMax` of the trades that it selects, and undoes the edit the second time', async () => {
   const { firstId } = tiny.population.roster.trades;
   const tradeIds = [firstId, firstId + 1, firstId + 2];
   const input = { frame: 1, tradeIds, updatesMax: 2 } as const;
@@ -246,7 +245,7 @@ test('Trade-Update edits the trades that it selects, up to a number, and undoes 
   assert.deepEqual(await names(), original);
 });
 
-test('Trade-Update changes the names of trades in settlements and cash transactions', async () => {
+test('Trade-Update changes the cash type of settlements and the name of cash transactions', async () => {
   const [trade] = await tiny.rows('trade');
   assert.ok(trade !== undefined);
   const window = { first: 0, last: tiny.now, tradesMax: 20, updatesMax: 20 };
@@ -298,7 +297,7 @@ test('Data-Maintenance changes as many rows of its table as it reports', async (
   }
 });
 
-test('Trade-Cleanup cancels all waiting orders, and every condition holds after all of this', async () => {
+test('Trade-Cleanup cancels all waiting orders, and every condition holds after the tests above', async () => {
   const { brokerage, population, percolator, now } = tiny;
   const at = place(6);
   const submitted = orderOf(tiny, at);

@@ -8,8 +8,8 @@
  *        ▼                                     ▼
  *     a priority queue by time of completion ──▶ lots, tax, commission, as Trade-Result has them
  *
- * Everything is completed when the run begins; the last limit orders complete within one price
- * period.
+ * All these trades are completed when the run begins; the last limit orders complete within one
+ * price period.
  */
 import { createRandom, type Random } from '#engine';
 import {
@@ -42,13 +42,16 @@ const ABORTED_EVERY = 101;
 /** The exchange takes a second on average, and never more than five. */
 const EXCHANGE_MS_MEAN = 1_000;
 const EXCHANGE_MS_MAX = 5_000;
-/** Another person places this share of the orders of an account that has one: a tenth of all. */
+/**
+ * If other persons may trade on an account, they place this share of its orders: a tenth of all
+ * orders.
+ */
 const OTHER_EXECUTOR_SHARE = 0.25;
 
 /** The range of ids, and of times. */
 export function initialTrades(scale: Scale): InitialTrades {
   const { tradeIds } = countsOf(scale);
-  // A part of a day may end between two milliseconds, and times are whole ones.
+  // A part of a day may end between two milliseconds, and times are whole milliseconds.
   const lengthMs = Math.ceil(scale.initialTradeDays * TRADING_DAY_MS);
   return {
     firstId: FIRST_TRADE_ID,
@@ -193,7 +196,10 @@ function completer({
   };
 }
 
-/** A limit order trades at the better of its own price and the present one, others at that. */
+/**
+ * A limit order trades at the better of its own price and the present one; market orders and
+ * stop-losses trade at the present one.
+ */
 function tradePrice(type: string, bidPrice: number, present: number): number {
   if (type === 'TLB') return Math.min(bidPrice, present);
   if (type === 'TLS') return Math.max(bidPrice, present);

@@ -8,7 +8,7 @@ import {
   type TradeOnPosition,
 } from '../model/index.ts';
 
-/** Above the largest possible number, so that an account and a security make one number. */
+/** More than any scale has, so that an account and a security combine into one number. */
 const SECURITIES_MAX = 2 ** 20;
 
 /** The owner of lots: an account and a security. */

@@ -134,8 +134,8 @@ function accountCount(customerIndex: number): number {
     ] as const
   )[tierOf(customerIndex) - 1] as readonly [number, number, number, number];
   const spread = ((rank - first) * 677) % size;
-  // The upper half mirrors the lower one, so that the mean is exact even if the numbers do not
-  // divide.
+  // The upper half mirrors the lower one, so that the mean is exact even if `size` is no multiple
+  // of the number of counts.
   const lower = Math.min(spread, size - 1 - spread);
   const count = least + Math.floor((lower * (most - least + 1)) / size);
   return spread === lower ? count : least + most - count;

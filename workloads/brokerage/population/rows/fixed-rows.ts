@@ -64,7 +64,7 @@ const BANDS = [
 /** Hundredths of a percent, for market orders of tier 1, by band. */
 const MARKET_RATES = [40, 36, 32, 20] as const;
 
-/** Higher for orders that wait, lower for better customers, and higher on the Pacific. */
+/** Rates are higher for orders that wait and on the Pacific Exchange, lower for better tiers. */
 export function commissionRates(): readonly Row<'commission_rate'>[] {
   const rows: Row<'commission_rate'>[] = [];
   for (const tier of [1, 2, 3]) {

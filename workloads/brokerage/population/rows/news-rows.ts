@@ -1,4 +1,4 @@
-/** News: two items about each company, of the 50 days before the first trade, made of few words. */
+/** News of the 50 days before the first trade: two items about each company, made of few words. */
 import type { Roster, Row, Scale } from '../../model/index.ts';
 import { dayAt } from '../calendar.ts';
 import { companyId, ID_SHIFT } from '../ids.ts';

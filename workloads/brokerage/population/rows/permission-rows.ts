@@ -1,6 +1,6 @@
 /**
- * The persons that may trade on an account: only the owner (60 %), one more (38 %), or two more (2
- * %).
+ * The persons that may trade on an account: only the owner (60 %), one more person (38 %), or two
+ * more (2 %).
  */
 import type { Row } from '../../model/index.ts';
 import { accountSerial, ownerOf } from '../ids.ts';

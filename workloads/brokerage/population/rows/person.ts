@@ -21,7 +21,7 @@ export function person(number: number, seed: number): Person {
     firstName: pick(FIRST_NAMES, first),
     middleName: String.fromCharCode(65 + Math.floor(middle * 26)),
     lastName: pick(LAST_NAMES, last),
-    // A permutation of the numbers with nine digits: they are unique, and neighbours are far apart.
+    // A permutation of the numbers of nine digits: tax ids are unique, and neighbours far apart.
     taxId: String((number * 7_654_321 + 123_456_789) % 1_000_000_000).padStart(9, '0'),
   };
 }

@@ -4,7 +4,8 @@
  * variants differ in the communication.
  *
  * Transactions that only read need no BEGIN: at READ COMMITTED each statement sees what is
- * committed when it begins, with or without it.
+ * committed when it begins, with or without BEGIN. Data-Maintenance needs none either:
+ * it is one statement.
  */
 import type { Brokerage, Inputs, Results, TransactionType } from '../../model/index.ts';
 import { brokerageOn, type PostgresBrokerageOptions } from '../brokerage.ts';

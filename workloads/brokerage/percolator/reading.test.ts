@@ -11,7 +11,7 @@ function loaded<T extends TableName>(table: T): readonly Row<T>[] {
   return [...tiny.population.rows(table)];
 }
 
-/** Returns the account with the most trades: its lists are longer than any requested number. */
+/** Returns the account with the most trades. */
 function busiest(): number {
   const byAccount = Map.groupBy(loaded('trade'), ({ t_ca_id }) => t_ca_id);
   const [account] = [...byAccount].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [];

@@ -4,8 +4,8 @@
  *
  * Definitions are in the storage, and the process keeps those that it has read. The worker asks for
  * a table's columns before its first scan of the table, when the table exists again after it was
- * dropped, and every few seconds: it may have been dropped and created again in between. The scan
- * notices that, and the process then reads the new definition.
+ * dropped, and every ten seconds: the table may have been dropped and created again in between. The
+ * scan notices that, and the process then reads the new definition.
  *
  * A missing column is a trouble and not a refusal: weak notifications need no listed column, and
  * the table may be about to be created.

@@ -1,5 +1,5 @@
 /**
- * "First picks a random Bigtable tablet, then chooses a random key in the tablet" (section 2.4).
+ * "First picking a random Bigtable tablet, then picking a random key in the tablet" (section 2.4).
  *
  * The storage tells where a tablet begins and ends, not which keys it holds. After the prefix that
  * both ends share, each character is drawn from the kind that the ends have there: a digit between

@@ -3,9 +3,10 @@
  *
  * 1. Take a start timestamp: now that the notification has been seen, so that the snapshot includes
  *    the change (P47).
- * 2. Dirty? "If the latest write's commit timestamp is larger than the start timestamp of the last
- *    run, which the acknowledgment column stores, run the observer." (P42: not its commit
- *    timestamp; what was committed between the run's start and its commit has not been seen.)
+ * 2. Dirty? "If the observed column was written after its last acknowledgment, then we run the
+ *    observer": if the latest write's commit timestamp is larger than the start timestamp of the
+ *    last run, which the acknowledgment column stores. (P42: not its commit timestamp; what was
+ *    committed between the run's start and its commit has not been seen.)
  * 3. The observer's writes and the acknowledgment commit as one transaction; of two runs at the
  *    same time, one loses on the acknowledgment.
  * 4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44).

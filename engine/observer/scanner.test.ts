@@ -51,7 +51,7 @@ test('every scan sees every dirty cell once, with any rows, splits, batch size a
   );
 });
 
-test('"picking a region of the table randomly": scans begin in different places', async () => {
+test('"first picking a random Bigtable tablet": scans begin in different places', async () => {
   const splits = ['d', 'h', 'm', 'q', 'u'];
   const database = await openTestDatabase({ tables: ['t'], splits });
   for (const row of 'abcdefghijklmnopqrstuvwxyz') {

@@ -1,10 +1,11 @@
 /**
  * The notification scanner (section 2.4): finds dirty cells.
  *
- * "Percolator's notify column is stored in a separate Bigtable locality group so that scanning over
- * the column requires reading only the dirty cells. ... Each Percolator worker chooses a portion of
- * the table to scan by picking a region of the table randomly: it first picks a random Bigtable
- * tablet, then chooses a random key in the tablet, and finally scans the table from that position."
+ * "Percolator stores the notify column in a separate Bigtable locality group so that scanning over
+ * the column requires reading only the millions of dirty cells rather than the trillions of total
+ * data cells. ... the worker chooses a portion of the table to scan by first picking a random
+ * Bigtable tablet, then picking a random key in the tablet, and finally scanning the table from
+ * that position."
  *
  *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: full round
  *

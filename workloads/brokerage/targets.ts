@@ -59,8 +59,8 @@ function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[
 }
 
 /**
- * Returns the highest load offered as a multiple of the lowest. Of a load of 6 TR/s, 6.03 may be
- * completed by chance, so a range of loads completed would be missed by chance.
+ * Returns the highest load offered as a multiple of the lowest. Under a load of 6 TR/s, a system
+ * may complete 6.03 by chance, so chance could make the range of the loads completed too small.
  */
 function rangeOffered(runs: readonly RunResult[]): number {
   const rates = runs.flatMap(({ offered }) => offered.tradesPerSecond ?? []);
@@ -106,8 +106,8 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
 }
 
 /**
- * The paper's prefetching reads other columns of the same row; here rows have one or two, so
- * batching has to do it.
+ * The paper's prefetching reads other columns of the same row; here rows have one or two columns,
+ * so batching has to save the calls.
  */
 function readsTargets({ reads }: Results): readonly Target[] {
   const calls = (name: string): number | null => {

@@ -16,9 +16,7 @@ import { rm } from 'node:fs/promises';
 import { execa } from 'execa';
 
 export interface Guard {
-  /**
-   * From now on the guard ends this process with all of its group, and no longer the previous one.
-   */
+  /** From now on the guard ends the process group of `leader`, and no longer the previous one. */
   watch(leader: number): void;
   /** Resolves when the processes and the folders are gone; calling it twice is harmless. */
   stop(): Promise<void>;
@@ -31,7 +29,7 @@ export interface Guard {
 const PATIENCE = 100;
 /**
  * $1 is the folder of the data, which is removed with those that follow. A process that has ended
- * but was not waited for still answers `kill -0`, so the script looks for its file, which
+ * but was not waited for still answers `kill -0`, so the script looks for `postmaster.pid`, which
  * PostgreSQL removes last. Processes that `initdb` has started may still write while the folder is
  * removed.
  */

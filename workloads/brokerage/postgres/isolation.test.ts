@@ -1,6 +1,6 @@
 /**
  * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position, on
- * PostgreSQL. Of two concurrent Trade-Results one fails and is run again, and no change is lost or
+ * PostgreSQL. One of two concurrent Trade-Results fails and is run again, and no change is lost or
  * counted twice.
  */
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
 
   for (const isolation of ['REPEATABLE READ', 'SERIALIZABLE'] as const) {
     for (const position of ['has', 'does not have yet'] as const) {
-      test(`of two that overlap one fails: ${isolation}, a position that the account ${position}`, async () => {
+      test(`one of two that overlap fails: ${isolation}, a position that the account ${position}`, async () => {
         await using brokerage = openFunctions({ ...inline(), connectionsMax: 2 });
         const orders = await submit(brokerage, 2, { isNew: position !== 'has' });
         const [first, second] = orders.map(({ tradeId }) => tradeId);
@@ -83,7 +83,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
   });
 
   for (const open of [openFunctions, openFrames]) {
-    test(`an error that is no conflict reaches the caller, and spares the next one: ${open.name}`, async () => {
+    test(`an error that is no conflict reaches the caller, and the next transaction commits: ${open.name}`, async () => {
       await using brokerage = open({ ...inline(), connectionsMax: 1 });
       const [order] = await submit(brokerage, 1, { isNew: false });
       assert.ok(order !== undefined);
@@ -139,7 +139,7 @@ async function symbolHeld(brokerage: Brokerage, accountId: number): Promise<stri
   for await (const held of brokerage.tables.rows('holding_summary')) {
     if (held.hs_ca_id === accountId) return held.hs_s_symb;
   }
-  return undefined; // It has sold all.
+  return undefined; // The account has sold everything.
 }
 
 function symbolNeverTraded(accountId: number): string {

@@ -1,6 +1,6 @@
 /**
- * The claims of loading: PostgreSQL has exactly the rows of the generator, to the last character;
- * and its schema.
+ * The claims of loading: PostgreSQL has exactly the rows of the generator, to the last character,
+ * and exactly the keys and indexes of the model.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

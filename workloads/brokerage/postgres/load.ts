@@ -22,7 +22,7 @@ export interface LoadOptions {
 
 export interface LoadResult {
   readonly rows: number;
-  /** From the first table to the last statistics; includes the time of the generator. */
+  /** From the connection to the last installed function; includes the time of the generator. */
   readonly seconds: number;
 }
 

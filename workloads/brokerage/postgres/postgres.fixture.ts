@@ -3,7 +3,7 @@ import { UsageError } from '#results';
 import { type PostgresServer, providePostgres } from './server.ts';
 
 export interface OptionalServer extends AsyncDisposable {
-  /** For `skip` of a test: false, or one line that says why there is none. */
+  /** For `skip` of a test: false, or one line that says why there is no server. */
   readonly skip: string | false;
   /** @throws if there is none: check `skip` first */
   readonly server: PostgresServer;

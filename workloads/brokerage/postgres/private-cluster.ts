@@ -31,14 +31,14 @@ export interface PrivateCluster extends AsyncDisposable {
 const USER = 'postgres';
 const START_MS_MAX = 60_000;
 /**
- * It inherits nothing from our environment. The C locale is not only for sorting: the code looks
- * for messages.
+ * PostgreSQL inherits nothing from our environment. The C locale is not only for sorting:
+ * `untilReady` looks for an English message.
  */
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
 /**
- * `parent` is where its folder is made, on the disk that is measured; by default the system's
- * temporary folder. If we are root, every account must be allowed to enter it.
+ * `parent` is where the folder of the cluster is made, on the disk that is measured; by default the
+ * system's temporary folder. If we are root, every account must be allowed to enter `parent`.
  * @throws UsageError if the programs are missing, or do not run on this machine or in this folder
  */
 export async function startPrivateCluster(parent: string = tmpdir()): Promise<PrivateCluster> {
@@ -88,7 +88,7 @@ async function start({
     try {
       await guard.stop();
     } finally {
-      // If the guard was killed, PostgreSQL still runs, and may prevent that its folder is removed.
+      // If the guard was killed, PostgreSQL still runs, and may keep its folder from being removed.
       postgres.kill('SIGKILL');
       await postgres;
     }
@@ -103,7 +103,7 @@ async function start({
   return { socketFolder: sockets, user: USER, pid, [Symbol.asyncDispose]: stop };
 }
 
-/** Starts it in a group of its own, like the guard. */
+/** Starts a program in a process group of its own, like the guard. */
 function launch(program: string, programArguments: readonly string[], account: Account) {
   return execa(program, programArguments, {
     ...account,
@@ -131,7 +131,7 @@ function configuration(sockets: string): string {
   );
 }
 
-/** PostgreSQL reports this on stderr. */
+/** PostgreSQL reports on stderr that it is ready. */
 async function untilReady(postgres: ReturnType<typeof launch>): Promise<void> {
   let said = '';
   const over = new AbortController();

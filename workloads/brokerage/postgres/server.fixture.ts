@@ -1,6 +1,6 @@
 /**
- * A process that starts a PostgreSQL in the given folder, reports it, and then does nothing until
- * it is killed.
+ * A process that starts a PostgreSQL in the given folder, prints the id of the postmaster, and then
+ * waits for a minute to be killed.
  */
 import process from 'node:process';
 import { systemClock } from '#engine';

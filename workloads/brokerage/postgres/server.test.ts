@@ -101,7 +101,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
     }
   });
 
-  test('that a signal ends before it is ready did not start: the error names the signal', async () => {
+  test('fails to start if a signal ends it before it is ready, and the error names the signal', async () => {
     const message = /^PostgreSQL did not start: it ended with SIGKILL; it said: nothing$/;
     const refused = assert.rejects(providePostgres({ environment: {}, folder }), { message });
     assert.ok(await becomes(() => clusterBeingMade() !== undefined));
@@ -115,7 +115,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
     assert.equal(readdirSync(folder).length, 0);
   });
 
-  test('starts in a folder whose name is relative, longer than that of a socket may be, and has a quote', async () => {
+  test('starts in a folder whose name is relative, too long for a socket, and has a quote', async () => {
     const deep = path.join(folder, "owner's", 'x'.repeat(110));
     await mkdir(deep, { recursive: true });
     {
@@ -276,7 +276,7 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
   throw new Error('the process wrote nothing');
 }
 
-/** Within some seconds. */
+/** Whether `isTrue` holds within 15 seconds. */
 async function becomes(isTrue: () => boolean): Promise<boolean> {
   for (let i = 0; i < 1500 && !isTrue(); i++) await systemClock.sleep(10);
   return isTrue();

@@ -26,8 +26,8 @@ export interface PostgresServer extends AsyncDisposable {
   /** For `new pg.Client` and `new pg.Pool`: the empty database. */
   readonly connection: pg.ClientConfig;
   /**
-   * Id of the postmaster, whose descendants are all its processes; null for a server that is not
-   * ours.
+   * Id of the postmaster, the ancestor of all other processes of the server; null for a server that
+   * is not ours.
    */
   readonly pid: number | null;
   readonly version: string;
@@ -93,7 +93,7 @@ async function databaseOn(url: string): Promise<PostgresServer> {
   }
 }
 
-/** Sorted by bytes, as in Percolator. */
+/** Creates a database that sorts by bytes, as Percolator does; resolves with its name. */
 async function createDatabase(administrator: pg.ClientConfig): Promise<string> {
   const name = `percolator_bench_${randomBytes(6).toString('hex')}`;
   await withClient(administrator, (client) =>

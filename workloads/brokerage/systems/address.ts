@@ -23,6 +23,6 @@ export interface PostgresAddress {
   /** Where transactions run: in the server, or in the client, statement by statement. */
   readonly variant: 'functions' | 'frames';
   readonly brokerUpdate: Exclude<BrokerUpdate, 'side-table'>;
-  /** At each isolation level. */
+  /** Of each client, at each isolation level. */
   readonly connectionsMax: number;
 }

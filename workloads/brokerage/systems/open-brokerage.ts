@@ -75,8 +75,8 @@ function collecting(address: PercolatorAddress, { manifest }: Bigtable): Collect
 }
 
 /**
- * The first call ends the cycle that a run has begun: its horizon is older than that run's end. Each
- * run has drained, and no call of an embedded store is on its way for longer than a moment.
+ * The first call ends the cycle that a run has begun, whose horizon is older than that run's end.
+ * Each run has drained, and no call of an embedded store is in flight for longer than a moment.
  */
 async function collectAll(address: PercolatorAddress, percolator: Percolator): Promise<void> {
   const { messageLifetimeMs } = collecting(address, percolator.store);

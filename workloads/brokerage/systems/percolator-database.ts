@@ -21,7 +21,7 @@ export interface PercolatorDatabaseOptions {
   readonly kind: StoreKind;
   /** As the user named it. */
   readonly store: string;
-  /** Of an HBase that is started here. */
+  /** Region servers of an HBase that is started here. */
   readonly regionServers?: number | undefined;
   /** Folder of an embedded store, which must not exist. */
   readonly folder: string;
@@ -30,6 +30,7 @@ export interface PercolatorDatabaseOptions {
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
   readonly countsCalls: boolean;
+  /** Client processes; undefined for one that has its oracle in the store. */
   readonly processes: number | undefined;
   readonly signal: AbortSignal;
 }

@@ -43,7 +43,7 @@ const WORKING_BYTES_PER_DOCUMENT = 400;
 /** Hadoop and Spark are an order of magnitude slower than the others. */
 const SLOW = ['hadoop', 'spark'] as const;
 const REPEATS_PER_SLOW_RUN = 5;
-/** Guesses for the plan; of a fast engine. */
+/** Guesses for the plan: what a fast engine clusters, and what is written before. */
 const CLUSTERED_PER_SECOND = 100_000;
 const WRITTEN_PER_SECOND = 100_000;
 

@@ -1,6 +1,6 @@
 /**
  * Clusters new documents as in the crawl-rate experiment, in one process and a closed loop: the
- * next document arrives when an earlier one is clustered. So it shows the capacity of the engine
+ * next document arrives when an earlier one is clustered. So the loop shows the engine's capacity
  * with given settings, not its behaviour at a given rate.
  */
 import {

@@ -8,7 +8,10 @@ import type { PercolatorPoint } from './percolator/point.ts';
 
 const REPOSITORY = 1_000;
 
-/** Runs over 1,000 to 1,900 documents, each of which takes `fixed` s and `perDocument` s a document. */
+/**
+ * Ten runs over 1,000 to 1,900 documents; each run takes `fixed` s, and `perDocument` s for each
+ * document.
+ */
 function batch(perDocument: number, passed: boolean, fixed = 1): MapReducePoint {
   const cycles = Array.from({ length: 10 }, (_, i) => {
     const documents = REPOSITORY + 100 * i;
@@ -55,7 +58,7 @@ test('a point that failed its check counts neither for a capacity nor for the mo
   assert.deepEqual(capacityOf(mixed), capacityOf(right));
 });
 
-test('no cost of the model is negative, and larger runs that took no longer have none', () => {
+test('no cost of the model is negative, and there is no model if larger runs took no longer', () => {
   const modelOf = (perDocument: number, fixed: number): ReturnType<typeof fitBatchModel> => {
     const mapreduce = new Map([[1, [batch(perDocument, true, fixed)]]]);
     return fitBatchModel({ repository: REPOSITORY }, { percolator: new Map(), mapreduce });

@@ -30,7 +30,7 @@ function added(repeats: readonly MapReducePoint[]): Added | undefined {
   return points[0];
 }
 
-test('a batch of too few runs for a verdict has not kept up: its documents ran out', () => {
+test('a batch with too few runs for a verdict is invalid: its documents ran out', () => {
   assert.equal(added([batch(CYCLES_MIN)])?.verdict, 'sustained');
   const short = added([batch(CYCLES_MIN), batch(CYCLES_MIN - 1)]);
   assert.equal(short?.verdict, 'invalid');

@@ -115,8 +115,8 @@ function commonFields(
 }
 
 /**
- * One repeat that did not keep up makes the point saturated; otherwise one that measured something
- * else makes it invalid.
+ * One repeat that did not keep up makes the point saturated; otherwise `whyInvalid`, if there is
+ * one, makes it invalid.
  */
 function verdictOf(
   repeats: readonly JudgedPoint[],

@@ -8,7 +8,7 @@ export interface Size {
   readonly rates: readonly number[];
   /** Measured seconds per point. */
   readonly seconds: number;
-  /** Seconds before them. */
+  /** Seconds of warm-up before the measured ones. */
   readonly warmUp: number;
   /** Measured seconds of back-to-back batch runs per point. */
   readonly batchSeconds: number;

@@ -37,7 +37,7 @@ test('a page that cannot be loaded ends the clustering with its error', async ()
   async function* documents(): AsyncGenerator<Document> {
     const tooLong = 'x'.repeat(70_000);
     yield { ...page, id: '0', keys: [tooLong, '', ''], contents: Buffer.from('') };
-    await sleep(50); // It fails while the next page is awaited.
+    await sleep(50); // Loading fails while the next page is awaited.
   }
   const records = { page: 1, redirect: 0, failure: 0, 'not-html': 0, 'not-response': 0 };
   const options = { file: 'crawl.warc.gz', crawl: { records, documents }, engine: unused };

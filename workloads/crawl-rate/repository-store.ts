@@ -44,7 +44,7 @@ export async function openRepositoryStore(
     forPoint: async () => {
       await onPercolator(address, async (percolator) => {
         await dropTables(percolator);
-        // The progress is that of the points by now.
+        // By now, progress counts points, not documents.
         await loadRepository(percolator, { ...load(), onProgress: undefined });
       });
       return address;
@@ -86,7 +86,7 @@ async function onPercolator(
   await work(percolator);
 }
 
-/** Drops the tables that an earlier point has left, or an earlier run that was killed. */
+/** Drops the tables that an earlier point, or an earlier run that was killed, has left. */
 async function dropTables(percolator: Percolator): Promise<void> {
   await percolator.dropTable(DOCUMENTS);
   await percolator.dropTable(KEYS);

@@ -25,7 +25,7 @@ import { type Cluster, CLUSTERING, readClusters, readRepresentatives } from './i
 import { duckdbEngine } from './duckdb.ts';
 import { findBatchEngine } from '../../harness/batch-engines.ts';
 
-/** Its characters mean something else in a URI and in the pattern of a path. */
+/** The name has characters with a special meaning in a URI or in the pattern of a path. */
 const folder = join(temporaryFolder(), 'with a spacé, 100% [new]');
 mkdirSync(folder);
 const pool = await openWorkerPool({ workers: 2 });
@@ -97,7 +97,7 @@ for (const name of ENGINES) {
     const random = createRandom(7);
     const documents = randomDocuments(random, 3000, 2000);
     const half = documents.length / 2;
-    // Hadoop and Spark hide such a name, and have no pattern for it.
+    // Hadoop and Spark hide a name that begins with `_`, and no pattern of theirs may have a colon.
     const first = await writeDocuments(random, `_half-0:${name}`, documents.slice(0, half));
     const second = await writeDocuments(random, `half-1-of-${name}`, documents.slice(half));
     const { size: end } = await stat(second);

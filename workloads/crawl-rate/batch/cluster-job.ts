@@ -15,7 +15,7 @@
  *
  * Between map and reduce the key of the phase is the key, and the rest of the line the value: the
  * id, the keys still to come, the members. Merging two values keeps the smaller id with its keys
- * and turns the other into a member, which is why the combiner is the same function as the reducer.
+ * and turns the other into a member, so the combiner merges values as the reducer does.
  */
 import {
   ByteBuilder,
@@ -31,7 +31,7 @@ import {
 const TAB = 0x09;
 
 export interface ClusterJobParameters {
-  /** The number of the key that it groups by. */
+  /** The number of the key that the job groups by. */
   readonly phase: 1 | 2 | 3;
 }
 
@@ -43,7 +43,7 @@ export const chain: readonly ClusterJobParameters[] = ([1, 2, 3] as const).map((
 /** The clustering, for every engine that runs chains. */
 export const CLUSTERING: JobChain = { url: import.meta.url, parameters: chain };
 
-/** The workers of the MapReduce and the streaming programs load it. */
+/** Called by the workers of the MapReduce and by the streaming programs, which load this file. */
 export function createJob(parameters: unknown): MapReduceJob {
   const { phase } = parameters as ClusterJobParameters;
   const merge = new GroupMerge(3 - phase);

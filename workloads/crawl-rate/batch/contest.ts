@@ -18,7 +18,7 @@ export interface ContestOptions {
   readonly inputs: readonly string[];
   /** A file with one document. */
   readonly single: string;
-  /** For the clusters, and what the engines write meanwhile; removed after each run. */
+  /** Each run makes a folder here, for its clusters and temporary files, and removes it. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }

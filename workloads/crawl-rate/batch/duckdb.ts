@@ -8,7 +8,10 @@ const NAME = 'DuckDB';
 /** What its reader of files needs besides the groups. */
 const MEMORY_BYTES_MIN = 256 * 1024 * 1024;
 
-/** DuckDB as an engine. It ignores the chain that it is given: it can only cluster. */
+/**
+ * DuckDB as an engine. It can only cluster whole files: it ignores the chain that it is given, and
+ * where an input ends.
+ */
 export function duckdbEngine({ workers, memoryBytes }: EngineSize): ChainEngine {
   return outsideEngine(NAME, async ({ signal }, inputs, place) => {
     const task = {

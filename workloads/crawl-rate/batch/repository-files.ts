@@ -5,7 +5,7 @@ import { encodeRecord, type SyntheticDocuments } from '../documents/index.ts';
 
 /** A piece, which is in memory as a whole, has at most this many documents. */
 const PIECE_DOCUMENTS = 2048;
-/** It has no more bytes than this, unless one document has. */
+/** A piece has no more bytes than this, unless a single document has. */
 const PIECE_BYTES = 2 ** 21;
 
 export interface RepositoryOptions extends WritingOptions {
@@ -17,7 +17,7 @@ export interface RepositoryOptions extends WritingOptions {
 interface WritingOptions {
   /** Stops the writing between two pieces, with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Called from time to time with the number of documents written. */
+  /** Called after each piece with the number, from 0, of the next document. */
   readonly onProgress?: ((documents: number) => void) | undefined;
 }
 
@@ -51,7 +51,7 @@ export async function writeDocuments(
   for (let next = first; next < end; next += piece) {
     signal?.throwIfAborted();
     const pieceEnd = Math.min(end, next + piece);
-    // Unlike `write`, it writes everything; it goes on at the end of the piece before.
+    // Unlike `write`, `writeFile` writes everything. It continues at the end of the previous piece.
     await file.writeFile(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
     onProgress?.(pieceEnd);
   }

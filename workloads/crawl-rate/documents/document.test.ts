@@ -14,7 +14,10 @@ import {
 } from './index.ts';
 
 const field = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\t\n\r]/gu, '_'));
-/** Half of the bytes need escaping: uniform bytes would hardly ever contain two in a row. */
+/**
+ * Half of the bytes need escaping or are letters of escapes: uniform bytes would hardly ever
+ * contain two such bytes in a row.
+ */
 const byte = fc.oneof(fc.nat(255), fc.constantFrom(0x09, 0x0a, 0x0d, 0x5c, 0x6e, 0x72, 0x74));
 const documents: fc.Arbitrary<Document> = fc
   .tuple(fc.nat(), field, fc.tuple(field, field, field), fc.array(byte))

@@ -10,8 +10,8 @@
  *   2. each of the three keys has a key space of its own;
  *   3. a key is drawn uniformly from its key space.
  *
- * Document i depends only on the options and on i: a loader and a checker in different processes make
- * the same document, in any order, without making those before it.
+ * Document i depends only on the options and on i: a loader and a checker in different processes
+ * make the same document, in any order, without making those before it.
  *
  * Documents with the same first key have the same contents, because the first key represents a
  * checksum of the contents. Addresses are only plausible: they are not derived from the third key.
@@ -117,8 +117,8 @@ const HEAD_BYTES = `${documentId(0)}\t${urlOf(0, 0)}\t`.length + 3 * (KEY_DIGITS
 const TEXT_BYTES = 2 ** 20;
 
 /**
- * Words of random letters. Compression cannot do much better than the 60 % of the letters
- * themselves, so repetitive text does not give a compressing store an advantage.
+ * Words of random letters. Their entropy keeps compression from getting far below 60 % of the size,
+ * so a store that compresses has no advantage from repetitive text.
  */
 function createText(seed: number, length: number): Buffer {
   const text = Buffer.alloc(length);

@@ -69,7 +69,10 @@ function charsetOf(contents: Uint8Array, contentType: string): string | undefine
   return CONTENT_TYPE_CHARSET.exec(contentType)?.[1] ?? declaredIn(start);
 }
 
-/** A declaration that could be read is not in UTF-16, whatever it says; browsers ignore that, too. */
+/**
+ * A page whose declaration can be read as ASCII is not in UTF-16, whatever the declaration says;
+ * browsers ignore such a declaration, too.
+ */
 function declaredIn(start: string): string | undefined {
   const charset = META_CHARSET.exec(start)?.[1];
   return decoderFor(charset).encoding.startsWith('utf-16') ? undefined : charset;

@@ -7,9 +7,9 @@ import { documentCell } from './tables.ts';
 /** Loading transactions in flight; further documents wait in order of arrival. */
 const LOADING_MAX = 256;
 /**
- * Documents between arrival and clustering at which loading pauses. Above the engine's capacity,
- * loading would otherwise take CPU time from clustering, and fewer documents would be finished.
- * Arrivals do not pause.
+ * Loading pauses while this many documents have begun to load and are not yet clustered. Above the
+ * engine's capacity, loading would otherwise take CPU time from clustering, and fewer documents
+ * would be finished. Arrivals do not pause.
  */
 const UNCLUSTERED_MAX = 2048;
 
@@ -24,7 +24,7 @@ export class Loading {
   #begun = 0;
   #loading = 0;
   #loaded = 0;
-  /** As far as reported to this process. */
+  /** Clustered documents, as last reported to this process. */
   #clustered = 0;
   readonly #finished = Promise.withResolvers<number>();
   #isFinishing = false;

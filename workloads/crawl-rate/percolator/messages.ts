@@ -5,7 +5,7 @@ import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
 
-/** Between two reports of the progress of a worker, in milliseconds. */
+/** Time between two progress reports of a worker, in milliseconds. */
 export const REPORT_MS = 100;
 
 /** Options of each process, sent at its start. */
@@ -47,8 +47,6 @@ export interface WorkerResult {
    * measured interval.
    */
   readonly halves: readonly [string, string];
-  /**
-   * Documents (their numbers in the schedule) with their commit timestamps, in no certain order.
-   */
+  /** Documents (their numbers in the schedule) with their commit timestamps, in no set order. */
   readonly commits: readonly (readonly [n: number, commitTimestamp: number])[];
 }

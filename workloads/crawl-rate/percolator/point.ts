@@ -3,9 +3,9 @@
  *
  *   1. Start the engine's processes on it; they load and cluster the arriving documents.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
- *   3. Let them drain, take their histograms, and stop them. Documents that arrived and have not
- *      begun to load are dropped if the engine did not keep up, or needs more than a minute for them,
- *      and otherwise measured.
+ *   3. Let the processes drain, take their histograms, and stop them. Documents that arrived and
+ *      have not begun to load are dropped if the engine did not keep up, or needs more than a
+ *      minute for them, and otherwise measured.
  *   4. Open the store again in this process, and compare the partition with the reference
  *      clustering.
  */
@@ -65,7 +65,7 @@ export async function measurePercolator(options: PercolatorPointOptions): Promis
   };
 }
 
-/** CPU seconds of the store's servers so far, also if it has none; null if they are not known. */
+/** CPU seconds of the store's servers so far, 0 if it has none; null if they are not known. */
 export function serverSeconds(pids: readonly number[] | null): number | null {
   if (pids === null) return null;
   return pids.length === 0 ? 0 : cpuSecondsOf(pids);

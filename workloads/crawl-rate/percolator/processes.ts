@@ -36,7 +36,7 @@ export interface EngineOptions extends Omit<ProcessOptions, 'database'> {
   readonly processes: number | undefined;
 }
 
-/** How long `finish` waits for documents, in milliseconds. */
+/** How long each of the two waits of `finish` may take, in milliseconds. */
 const DRAIN_MS_MAX = 60_000;
 const ENGINE = new URL('engine-process.ts', import.meta.url);
 const LOADER = new URL('loader-process.ts', import.meta.url);

@@ -1,8 +1,8 @@
 /**
  * How many documents had arrived and were clustered, over the time of a point.
  *
- * A process that stops also stops reporting, and by its last report it had kept up. So when a report
- * is overdue, the numbers are sampled without it: documents arrive, and none more is clustered.
+ * A process that stops also stops reporting, and by its last report it had kept up. So when a
+ * report is overdue, a sample is taken without it: documents arrive, and no more are clustered.
  */
 import type { TimeSeriesRow } from '#results';
 import { dueBy, type Schedule } from '../../harness/load/schedule.ts';

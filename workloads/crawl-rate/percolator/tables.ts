@@ -4,7 +4,7 @@
  *     crawl-documents   row: document id   document (observed); cluster: id of its representative
  *     crawl-keys        row: n/key         representative: that of the cluster of the n-th key
  *
- * No table of a user should have these names: in a store of the user's, runs drop them.
+ * Users must not give these names to their own tables: a run on a user's store drops such tables.
  */
 import type { CellAddress, Percolator } from '#engine';
 

@@ -6,9 +6,9 @@
  *
  *   1. For each size, load the repository into an embedded store of its own, and note the time.
  *   2. For each repeat, each size in random order: copy the store, cluster a few new documents to
- *      warm up, then measure as many at each size, at full speed, and check the partition. Before
- *      the first repeat the smallest size has a turn that does not count, in which the code is
- *      compiled.
+ *      warm up, then measure more of them, the same number at each size, at full speed, and check
+ *      the partition. Before the first repeat the smallest size has a turn that does not count, in
+ *      which the code is compiled.
  *
  * Everything runs in one process, so its processor time is that of loader, engine, storage and
  * oracle together.
@@ -47,9 +47,7 @@ export type SweepPlan = Pick<Plan, 'repository' | 'repeats' | 'seed' | 'concurre
 /** The smallest size of a sweep, and the factor from one size to the next. */
 const SMALLEST = 10_000;
 const FACTOR = 10;
-/**
- * New documents, as a share of the smallest repository, which many more would make a larger one.
- */
+/** New documents, as shares of the smallest repository: many more would make it a larger one. */
 const WARM_UP_PART = 0.1;
 const MEASURED_PART = 0.4;
 
@@ -67,7 +65,7 @@ export const SWEEP = {
   },
 } as const;
 
-/** Its parameters are the options that a sweep uses; its record has no others. */
+/** The plan of a sweep. Its parameters are only the options that a sweep uses. */
 export function sweepPlan(
   options: Omit<SweepPlan, 'engine'> & EngineValues & { readonly sweep: string },
 ): ExperimentPlan {
@@ -89,7 +87,8 @@ export function sweepPlan(
 }
 
 /**
- * From 10,000 documents by factors of ten to the given size. Up to 10,000: its half, and itself.
+ * From 10,000 documents by factors of ten to the given size. If that is at most 10,000: half of it,
+ * and all of it.
  */
 function sweptSizes(largest: number): readonly number[] {
   const sizes = [];

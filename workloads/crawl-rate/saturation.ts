@@ -8,11 +8,11 @@
  *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
- *      slope of the backlog is significant; without that, another process on the machine was active
- *      for a while;
+ *      slope of the backlog is significant; if the slope is not, another process on the machine was
+ *      active for a while;
  *   4. documents of the interval still waited a minute after its end.
  *
- * A saturated system has no latency: a longer measurement would have given a longer one.
+ * A saturated system has no latency: a longer measurement would have given a higher one.
  */
 import { linearRegression } from 'simple-statistics';
 import type { TimeSeriesRow } from '#results';

@@ -43,6 +43,6 @@ function latencyCells(point: Point | undefined): readonly string[] {
 
 function duration(ms: number): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms >= 999.5) return `${(ms / 1000).toFixed(2)} s`; // Three digits of it are 1000 ms.
+  if (ms >= 999.5) return `${(ms / 1000).toFixed(2)} s`; // toPrecision(3) would give 1.00e+3.
   return `${ms.toPrecision(3)} ms`;
 }

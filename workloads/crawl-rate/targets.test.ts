@@ -65,7 +65,7 @@ test('the two systems are compared at one rate, also after an interrupt', () => 
 });
 
 describe('a target of latency', () => {
-  /** The verdicts on latency and ratio if the lowest point of a system is another one. */
+  /** The verdicts on latency and ratio after a change to the point of a system's lowest rate. */
   const verdictsWith = (
     system: Point['system'],
     change: Partial<Point>,

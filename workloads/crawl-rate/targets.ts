@@ -1,6 +1,6 @@
 /**
- * The experiment's targets on 2 cores, next to its measurements. They are judged only
- * where the load asks for them.
+ * The experiment's targets on 2 cores, next to its measurements. A target is judged only where the
+ * load asks for it.
  */
 import { formatCount, type Point, type RunRecord, type Target } from '#results';
 
@@ -17,7 +17,7 @@ export function targetsOf(record: RunRecord): readonly Target[] {
   return [capacityTarget(record), lowRateTarget(record), ratioTarget(record)];
 }
 
-/** Judged on the embedded store, if that many were offered, or if fewer saturated the engine. */
+/** Judged on the embedded store, if the load reached the target or saturated the engine. */
 function capacityTarget({ capacity, points, store }: RunRecord): Target {
   const measured = capacity?.percolatorDocumentsPerSecond ?? 0;
   const ours = points.filter(({ system }) => system === 'percolator');
@@ -92,7 +92,7 @@ function judged(
   return reason === undefined ? { met } : { met: null, reason };
 }
 
-/** Undefined if the point says something about the system, be it that its answer was wrong. */
+/** Undefined if the point says something about the system, if only that its answer was wrong. */
 function whyNotMeasured({ check, verdict, verdictReason, latency }: Point): string | undefined {
   if (!check.passed || verdict === 'saturated') return undefined;
   if (verdict === 'invalid') return verdictReason;

@@ -12,7 +12,7 @@
 import { type Percolator, PercolatorError, type Random, systemClock } from '#engine';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 
-/** One run of a transaction. One whose commit got no answer ends when its outcome is known. */
+/** One run of a transaction. If its commit got no answer, it ends when the outcome is known. */
 export interface Attempt {
   readonly beganMs: number;
   readonly endedMs: number;
@@ -26,7 +26,7 @@ export interface Arrival {
   readonly attempts: readonly Attempt[];
   /** When its caller was told that it has committed. */
   readonly acknowledgedMs: number | undefined;
-  /** When all that it was to bring about had happened, as far as was told. */
+  /** When all that it was to bring about had happened, as far as the load was told. */
   readonly completedMs: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export const UNKNOWN = 'COMMIT_UNKNOWN';
 const REST_MS_MIN = 20;
 const REST_MS_MAX = 500;
 
-/** Errors of a time in which servers are away. Any other one is a mistake, and ends the run. */
+/** The errors to expect while servers are away. Any other error is a mistake, and ends the run. */
 const PASSING: ReadonlySet<string> = new Set([
   'WRITE_CONFLICT',
   'ROLLED_BACK',
@@ -54,7 +54,7 @@ const PASSING: ReadonlySet<string> = new Set([
   UNKNOWN,
 ]);
 
-/** Callers of a database that fails for a while, who do not give up. */
+/** Repeats calls to a database that fails for a while, until they succeed. */
 export class Persistence {
   readonly settled: Settled = { committed: 0, rolledBack: 0, open: 0 };
   readonly #percolator: Pick<Percolator, 'outcomeOf'>;
@@ -69,7 +69,7 @@ export class Persistence {
 
   /**
    * Runs a transaction until it has ended, and adds each attempt to `attempts`.
-   * @param once resolves to whether the answer to its commit was lost, and to its result
+   * @param once one attempt; its result also says whether the answer to its commit was lost
    * @throws an error that no rest would heal, or when the signal aborts
    */
   async run<T extends { readonly wasUnknown?: boolean | undefined }>(
@@ -99,7 +99,7 @@ export class Persistence {
     return outcome;
   };
 
-  /** Repeats what changes nothing, until the storage answers. */
+  /** Repeats a call that changes nothing, until the storage answers. */
   async until<T>(once: () => Promise<T>): Promise<T> {
     for (;;) {
       try {

@@ -3,8 +3,8 @@
  *
  *     nothing lost     each document whose transaction was acknowledged is there, byte for byte
  *     nothing invented each document that is there was written, byte for byte
- *     clusters         each document that is there has one, and they are those of the reference
- *                      clustering, in the order of the stored commits
+ *     clusters         each document that is there has a cluster, and the clusters are those of the
+ *                      reference clustering, in the order of the stored commits
  *     notifications    none is left
  *     fsck             finds no error
  *

@@ -44,7 +44,7 @@ describe('the log of the master says', () => {
     });
   });
 
-  test('that not every region is served again, nor the server back', () => {
+  test('that not every region is served again, and that the server is not back', () => {
     const { detectedMs, reassignedMs, returnedMs } = failover(DEAD, ...MOVED.slice(1));
     assert.deepEqual(
       { detectedMs, reassignedMs, returnedMs },
@@ -64,7 +64,7 @@ describe('the log of the master says', () => {
     assert.deepEqual({ regions, reassignedMs }, { regions: 0, reassignedMs: undefined });
   });
 
-  test('of what a server had only what it had last', () => {
+  test('which regions a server had last; those that it had only before do not count', () => {
     assert.equal(failover(opened('17,000', 'cc', A), DEAD).regions, 1);
   });
 });

@@ -56,7 +56,7 @@ export interface Failover {
   readonly returnedMs: number | undefined;
 }
 
-/** @param killedMs by the machine's clock; a server that is found dead later was killed then */
+/** @param killedMs by the machine's clock; every server found dead later counts as killed then */
 export function failoverOf(
   events: readonly ClusterEvent[],
   { killedMs, servers }: { readonly killedMs: number; readonly servers: number },

@@ -1,7 +1,8 @@
 /**
  * The clustering of figure 7 as the load: documents arrive, workers find and cluster them.
  *
- * Documents spread over all regions (keys.ts). One is completed when its observer has committed.
+ * Documents spread over all regions (keys.ts). A document is completed when its observer has
+ * committed.
  */
 import { createRandom, systemClock } from '#engine';
 import { UsageError } from '#results';
@@ -81,7 +82,7 @@ export class Crawl implements Workload {
   async measureCapacity(seconds: number): Promise<number> {
     const { concurrency, signal } = this.#options;
     const one = (): Promise<void> => this.#crawler.add(monotonicMs());
-    // The first seconds compile, on both sides.
+    // In the first seconds both sides compile their code.
     await closedLoop(one, { concurrency, seconds: seconds / 2, signal });
     const { done, seconds: took } = await closedLoop(one, { concurrency, seconds, signal });
     return done / took;

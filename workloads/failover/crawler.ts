@@ -4,7 +4,7 @@
  *
  *     due ──▶ written, however many attempts that takes ──▶ its observer has run: completed
  *
- * A document is written until that has succeeded (attempts.ts), as a crawler would do.
+ * The write of a document is repeated until it has succeeded (attempts.ts), as a crawler would do.
  */
 import { type Percolator, PercolatorError } from '#engine';
 import {

@@ -54,7 +54,7 @@ export class EngineProcesses implements Parts {
   /** Starts the services. The workers follow with `startWorkers`, when the tables are there. */
   static async start(crew: Crew, options: EngineProcessesOptions): Promise<EngineProcesses> {
     const processes = new EngineProcesses(crew, options, await newServices(options.store));
-    // The first one takes the lease.
+    // The first oracle takes the lease.
     for (const name of ['oracle-1', 'oracle-2', 'lock-service']) await processes.start(name);
     return processes;
   }
@@ -88,12 +88,12 @@ export class EngineProcesses implements Parts {
     this.#members.get(name)?.signal('SIGCONT');
   }
 
-  /** The sum of what all workers have counted, up to the last message of one that was killed. */
+  /** The sum of what all workers have counted, each killed one up to its last message. */
   counted(name: keyof Counters): number {
     return [...this.#counters.values()].reduce((sum, counters) => sum + counters[name], 0);
   }
 
-  /** Stops the workers, which then have told everything. */
+  /** Stops the workers. Each has then told all that it observed and counted. */
   async stopWorkers(): Promise<void> {
     const workers = [...this.#members].filter(([name]) => name.startsWith('worker'));
     await this.#crew.stop(workers.map(([, member]) => member));

@@ -1,6 +1,6 @@
 /**
- * Figure 10 of the paper: a third of the region servers is killed under load; or another part of
- * the system (victims.ts), and it may be stopped instead of killed.
+ * Figure 10 of the paper: a third of the region servers, or another part of the system
+ * (victims.ts), is killed or stopped under load.
  *
  *     start HBase, oracles, lock service ─▶ load the data ─▶ start the workers
  *     ─▶ capacity, closed loop ─▶ open loop at a share of it:
@@ -209,7 +209,7 @@ async function measureCapacity({ plan, workload, progress }: Running): Promise<n
   return capacity;
 }
 
-/** Lets the victims fail at their moment, and starts them again at theirs. */
+/** Kills or stops the victims after `before`, and starts them again after `down`. */
 async function fail(
   running: Running,
   fromMs: number,
@@ -275,7 +275,7 @@ async function checkWorkload({ percolator, workload, progress }: Running): Promi
   return workload.check();
 }
 
-/** A server that was started late registers late, so this waits for it, for at most a minute. */
+/** Waits, for at most a minute, until the servers are back: one started late registers late. */
 async function readLog(
   { hbase, signal }: Running,
   given: Parameters<typeof failoverOf>[1],

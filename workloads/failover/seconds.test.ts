@@ -82,7 +82,7 @@ describe('the rate is back', () => {
     counts.map((completed) => ({ completed }));
   const before = [100, 100, 100];
 
-  test('from the second on from which no five seconds fall short', () => {
+  test('once no five seconds from then on fall short', () => {
     const dip = [60, 0, 0, 20];
     const counts = [...before, ...dip, ...Array.from({ length: 10 }, () => 110)];
     const { recoveredAt, lowestPercent, secondsBelow } = recoveryOf(seconds(counts), at);

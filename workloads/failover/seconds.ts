@@ -3,7 +3,7 @@
  * waited; and from it the dip and the recovery.
  *
  * Seconds are whole ones since the measurement began; the warm-up has no second. A latency belongs
- * to the second in which its document was due, so those that arrive during a failure show it.
+ * to the second in which its document was due, so the seconds of a failure show it.
  */
 import { createLatencyHistogram, type Histogram } from '#results';
 import { type Arrival, COMMITTED } from './attempts.ts';
@@ -59,7 +59,7 @@ export interface Recovery {
 
 /** "95 % of the rate is back." */
 export const SHARE = 0.95;
-/** Single seconds vary by chance, so the rate is that of this many. */
+/** Single seconds vary by chance, so the rate is taken over this many. */
 export const WINDOW_SECONDS = 5;
 /**
  * A second counts for at most this much of the rate. Otherwise the backlog, worked off at full

@@ -1,9 +1,9 @@
 /**
  * The attempts of transactions that straddled the failure, by how they ended. An attempt is in
- * flight at a moment if it began before it and ended after it.
+ * flight at a moment if it began before and ended after.
  *
  *     committed      the writer was told so
- *     conflict       another transaction was faster, or it was rolled back: nothing was committed
+ *     conflict       another transaction was faster, or rolled it back: nothing was committed
  *     unknown        the answer to its commit was lost; later the writer asks how it ended
  *     unavailable    the storage failed before its commit was sent: nothing was committed
  */

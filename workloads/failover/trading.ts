@@ -125,7 +125,7 @@ export class Trading implements Workload {
     const telling = this.#tell(() => onProgress(this.arrivals.length - before), over.signal);
     const running = this.#run({ load: { kind: 'paced', perSecond, phase: 0 }, ...times });
     this.#ending = running.then(() => {});
-    // It ends with everything that it has begun: `drain` waits for that.
+    // The run ends when everything that it has begun has ended: `drain` waits for that.
     try {
       await Promise.race([
         this.#ending,
@@ -192,7 +192,7 @@ export class Trading implements Workload {
     }
   }
 
-  /** Customers who do not give up, and whose attempts are recorded. */
+  /** The brokerage, but each transaction is repeated until it has ended, its attempts recorded. */
   #persistent(brokerage: Brokerage): Brokerage {
     return {
       name: brokerage.name,

@@ -1,8 +1,8 @@
 /**
  * Transactions whose commit gets no answer, while the storage is away, in both workloads: they are
  * counted as unknown, asked about until their end is known, and run again only if they were rolled
- * back. One whose process died before it could ask is settled by the next that meets its lock, and
- * fsck finds nothing wrong.
+ * back. A transaction whose process died before it could ask is settled by the next process that
+ * meets its lock, and fsck finds nothing wrong.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -49,9 +49,10 @@ interface FailingStore {
 }
 
 /**
- * A store that loses the first commit of its kind, and then is away until the engine has given up
- * asking how the commit ended, and one more call was refused. Other transactions that hold their
- * locks may commit meanwhile: if they were refused, their end would be unknown, too.
+ * A store that, after `fail`, loses the first call that `isCommit` accepts, and then is away until
+ * the engine has given up asking how the commit ended, and one more call was refused. Other
+ * transactions that hold their locks may commit meanwhile: if they were refused, their end would be
+ * unknown, too.
  */
 function failingStore(lost: Lost, isCommit: (call: MutationCall) => boolean): FailingStore {
   const below = createMemoryBigtable();
@@ -167,7 +168,7 @@ for (const [name, run] of [
   });
 }
 
-/** Of the one transaction that had an unknown end. */
+/** The outcomes of all attempts of the one transaction that had an unknown end. */
 function outcomesOfUnknown(arrivals: readonly Arrival[]): readonly string[] {
   const all = arrivals.map(({ attempts }) => attempts.map(({ outcome }) => outcome));
   const unknown = all.filter((outcomes) => outcomes.includes(UNKNOWN));
@@ -176,7 +177,7 @@ function outcomesOfUnknown(arrivals: readonly Arrival[]): readonly string[] {
 }
 
 for (const lost of ['answer', 'request'] as const) {
-  test(`an unknown commit that no process asks about is settled without it: its ${lost} was lost`, async () => {
+  test(`an unknown commit whose process died is settled by the next reader: its ${lost} was lost`, async () => {
     const { below, store, fail } = failingStore(lost, isOfDocument);
     const liveness = { self: 'dies', isDead: () => false };
     const percolator = await openPercolator({ store, liveness, lockTimeToLiveMs: 200 });

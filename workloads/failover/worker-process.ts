@@ -1,6 +1,6 @@
 /**
  * A worker as a process: runs the observer of the workload on what it finds by scanning, and tells
- * its parent.
+ * its parent which runs have committed.
  */
 import type { Counters, Observer } from '#engine';
 import { brokerObserver } from '../brokerage/percolator/index.ts';
@@ -26,7 +26,7 @@ export interface Observed {
   readonly counters: Counters;
 }
 
-/** Between two messages. What a killed worker has not told is found in the storage. */
+/** Time between two messages. What a killed worker has not told is found in the storage. */
 const TELL_MS = 20;
 
 const OBSERVERS: Readonly<Record<WorkloadName, Observer>> = {

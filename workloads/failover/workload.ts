@@ -28,7 +28,7 @@ export interface CheckResult {
 export interface Workload {
   /** Makes the tables, and what is in them before the run. */
   load(): Promise<void>;
-  /** What was asked for, in the order in which it was due: the rate is that of these. */
+  /** What was asked for, in the order in which it was due. The rate counts only these. */
   readonly arrivals: readonly Arrival[];
   /**
    * Transactions that the load does not ask for: they follow from others, or are upkeep. They count
@@ -49,7 +49,7 @@ export interface Workload {
   offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
   /** Resolves when nothing is open any more. */
   drain(): Promise<void>;
-  /** Told by a worker which row its observer has committed. */
+  /** To be called for each row whose observer has committed in a worker. */
   onObserved(row: string, atMs: number): void;
   /** Finds out what a killed worker had committed without telling. */
   findUntold(): Promise<void>;

@@ -27,7 +27,7 @@ export type ClientSlice = Omit<SliceOptions, 'signal'>;
 
 export interface SliceResult {
   readonly kind: 'finished';
-  /** By the machine's monotonic clock, as `endedUs`. */
+  /** By the machine's monotonic clock, like `endedUs`. */
   readonly beganUs: number;
   readonly endedUs: number;
   /** Processor time of the client. */

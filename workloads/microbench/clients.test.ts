@@ -22,7 +22,7 @@ const MAIN = path.join(import.meta.dirname, 'main.ts');
 const FORGETFUL = new URL('forgetful-client.fixture.ts', import.meta.url);
 const IN_PROCESSES = ['--profile', 'smoke', '--processes', '2', '--figure-only'];
 const EMBEDDED = [...IN_PROCESSES, '--store', 'embedded'];
-/** Processor time that a client takes only at its work, in microseconds. */
+/** More processor time than a client needs before its work begins, in microseconds. */
 const AT_WORK_US = 200_000;
 const folder = temporaryFolder();
 
@@ -52,7 +52,7 @@ describe('with --processes', () => {
       // The embedded storage runs in the benchmark's own process, which serves the clients.
       if (store === 'embedded') assert.ok(Number(server) > 1);
       assert.ok(process.platform !== 'linux' || typeof services === 'number');
-      // Reads of the oracle are not among them.
+      // The storage calls of the oracle, which is another process, are not counted.
       assert.equal(rowOf('messages', store)[2], 1);
     }
     assert.deepEqual(processesOf(out), []);
@@ -123,7 +123,7 @@ function hasNoProc(): string | false {
   return process.platform === 'linux' ? false : 'needs /proc to find the processes of a run';
 }
 
-/** Processes that received the folder of a run. */
+/** Processes whose command line names the folder of a run. */
 function processesOf(out: string): readonly { readonly pid: number; readonly command: string }[] {
   if (hasNoProc() !== false) return [];
   return readdirSync('/proc')

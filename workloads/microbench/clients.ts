@@ -36,7 +36,7 @@ export interface ClientsOptions {
   readonly options: Omit<ClientOptions, 'database'>;
   readonly messages: RecordedMessages;
   readonly servers: Servers;
-  /** Whether this process serves the storage to the clients: it owns the embedded store. */
+  /** Whether this process owns the storage (the embedded store) and serves it to the clients. */
   readonly isServer: boolean;
   /** Default: client-process.ts. */
   readonly program?: URL | undefined;
@@ -51,7 +51,7 @@ const PROGRAM = new URL('client-process.ts', import.meta.url);
 
 /**
  * The clients belong to the crew of the services, which reports the name of a failed member and
- * lets no member outlive it.
+ * leaves no process behind.
  */
 export async function startClients(
   { crew, database }: Services,

@@ -1,9 +1,9 @@
 /**
  * The paper's change to Bigtable (section 2.5), off and on: whether the conditional mutations of
  * several rows share an RPC. The same transactions run in turns on a store that sends each
- * conditional mutation in an RPC of its own, and on one that sends several in one. Both are measured
- * without batching, where only the rows of one transaction can share an RPC, and with it, where
- * those of many can.
+ * conditional mutation in an RPC of its own, and on one that sends several in one. Both are
+ * measured without batching, where only the rows of one transaction can share an RPC, and with it,
+ * where those of many can.
  */
 import { type Bigtable, decorate, openPercolator } from '#engine';
 import { settingsOf } from '../harness/engine-settings.ts';

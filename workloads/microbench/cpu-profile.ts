@@ -25,7 +25,7 @@ export interface CpuProfile {
   readonly parts: readonly ProfilePart[];
   /** The functions with the largest self time. */
   readonly functions: readonly ProfilePart[];
-  /** In the format of Chrome's and other tools: `.cpuprofile`. */
+  /** In the `.cpuprofile` format, which Chrome and other tools read. */
   readonly json: string;
 }
 

@@ -19,7 +19,7 @@ export const RAW = 'micro-raw';
 export const CELLS = 'micro-cells';
 export const MESSAGES = 'micro-messages';
 export const COLUMN = 'value';
-/** The family of the raw table; its name is Percolator's, so that keys and names are as long. */
+/** The family of the raw table. */
 export const FAMILY = 'data';
 /** Stamp of the data before any operation. */
 export const LOADED = -1;
@@ -54,7 +54,7 @@ export class Data {
     return this.#order[operation % this.rows] ?? 0;
   }
 
-  /** @throws if a read of row `row` returned something else */
+  /** @throws if `value`, which a read of row `row` returned, is not the loaded one */
   checkRead(row: number, value: Uint8Array | undefined): void {
     const stamp = value && stampOf(value);
     if (stamp?.row === row && stamp.operation === LOADED) return;
@@ -62,7 +62,7 @@ export class Data {
   }
 }
 
-/** Makes the tables, and loads every row that is read or written, once; not those of messages. */
+/** Makes the tables, and loads one version of each row, except into the table of the messages. */
 export async function loadTables(percolator: Percolator, data: Data): Promise<void> {
   const { store } = percolator;
   await dropTables(percolator); // A run that was killed may have left them.

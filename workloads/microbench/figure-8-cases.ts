@@ -2,7 +2,7 @@
  * The cases of figure 8, and those that explain its results.
  *
  *     raw read            newest version of one column of one row
- *     Percolator read     the same of a fresh snapshot, its start timestamp included
+ *     Percolator read     the same from a fresh snapshot, its start timestamp included
  *     raw write           one cell of one row, blind
  *     Percolator write    a transaction that writes one cell and commits: "the worst case
  *                         for Percolator overhead"
@@ -29,7 +29,7 @@ export const NAMES = {
 
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 
-/** The last writes, by the number of the row. */
+/** The number of the operation that wrote each row last, by the number of the row. */
 export interface LastWrites {
   readonly raw: Map<number, number>;
   readonly percolator: Map<number, number>;
@@ -97,8 +97,8 @@ function percolatorRead(percolator: Percolator, data: Data): Case {
 }
 
 /**
- * The cost of a transaction's second read. A snapshot reads no cell twice, and no operation
- * requests one twice.
+ * The cost of a transaction's second read. A snapshot reads no cell twice, so no two operations
+ * of a slice request the same cell.
  */
 function readInOpenSnapshot(percolator: Percolator, data: Data): Case {
   let snapshot: Snapshot | undefined;

@@ -104,7 +104,7 @@ describe('the smoke profile', () => {
   });
 });
 
-describe('a run of one store', () => {
+describe('a run', () => {
   test('with --profile-cpu reports where the time goes, and keeps the profiles', async () => {
     const out = path.join(folder, 'profiled');
     const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only', '--profile-cpu'];
@@ -117,7 +117,7 @@ describe('a run of one store', () => {
     assert.doesNotMatch(stdout, /Batching on/);
   });
 
-  test('with the settings of ./run.sh tune batches what the paper’s did not', async () => {
+  test('with the config of ./run.sh tune reads for several callers in one call', async () => {
     const out = path.join(folder, 'tuned');
     const config = path.join(folder, 'config.json');
     const tuned = { batchDelay: 1, batchRows: 256, batchInFlight: 8, scanners: 2 } as const;
@@ -129,7 +129,7 @@ describe('a run of one store', () => {
     assert.ok(callsOf(out, 'Percolator read') < 0.5);
   });
 
-  test('that does not answer is reported in one line, and the others keep their numbers', async () => {
+  test('reports a store that does not answer in one line, and the others keep their numbers', async () => {
     const out = path.join(folder, 'missing');
     const options = ['--profile', 'smoke', '--figure-only', '--out', out];
     const unreachable = { BIGTABLE_EMULATOR_HOST: '127.0.0.1:1' };

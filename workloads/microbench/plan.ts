@@ -4,7 +4,7 @@ import type { Size } from './profiles.ts';
 
 export interface Plan extends Size {
   readonly stores: readonly string[];
-  /** Of an HBase that the run starts. */
+  /** Region servers of an HBase that the run starts. */
   readonly regionServers: number;
   readonly seed: number;
   readonly valueBytes: number;
@@ -23,8 +23,8 @@ export interface Plan extends Size {
   readonly figureOnly: boolean;
   readonly conditionalBatch: boolean;
   readonly profileCpu: boolean;
-  /** For the profiles that are kept. */
+  /** The folder of the profiles that are kept. */
   readonly out: string;
-  /** For the databases. */
+  /** The folder of the databases. */
   readonly work: string;
 }

@@ -28,10 +28,10 @@ export async function profileCases(
     for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
       onPhase(`${bench.name}: profile of ${step.name}`);
       const wanted = rateOf(slices, step.name).value * plan.seconds * SLICES;
-      // A case that continues the work of another has the same number of operations.
       const operations = Math.max(1, Math.min(plan.rows, Math.round(wanted)));
       const { operate, prepare, settle } = step;
       await prepare?.(first, operations);
+      // A case with a follower, and the follower that continues its work, use every row once.
       const run = { first, operations: one.followedBy === undefined ? operations : plan.rows };
       const profile = await profileCpu(run.operations, async () => {
         await closedLoop(operate, { ...run, concurrency: plan.concurrency, signal });

@@ -5,9 +5,9 @@ export interface Size {
   /** Number of rows that are read, and of rows that are written. */
   readonly rows: number;
   readonly repeats: number;
-  /** Measured time of each case in each repeat, in sweeps too. */
+  /** Measured seconds of each case in each repeat, in sweeps too. */
   readonly seconds: number;
-  /** Seconds before the measurement of each case; a sweep takes a third of them. */
+  /** Seconds of warm-up before each case is measured; a third of that in sweeps. */
   readonly warmUp: number;
   /** Measurements of each point of a sweep. */
   readonly sweepRepeats: number;

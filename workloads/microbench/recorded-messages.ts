@@ -29,7 +29,7 @@ export interface RecordedMessages {
   readonly commitTimestamp: number;
 }
 
-/** A process number above those that systems give. */
+/** A process number above those that operating systems assign. */
 const NO_PROCESS = 2 ** 31 - 1;
 
 /** Commits one cell and reads it, in an existing table. */

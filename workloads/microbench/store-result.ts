@@ -9,12 +9,13 @@ export interface StoreResult {
   readonly name: string;
   readonly durability: string;
   readonly figure8: Figure8;
-  /** Empty unless `--conditional-batch` was given and the store can send them together. */
+  /** Empty without `--conditional-batch`, or if the store sends each conditional mutation alone. */
   readonly conditionalBatch: readonly ConditionalBatchPoint[];
+  /** Null with `--figure-only`. */
   readonly sweeps: Sweeps | null;
   /** By the name of the case; null unless requested. */
   readonly profiles: ReadonlyMap<string, CpuProfile> | null;
-  /** One caller at a time; null if the storage is another process. */
+  /** One caller at a time; null with `--figure-only`, or if the storage is another process. */
   readonly inProcess: readonly InProcessCost[] | null;
   /** The errors that the check found, one sentence each. */
   readonly wrong: readonly string[];

@@ -231,7 +231,7 @@ async function measureLatencies(
 ): Promise<readonly LatencyPoint[]> {
   const { signal, onPhase } = watched;
   const groups = comparedCases(bench.percolator, bench.data, bench.written);
-  // Several clients together reach a higher rate than this one.
+  // Several client processes together reach a higher rate than this process alone.
   const slices =
     bench.services === null
       ? ofFigure8

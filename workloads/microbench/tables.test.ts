@@ -1,4 +1,4 @@
-/** The tables of figure 8 state no ratio of CPU times of which a part is not known. */
+/** The table of figure 8 states no ratio of CPU times if a part of them is not known. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Slice } from './case.ts';
@@ -18,12 +18,16 @@ function relativeCpu(name: string, slice: Slice, inProcesses: boolean): unknown 
     ?.at(-1);
 }
 
-test('relative CPU is that of all processes, and none if the time of one is not known', () => {
+test('relative CPU counts all processes, and is null if the time of one is not known', () => {
   const noServer = { ...KNOWN, serverUs: null };
   const noServices = { ...KNOWN, servicesUs: null };
   assert.equal(relativeCpu('emulator', KNOWN, true), 1);
   assert.equal(relativeCpu('emulator', noServices, false), 1, 'the oracle is in the client');
-  assert.equal(relativeCpu('embedded', { ...noServices, serverUs: null }, false), 1, 'so is all');
+  assert.equal(
+    relativeCpu('embedded', { ...noServices, serverUs: null }, false),
+    1,
+    'the storage, too',
+  );
   assert.equal(relativeCpu('emulator', { ...noServices, serverUs: null }, false), null);
   assert.equal(relativeCpu('emulator', noServer, true), null);
   assert.equal(relativeCpu('embedded', noServices, true), null);

@@ -54,6 +54,25 @@ describe('a cycle', () => {
     assert.equal(collector.heldBackBy?.timestamp, reader.startTimestamp);
   });
 
+  test('waits once for a process that died unnoticed with many locks', async () => {
+    const scene = await openScene();
+    const { clock } = scene.database;
+    const writer = scene.client('A');
+    for (const value of ['1', '2', '3']) await writer.write({ x: value }); // Six timestamps.
+    const rows = [1, 2, 3, 4];
+    for (const row of rows) {
+      await plant(scene.database, `lock ${row}`, row, lockOf(`${row}`, 'died unnoticed'));
+    }
+    await scene.renewals();
+    const beganMs = clock.monotonicMs();
+    const { completed, locksResolved } = await scene.collect();
+    assert.ok(completed);
+    assert.equal(locksResolved, rows.length);
+    const waitedMs = clock.monotonicMs() - beganMs - MESSAGE_LIFETIME_MS;
+    const timeToLiveMs = 5_000; // As the planted locks say.
+    assert.ok(waitedMs >= timeToLiveMs && waitedMs < 2 * timeToLiveMs, `${waitedMs} ms`);
+  });
+
   test('lists the tables with locks once, however often a live lock blocks it', async () => {
     const scene = await openScene();
     const { clock } = scene.database;

@@ -179,23 +179,34 @@ export class GarbageCollector {
       return 'more';
     }
     const rows = await this.#rows(place, lockFilters(progress.deletionHorizon));
-    for (const { key: row, cells } of rows) {
-      for (const cell of cells.filter((one) => isOf(LOCK, one))) {
-        const address = { table: place.table, row, column: columnOf(cell) };
-        const lock = readLock(cell);
-        if (lock === undefined) continue; // Damaged: fsck reports it.
-        if ((await this.#resolution(address, lock)) === 'alive') {
-          const { owner, startTimestamp } = lock;
-          this.#lock = { process: owner, timestamp: startTimestamp, lock: address };
-          this.#tablesWithLocks = tables;
-          return 'blocked';
-        }
-        this.counters.locksResolved++;
-      }
+    const alive = await this.#resolveLocks(place.table, rows);
+    if (alive !== undefined) {
+      this.#lock = alive;
+      this.#tablesWithLocks = tables;
+      return 'blocked';
     }
     await this.#moveTo(this.#placeAfter(place, rows));
     this.#tablesWithLocks = tables;
     return 'more';
+  }
+
+  /**
+   * Returns the first lock that is alive. Looks at the others, too, so that their ages begin: a
+   * process that died may have left many, and each seems alive for its time to live.
+   */
+  async #resolveLocks(table: string, rows: readonly Row[]): Promise<HeldBack | undefined> {
+    let alive: HeldBack | undefined;
+    for (const { key: row, cells } of rows) {
+      for (const cell of cells.filter((one) => isOf(LOCK, one))) {
+        const address = { table, row, column: columnOf(cell) };
+        const lock = readLock(cell);
+        if (lock === undefined) continue; // Damaged: fsck reports it.
+        if ((await this.#resolution(address, lock)) === 'alive') {
+          alive ??= { process: lock.owner, timestamp: lock.startTimestamp, lock: address };
+        } else this.counters.locksResolved++;
+      }
+    }
+    return alive;
   }
 
   /** If another program deleted the primary's table or damaged the lock, it can never be resolved,

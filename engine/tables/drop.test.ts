@@ -13,45 +13,6 @@ const X = cell('t/x');
 const U = cell('u/x');
 
 describe('P55: a drop ends every transaction that could commit to the table', () => {
-  test('a confirmed writer that lives is waited for, and its writes to other tables stay', async () => {
-    for (const primary of [X, U]) {
-      const scene = new Scene();
-      const [a, b] = await scene.processes('a', 'b');
-      await scene.create(a, 't', 'u');
-      await scene.set(a, 'old', X, U);
-      const held = scene.hold(b, isCommitOf(primary.table));
-      const writing = scene.write(b, 'new', primary, primary === X ? U : X);
-      await scene.run(held.reached);
-      const dropping = a.percolator.dropTable('t');
-      await scene.untilState('t', 'dropping');
-      await scene.clock.advance(1_000);
-      assert.equal(await scene.state('t'), 'dropping');
-      held.release();
-      await scene.run(writing);
-      await scene.run(dropping);
-      assert.equal(await scene.get(a, U), 'new');
-      await scene.run(b.percolator.settled());
-      assert.deepEqual(await scene.findings(), []);
-    }
-  });
-
-  test('a writer that keeps its lock for too long fails the drop, which may be called again', async () => {
-    const scene = new Scene();
-    const [a, b] = await scene.processes('a', 'b');
-    await scene.create(a, 't', 'u');
-    const transaction = await scene.run(b.percolator.begin());
-    transaction.set(X, 'new');
-    transaction.set(U, 'new');
-    const held = scene.holdNext(b, 'timestamp'); // Its lock beats meanwhile.
-    const writing = transaction.commit();
-    await scene.run(held.reached);
-    await assert.rejects(scene.drop(a, 't'), { code: 'LOCKED', message: /drop the table again/ });
-    held.release();
-    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
-    await scene.drop(a, 't');
-    assert.equal(await scene.get(a, U), undefined);
-  });
-
   test('a writer that died after its commit point is rolled forward in all tables', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');

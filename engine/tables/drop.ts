@@ -254,9 +254,11 @@ const LOCKS = [
 
 async function settleLocksIn(context: Context, table: string, dropped: string): Promise<void> {
   try {
-    for await (const { cell, lock } of locksIn(context, table)) {
-      const matters = table === dropped || lock.primary.table === dropped;
-      if (matters) await settleLock(context, cell, { lock, dropped });
+    for await (const locks of lockBatches(context, table)) {
+      const mattering = locks.filter(
+        ({ lock }) => table === dropped || lock.primary.table === dropped,
+      );
+      await settleLocks(context, mattering, dropped);
     }
   } catch (error) {
     const isDropped = isTableNotFound(error) && !(await context.store.listTables()).includes(table);
@@ -264,34 +266,39 @@ async function settleLocksIn(context: Context, table: string, dropped: string): 
   }
 }
 
-async function* locksIn(
-  context: Context,
-  table: string,
-): AsyncGenerator<{ readonly cell: CellAddress; readonly lock: Lock }> {
+interface FoundLock {
+  readonly cell: CellAddress;
+  readonly lock: Lock;
+}
+
+async function* lockBatches(context: Context, table: string): AsyncGenerator<readonly FoundLock[]> {
   for await (const { rows } of rowBatches(context.store, table, {}, LOCKS)) {
-    for (const { key: row, cells } of rows) {
-      for (const cell of cells.filter((one) => isOf(LOCK, one))) {
-        const lock = readLock(cell);
+    yield rows.flatMap(({ key: row, cells }) =>
+      cells.flatMap((cell) => {
         // A damaged lock cannot be resolved from itself; at a primary, a lock that points to it
         // resolves it.
-        if (lock === undefined) continue;
-        yield { cell: { table, row, column: columnOf(cell) }, lock };
-      }
-    }
+        const lock = isOf(LOCK, cell) ? readLock(cell) : undefined;
+        return lock === undefined ? [] : [{ cell: { table, row, column: columnOf(cell) }, lock }];
+      }),
+    );
     await context.clock.yield();
   }
 }
 
-/** Resolves the lock; if its owner lives, waits until it is gone. */
-async function settleLock(
+/**
+ * Resolves the locks; waits until those whose owners live are gone. It waits for all of them at the
+ * same time: a process that died may have left many, and each seems alive for its time to live.
+ */
+async function settleLocks(
   context: Context,
-  cell: CellAddress,
-  { lock, dropped }: { readonly lock: Lock; readonly dropped: string },
+  locks: readonly FoundLock[],
+  dropped: string,
 ): Promise<void> {
   const { clock, options } = context;
+  let left = await livingAmong(context, locks, dropped);
   const startedMs = clock.monotonicMs();
-  for (let attempt = 1; await isThere(context, cell, lock); attempt++) {
-    if (!(await isAlive(context, cell, { lock, dropped }))) return;
+  for (let attempt = 1; left[0] !== undefined; attempt++) {
+    const { cell, lock } = left[0];
     const waitedMs = clock.monotonicMs() - startedMs;
     if (waitedMs > options.lockWaitMsMax) {
       throw new PercolatorError(
@@ -302,7 +309,23 @@ async function settleLock(
     }
     context.counters.lockWaits++;
     await clock.sleep(backoffMs(context, attempt));
+    left = await livingAmong(context, left, dropped);
   }
+}
+
+/** Resolves the locks whose owners do not live, and returns the others. */
+async function livingAmong(
+  context: Context,
+  locks: readonly FoundLock[],
+  dropped: string,
+): Promise<readonly FoundLock[]> {
+  const living: FoundLock[] = [];
+  for (const { cell, lock } of locks) {
+    const isLiving =
+      (await isThere(context, cell, lock)) && (await isAlive(context, cell, { lock, dropped }));
+    if (isLiving) living.push({ cell, lock });
+  }
+  return living;
 }
 
 async function isAlive(

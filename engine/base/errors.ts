@@ -45,7 +45,7 @@ export type ErrorCode =
   | 'TABLE_NOT_FOUND'
   /**
    * The table exists in another form than asked for, deletes versions on its own, or has a damaged
-   * definition.
+   * definition, lock or write record.
    */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */

@@ -18,7 +18,7 @@ import {
   WRITE,
 } from './columns.ts';
 import type { Context } from './context.ts';
-import { decodeLock, type Lock } from './locks/lock.ts';
+import { type Lock, lockIn } from './locks/lock.ts';
 import { isForbidding } from './roll-back.ts';
 import type { RowWrites } from './writes.ts';
 import { recordOf, type WriteRecord } from './write-record.ts';
@@ -51,8 +51,9 @@ export async function classifyPrewrite(
   // all.
   if (isOf(LOCK, cell) && cell.timestamp === startTimestamp) return { kind: 'ours' };
   const reason = reasonOf(cell);
-  const lock = reason === 'locked' ? decodeLock(cell) : undefined;
-  return { kind: 'conflict', reason, cell: { table, row, column: columnOf(cell) }, lock };
+  const address = { table, row, column: columnOf(cell) };
+  const lock = reason === 'locked' ? lockIn(cell, address) : undefined;
+  return { kind: 'conflict', reason, cell: address, lock };
 }
 
 export type CommitEvidence =

@@ -10,6 +10,7 @@ import {
   put,
   type TestDatabase,
 } from '../testing/index.ts';
+import { plant } from '../testing/planting.ts';
 
 const BATCHING: ClientOptions = { batching: { delayMs: 0 } };
 const VALUES = { 'a:one': '1', 'b:one': '2', 'b:two': '3', 'u/a:one': '4', 'c:one': '5' };
@@ -89,3 +90,22 @@ test('reads use the cells and ranges as they were given, whatever becomes of the
   for await (const { row, values } of scanned) found.push(`${row} ${String(values.get('c'))}`);
   assert.deepEqual(found, ['x 1']);
 });
+
+for (const [what, name, value] of [
+  ['a lock', 'lock x', 'oops'],
+  ['a lock without a primary', 'lock x', '{}'],
+  ['a write record', 'write x', 'oops'],
+] as const) {
+  test(`${what} that cannot be decoded fails reads of its cell with a code`, async () => {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    const written = await a.write({ x: '1', y: '1' });
+    await plant(database, name, written + 1, value);
+    await a.write({ y: '2' });
+    await assert.rejects(a.read(['x']), { code: 'TABLE_MISMATCH', message: /cannot be decoded/ });
+    assert.deepEqual(await a.read(['y']), { y: '2' });
+    if (name === 'write x') return; // Its cell can be overwritten.
+    const message = /lock of t\/x\/c cannot be decoded; fsck/;
+    await assert.rejects(a.write({ x: '2' }), { code: 'TABLE_MISMATCH', message });
+  });
+}

@@ -33,7 +33,7 @@ import {
   WRITE,
 } from './columns.ts';
 import type { Context } from './context.ts';
-import { decodeLock, type Lock } from './locks/lock.ts';
+import { type Lock, lockIn } from './locks/lock.ts';
 import { resolveLock } from './locks/resolve-lock.ts';
 import { refuseBelowHorizon } from './stale.ts';
 import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
@@ -173,7 +173,7 @@ async function resolveOrWait(
 ): Promise<void> {
   for (const cell of locks) {
     const address = { table, row, column: columnOf(cell) };
-    const lock = decodeLock(cell);
+    const lock = lockIn(cell, address);
     if ((await resolveLock(context, address, lock)) !== 'alive') continue;
     const waitedMs = context.clock.monotonicMs() - waiting.startedMs;
     if (waitedMs > context.options.lockWaitMsMax) {

@@ -11,7 +11,7 @@
  * see the conflict, older snapshots still see the value (P17). A touch is the lock record that
  * `lock(cell)` commits: it conflicts with every writer and changes nothing.
  */
-import { assert, viewOf } from '../base/index.ts';
+import { assert, PercolatorError, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import type { Operation, Touched } from './locks/lock.ts';
 
@@ -40,6 +40,7 @@ export function encodeWriteRecord(
   return Buffer.from(`${start} ${operation}${version}`);
 }
 
+/** @throws TABLE_MISMATCH if the storage has other bytes than this engine writes */
 export function decodeWriteRecord(cell: Cell): WriteRecord {
   const { value, timestamp } = cell;
   if (!isPut(value)) return decodeAny(cell);
@@ -74,10 +75,10 @@ function decodeAny(cell: Cell): WriteRecord {
   const text = viewOf(cell.value).toString('latin1');
   const startTimestamp = Number(text.slice(0, WIDTH));
   const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');
-  assert(
-    operation === 'put' || operation === 'delete' || operation === 'touch',
-    `a write record says put, delete or touch, not ${text}`,
-  );
+  if (operation !== 'put' && operation !== 'delete' && operation !== 'touch') {
+    const message = `the write record of ${cell.timestamp} cannot be decoded: "${text}"; fsck says where it is`;
+    throw new PercolatorError('TABLE_MISMATCH', message);
+  }
   const isTouch = operation === 'touch';
   const own = operation === 'put' ? startTimestamp : 0;
   return {

@@ -5,8 +5,8 @@
  * The lock's timestamp is its transaction's start timestamp, which identifies the transaction.
  */
 import type { Cell, Timestamp } from '../../bigtable/index.ts';
-import { assert, viewOf } from '../../base/index.ts';
-import type { CellAddress } from '../columns.ts';
+import { assert, PercolatorError, viewOf } from '../../base/index.ts';
+import { type CellAddress, describeCell } from '../columns.ts';
 
 /** What committing the cell will do: point to new data, to nothing, or to the existing data. */
 export type Operation = 'put' | 'delete' | 'touch';
@@ -71,6 +71,14 @@ export function readLock(cell: Cell): Lock | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** @throws TABLE_MISMATCH if the storage has other bytes than this engine writes */
+export function lockIn(cell: Cell, address: CellAddress): Lock {
+  const lock = readLock(cell);
+  if (lock !== undefined) return lock;
+  const message = `the lock of ${describeCell(address)} cannot be decoded; fsck says more`;
+  throw new PercolatorError('TABLE_MISMATCH', message);
 }
 
 function hasValidOperation({ operation, touched }: Lock): boolean {

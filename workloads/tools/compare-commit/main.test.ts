@@ -10,7 +10,7 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const TMPDIR = temporaryFolder();
 
-test('both versions are run in the folder of the caller, compared and removed', async () => {
+test('both versions are run in the folder of the caller and compared, and nothing is left behind', async () => {
   const caller = temporaryFolder();
   writeFileSync(path.join(caller, 'settings.json'), '{"profile": "smoke"}');
   const words = ['HEAD', '--run', 'bench:oracle --config settings.json', '--repeats', '1'];
@@ -25,7 +25,7 @@ test('both versions are run in the folder of the caller, compared and removed', 
   assert.ok(!trees.includes(path.basename(TMPDIR)), trees);
 });
 
-test('a script that cannot be started is told with the reason', async () => {
+test('a script that cannot be started is reported with the reason', async () => {
   const { commit, env } = await commitWithoutRunSh();
   const words = [commit, '--run', 'bench:oracle'];
   const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR, ...env } });
@@ -61,7 +61,11 @@ async function commitWithoutRunSh(): Promise<{
 }
 
 for (const [name, words, sentence] of [
-  ['a commit that is none', ['no-such', '--run', 'x'], /^<commit> is "no-such", and must be a com/],
+  [
+    'a commit that does not exist',
+    ['no-such', '--run', 'x'],
+    /^<commit> is "no-such", and must be a com/,
+  ],
   [
     'an option in its place',
     ['--run', 'x', '--', '--all'],
@@ -70,7 +74,7 @@ for (const [name, words, sentence] of [
   ['no script', ['HEAD'], /^--run must be given/],
   ['a script that fails', ['HEAD', '--run', 'nothing'], /^--run is "nothing", .* exit code [12]/m],
 ] as const) {
-  test(`${name} is told in a sentence, and nothing stays`, async () => {
+  test(`${name} is reported in a sentence, and nothing is left behind`, async () => {
     const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });
     assert.equal(exitCode, 2, stderr);
     assert.match(stderr, sentence);

@@ -65,7 +65,7 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
     await sharePackages(ROOT, before);
     const runs: Record<'before' | 'now', string[]> = { before: [], now: [] };
     for (let i = 0; i < repeats; i++) {
-      // Each goes first in every second turn.
+      // Each version goes first in every second turn.
       for (const version of i % 2 === 0 ? VERSIONS : VERSIONS.toReversed()) {
         const out = path.join(work, `${version}-${i + 1}`);
         process.stderr.write(`run ${i + 1} of ${repeats}, ${version}: ${run}\n`);
@@ -104,8 +104,8 @@ async function git(...words: string[]): Promise<string> {
 }
 
 /**
- * In the folder of the caller, as with run.sh. Its table goes where progress goes: standard output
- * is for the comparison.
+ * Runs the script in the folder of the caller, as run.sh does. What the script prints goes to
+ * standard error, like its progress: standard output is for the comparison.
  */
 async function runScript(
   tree: string,

@@ -1,6 +1,6 @@
 /**
- * Claims about versions that share packages: only if nothing would install them anew, and unseen by
- * git.
+ * Claims about versions that share packages: they do so only if run.sh would not install others,
+ * and git does not see the shared ones.
  */
 import assert from 'node:assert/strict';
 import {
@@ -58,7 +58,7 @@ test('an installation over shared packages leaves ours alone', async () => {
   mkdirSync(path.dirname(program));
   writeFileSync(program, '');
   assert.equal(await isShared(ours, theirs), true);
-  // As npm ci begins.
+  // npm ci begins like this.
   for (const name of readdirSync(path.join(theirs, 'node_modules'))) {
     rmSync(path.join(theirs, 'node_modules', name), { recursive: true, force: true });
   }

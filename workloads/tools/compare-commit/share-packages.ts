@@ -10,9 +10,9 @@ const STAMP = path.join(PACKAGES, '.set-up-by-run.sh');
 /**
  * Links the packages of `ours` into `theirs`, if the run.sh of `theirs` would install the same.
  *
- * node_modules of `theirs` is a folder of links, not a link: git ignores only a folder of that
- * name, and records would say that `theirs` has changes. And if run.sh finds another stamp, npm ci
- * empties the folder first, which must not be that of `ours`.
+ * node_modules of `theirs` is a folder of links, not a link. Git ignores only a folder of that
+ * name: with a link, records would say that `theirs` has changes. And if run.sh finds another
+ * stamp, npm ci first empties the folder: with a link, that of `ours`.
  */
 export async function sharePackages(ours: string, theirs: string): Promise<void> {
   const [wanted, given] = await Promise.all([ours, theirs].map(dependenciesOf));
@@ -23,7 +23,7 @@ export async function sharePackages(ours: string, theirs: string): Promise<void>
   await Promise.all(names.map((name) => symlink(path.join(from, name), path.join(to, name))));
 }
 
-/** What run.sh makes the stamp of, besides the platform. */
+/** All that the stamp of run.sh depends on, except the platform. */
 async function dependenciesOf(tree: string): Promise<string> {
   const [lockfile, project] = await Promise.all(
     ['package-lock.json', 'package.json'].map((file) => readFile(path.join(tree, file), 'utf8')),

@@ -8,10 +8,10 @@ export interface Comparison {
   readonly a: Side;
   readonly b: Side;
   readonly threshold: number;
-  /** In what the sides differ although they were compared, each in a few words. */
+  /** The differences in spite of which the sides were compared, each in a few words. */
   readonly inSpiteOf: readonly string[];
   readonly differences: readonly Difference[];
-  /** Names of metrics that only one side has, or not every run of it. */
+  /** Names of the metrics that not every run of both sides has. */
   readonly unmatched: readonly string[];
 }
 
@@ -62,7 +62,7 @@ function refuse(first: Disparity | undefined): void {
   );
 }
 
-/** The metrics that all runs of a side have, merged, and the names of all that any has. */
+/** The metrics that all runs of a side have, merged, and the names of those that any run has. */
 function sharedMetrics(runs: readonly (readonly Metric[])[]): {
   readonly shared: ReadonlyMap<string, Metric>;
   readonly names: ReadonlySet<string>;

@@ -12,11 +12,11 @@
  * Without either there is no interval, and without an interval no verdict: one value says nothing
  * about the spread.
  *
- * A metric is better or worse only if that is beyond chance for one of as many metrics as are
+ * A metric is better or worse only if chance does not explain that among all metrics that are
  * compared: one interval in forty misses the truth on the worse side, so of 178 metrics some would
- * be worse every time. Such a verdict therefore asks for an interval that is wider: all of
- * them together hold the truth 95 times in 100 (Bonferroni). The interval shown is that of the
- * metric alone, and "the same" asks for no more than it.
+ * be worse every time. Such a verdict therefore asks for a wider interval: all of the wider ones
+ * together hold the truth 95 times in 100 (Bonferroni). The interval shown is that of the metric
+ * alone, and it is enough for the verdict "same".
  */
 import type { Interval } from '#results';
 import jstat from 'jstat';
@@ -32,7 +32,10 @@ export interface Difference {
   readonly better: 'higher' | 'lower';
   readonly a: number | null;
   readonly b: number | null;
-  /** The difference of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
+  /**
+   * The difference of B from A; positive if B is higher. Null if a value is missing or infinite, or
+   * if only A is 0.
+   */
   readonly percent: number | null;
   readonly interval: Interval | null;
   readonly verdict: Verdict;
@@ -115,7 +118,7 @@ function intervalBetween(a: Metric, b: Metric, confidence: number): Found | null
   };
 }
 
-/** How far an interval reaches, in standard errors, if nothing is known of how often it was measured. */
+/** How far an interval reaches, in standard errors, if the number of its samples is not known. */
 function normalReach(confidence: number): number {
   return jstat.normal.inv((1 + confidence) / 2, 0, 1);
 }

@@ -59,7 +59,7 @@ const METRICS = {
   ],
 };
 
-/** A finished run in a new folder; its name. */
+/** Makes a finished run in a new folder, and returns the folder. */
 function runOf(name: string, rates: Rates, header: Partial<RunHeader> = {}): string {
   const folder = path.join(root, name);
   const run = createRun(folder, { ...HEADER, ...header });
@@ -140,7 +140,7 @@ describe('what is compared:', () => {
     );
   });
 
-  test('several runs on a side, of which each counts as a repeat', () => {
+  test('several runs on a side, each of which counts as a repeat', () => {
     const metrics = { rowNames: 2, columns: [higherIsBetter('per second', 'operations/s')] };
     const side = (name: string, rates: readonly number[]): string =>
       rates.map((rate, i) => runOf(`${name}-${i}`, { rate, metrics })).join(',');
@@ -189,7 +189,7 @@ describe('what is compared:', () => {
     );
   });
 
-  test('figure 7, point by point, of which only the one that no longer keeps up is worse', () => {
+  test('figure 7, point by point: only the point that no longer keeps up is worse', () => {
     const reference = path.resolve(import.meta.dirname, '../../../results/reference/figure-7');
     const other = path.join(root, 'figure-7-slower');
     cpSync(reference, other, { recursive: true });
@@ -270,7 +270,7 @@ describe('runs that differ are refused with the first difference:', () => {
     });
   }
 
-  test('but not nearly the same memory', () => {
+  test('but nearly the same memory is no difference', () => {
     const [a, b] = [runOn('a-nearly', {}), runOn('b-nearly', { memoryBytes: 8.2 * GIB })];
     assert.equal(compareRuns(a, b, OPTIONS).inSpiteOf.length, 0);
   });
@@ -286,7 +286,7 @@ describe('runs that differ are refused with the first difference:', () => {
     }
   });
 
-  test('but not repeats, nor the commit', () => {
+  test('but neither repeats nor the commit are a difference', () => {
     const a = runOf('repeats-a', { rate: 1000 });
     const b = runOf(
       'repeats-b',
@@ -322,14 +322,14 @@ describe('what cannot be compared is one sentence and exit code 2, and nothing i
     return folder;
   };
   const hostile: readonly (readonly [string, () => string, RegExp])[] = [
-    ['a name of nothing', () => 'no-such-run', /^<B> must be .* "no-such-run" is none of these\.$/],
+    ['a name of no run', () => 'no-such-run', /^<B> must be .* "no-such-run" is none of these\.$/],
     ['an empty name in a list', () => `${good},`, /^<B> must be .* "" is none of these\.$/],
     ['a folder that is no run', () => root, /must hold a run\.json, but /],
     ['a file that is no record', written('text', 'hello'), /run\.json cannot be used: .*JSON/],
     ['half a record', () => halved(runOf('half', { rate: 1 })), /run\.json cannot be used: /],
     ['a NaN', written('nan', '{"formatVersion": NaN}'), /run\.json cannot be used: /],
     [
-      'a number beyond all numbers',
+      'a number beyond the range of doubles',
       () => replaced(runOf('huge', { rate: 1234 }), '1234,', '1e999,'),
       /tables\[0\]\.rows\[1\]\[2\] must be a number/,
     ],

@@ -2,7 +2,7 @@
  * `./run.sh compare <a> <b>`: is B better or worse than A, metric by metric?
  *
  * Exit codes: 0 no metric is worse; 1 a metric is worse by more than the threshold; 2 the runs
- * cannot be compared, or no metric has a verdict, told in one sentence.
+ * cannot be compared, or no metric has a verdict, and one sentence says why.
  */
 import { flag, number, runCommand, text, UsageError } from '#harness';
 import { compareRuns, type Comparison, countOf } from './compare-runs.ts';

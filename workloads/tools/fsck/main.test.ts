@@ -167,7 +167,7 @@ describe('bad input is answered with one sentence and exit code 2:', () => {
 
 describe('a store that cannot be opened is named in one sentence, and left as it is:', () => {
   const damage: Readonly<Record<string, readonly [(log: Buffer) => Buffer, RegExp]>> = {
-    'of zeroes in the middle': [
+    'with zeroes in the middle': [
       (log) => Buffer.from(log).fill(0, log.length >> 2, log.length >> 1),
       /the embedded store is damaged: 0+1\.log, byte \d+: /,
     ],
@@ -214,7 +214,7 @@ test('an audit that is interrupted says so, and never that the database is clean
   const young = { wallMs: Date.now(), timeToLiveMs: 60_000, heartbeat: 0 };
   const lock = { primary, operation: 'delete', owner, ...young };
   await plant('lock', [{ row: 'Zoe', timestamp: 1e6, value: JSON.stringify(lock) }]);
-  // It looks at the lock a second time when its time to live is over, a minute later.
+  // fsck looks at the lock again when its time to live is over, a minute later.
   const words = ['--store', STORE, '--table', 'accounts'];
   const startedMs = performance.now();
   const { exitCode, stdout } = await interruptProgram(PROGRAM, words, 'auditing ...');

@@ -68,7 +68,7 @@ await runCommand(specification, async (options, { signal }) => {
     }
     progress.update(audit.counters.rows);
   } finally {
-    progress.end(); // Also before a failure is told: a bar would erase the sentence.
+    progress.end(); // Also before a failure is reported: a bar would erase the sentence.
   }
   const about = { store: given, repair, interrupted: signal.aborted, ...audit.counters };
   const summary = report.summary(about);
@@ -109,7 +109,7 @@ async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
   return openStore(address, options);
 }
 
-/** Opens it read-only first, which creates nothing, even before a repair. */
+/** Opens the folder read-only first, which creates nothing, even before a repair. */
 async function open(folder: string, repair: boolean): Promise<Bigtable> {
   checkReadableFolder('--store', folder, 'the folder of an embedded store');
   try {

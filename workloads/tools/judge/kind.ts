@@ -23,7 +23,7 @@ export function isEdn(file: string): boolean {
   return file.endsWith('.edn');
 }
 
-/** Whether the object of a line has a field; of a line that is not whole, whether it names one. */
+/** Whether the object of a line has a field; if the line is cut off, whether it names the field. */
 function fieldsOf(line: string): (name: string) => boolean {
   try {
     const object: unknown = JSON.parse(line);

@@ -11,7 +11,7 @@ export interface Line {
   readonly text: string;
 }
 
-/** Characters of a line; a file without lines must not fill the memory. */
+/** Maximum characters of a line; a file without lines must not fill the memory. */
 const LINE_MAX = 32e6;
 
 /** The fault of a line or an operation: the half of a sentence that follows `file, line 7: `. */
@@ -20,8 +20,8 @@ export class BadLineError extends Error {
 }
 
 /**
- * Calls `take` with each line that is not blank. Its `BadLineError` becomes a `UsageError` that
- * names the line.
+ * Calls `take` with each line that is not blank. A `BadLineError` of `take` becomes a `UsageError`
+ * that names the line.
  */
 export async function forEachLine(
   file: string,
@@ -31,7 +31,7 @@ export async function forEachLine(
   let number = 0;
   const takeOne = (line: string): void => {
     number++;
-    const text = line.trim(); // Also without a byte-order mark.
+    const text = line.trim(); // This also removes a byte-order mark.
     if (text !== '') naming(file, number, () => take({ number, text }));
   };
   let rest = '';

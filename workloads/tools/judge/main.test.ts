@@ -170,7 +170,7 @@ describe('the report', () => {
     );
   });
 
-  test('tells the peak of its memory in units of a million bytes', async () => {
+  test('states the peak of memory in units of a million bytes', async () => {
     const peak = (): number => (process.resourceUsage().maxRSS * 1024) / 1e6;
     const verdict = await judge('write-skew.edn');
     const before = peak();
@@ -362,7 +362,7 @@ describe('bad input', () => {
     assert.deepEqual(said, [
       `${file}, line 2: "outcome" must be "ok", "fail" or "info", but is missing.`,
     ]);
-    // A bar on a terminal that is not ended before the sentence would erase it in the end.
+    // On a terminal, a bar that is still shown would erase the sentence when the bar ends.
     assert.match(lines.at(-2) ?? '', /^judging: /);
   });
 

@@ -75,7 +75,7 @@ await runCommand(specification, async (options, { signal }) => {
   if (verdict.found > 0) process.exitCode = 1;
 });
 
-/** Ends the progress before a failure is told: a bar would erase the sentence. */
+/** Ends the progress before a failure is reported: a bar would erase the sentence. */
 async function withProgress(
   judge: (onProgress: JudgeOptions['onProgress']) => Promise<Verdict>,
 ): Promise<Verdict> {

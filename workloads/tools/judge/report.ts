@@ -43,7 +43,7 @@ export function reportOf(
     violations: groupsOf(stories, limit),
     allowed: groupsOf(allowed, limit),
     seconds: Math.round(seconds * 100) / 100,
-    peakMemoryMB: Math.round((process.resourceUsage().maxRSS * 1024) / 1e6), // The system tells KiB.
+    peakMemoryMB: Math.round((process.resourceUsage().maxRSS * 1024) / 1e6), // maxRSS is in KiB.
   };
 }
 

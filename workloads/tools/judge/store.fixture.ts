@@ -1,11 +1,11 @@
 /**
  * A store with snapshot isolation that is too simple to be wrong, and ways to make it wrong. Random
- * clients run transactions on it, a step at a time, and their operations are recorded in the
- * formats of docs/judge.md. Every value is written once.
+ * clients run transactions on it, a step at a time, and their operations are recorded in the format
+ * with timestamps of docs/judge.md. Every value is written once.
  */
 import { createRandom, type Random } from '#engine/base';
 
-/** Mistakes that the judges must find in some histories. */
+/** Mistakes that the judge must find in most histories. */
 export const MISTAKES = [
   'commits in spite of a conflict',
   'reads the newest version',

@@ -24,7 +24,7 @@ export interface Verdict {
   /** Transactions of outcome `info` that were seen, and so have committed. */
   readonly infoSeen: number;
   readonly keys: number;
-  /** Judged reads, including rows of scans, and rows that scans did not find. */
+  /** Judged reads; a scan counts one for each known key of its range, found or not. */
   readonly reads: number;
   readonly readsNotJudged: number;
   /** Pairs of transactions that wrote one key while both were running, counted once per key. */

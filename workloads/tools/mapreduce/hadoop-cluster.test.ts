@@ -16,7 +16,7 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 
 const MAIN = new URL('main.ts', import.meta.url);
 
-/** Ten times what it takes on a machine with nothing else to do. */
+/** Ten times what the test takes on an idle machine. */
 const LONG = { timeout: 600_000 };
 
 const why = await whyNoHadoopCluster();

@@ -1,4 +1,4 @@
-/** `./run.sh mapreduce` as a user runs it: jobs of their own, bad input, and a Hadoop of their own. */
+/** `./run.sh mapreduce` as a user runs it: with jobs and a Hadoop of the user, and with bad input. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -58,7 +58,7 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
   }
 });
 
-test('a folder of inputs holds also the files to which its links lead, and no folders', async () => {
+test('a folder of inputs stands for its files and those to which its links lead, not for its folders', async () => {
   const { folder, job, words } = await files();
   const [input, output] = [path.join(folder, 'input'), path.join(folder, 'output')];
   await mkdir(path.join(input, 'inner'), { recursive: true });
@@ -70,7 +70,7 @@ test('a folder of inputs holds also the files to which its links lead, and no fo
   assert.deepEqual(await linesOf(output), ['1\t2', '2\t1', '3\t1']); // "to" is there three times.
 });
 
-test('a Hadoop of the user gets URIs; nothing is left between the jobs, and nothing else is removed', async (t) => {
+test('a Hadoop of the user gets URIs; only what lies between the jobs is removed', async (t) => {
   const classPath = await hadoopClassPath();
   if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh fetch');
   const { folder, job, words } = await files();
@@ -93,7 +93,7 @@ test('a Hadoop of the user gets URIs; nothing is left between the jobs, and noth
   ]);
 });
 
-/** A folder like that of a Hadoop that was installed, around the one from Maven. */
+/** A folder like that of an installed Hadoop, around the one from Maven. */
 async function hadoopHome(home: string, classPath: string): Promise<string> {
   const streaming = path.join(home, 'share/hadoop/tools/lib');
   for (const folder of [path.join(home, 'bin'), path.join(home, 'etc'), streaming]) {

@@ -4,10 +4,10 @@
  *
  *     #jepsen.history.Op{:type :ok, :process 3, :value [[:append 5 1] [:r 6 [1 2]]]} ; a comment
  *
- * The existing library is not enough: it reads broken input as nil, rounds whole numbers above
- * 2^53, and does not know lines. `judge-lists.test.ts` compares the two on correct input. Keywords
- * become symbols (`Symbol.for('ok')`), maps become `Map`s by the names of their keys, and lists,
- * vectors and sets become arrays. Tags and metadata are skipped; the tagged value counts.
+ * The existing library, edn-data, is not enough: it reads broken input as nil, rounds whole numbers
+ * above 2^53, and does not know lines. `judge-lists.test.ts` compares the two on correct input.
+ * Keywords become symbols (`Symbol.for('ok')`), maps become `Map`s by the names of their keys, and
+ * lists, vectors and sets become arrays. Tags and metadata are skipped; the tagged value counts.
  */
 import { BadLineError, naming } from '../lines.ts';
 
@@ -37,7 +37,7 @@ interface Source {
 export function* readForms(text: string, { file, isJson }: Source): Generator<NumberedForm> {
   const reader = new Reader(text, isJson);
   let line = 1;
-  // What is skipped is read, too, and may be broken.
+  // Skipped forms are read, too, and may be broken.
   const closing = naming(file, line, () => reader.openWhole());
   let counted = 0;
   for (;;) {

@@ -63,7 +63,8 @@ function asJson(edn: string): readonly string[] {
 }
 
 /**
- * Transactions that see the current list, an old one, or a list twice; some fail, and may be seen.
+ * Transactions that read the current list or, sometimes, an old one. Some fail, and some of the
+ * failed appends are read all the same.
  */
 function randomLists(random: Random): readonly ListTransaction[] {
   const lists: Record<string, number[]> = { a: [], b: [], c: [] };
@@ -80,7 +81,7 @@ function randomLists(random: Random): readonly ListTransaction[] {
       if (outcome !== 'fail' || random.fraction() < 0.1) list.push(i);
       return { kind: 'append', key, elements: [i] } as const;
     });
-    // Jepsen does not tell the reads of a transaction that is not known to have committed.
+    // Jepsen records what a transaction read only if it is known to have committed.
     const known = operations.filter(({ kind }) => outcome === 'ok' || kind === 'append');
     const beganAt = i * 2;
     const endedAt = beganAt + random.integer(1, 4);
@@ -89,7 +90,7 @@ function randomLists(random: Random): readonly ListTransaction[] {
 }
 
 describe('a history of list append', () => {
-  test('has the same verdict as its transactions after a write as EDN and a read', async () => {
+  test('that is written as EDN and read again has the same verdict as its transactions', async () => {
     const counts = { clean: 0, violated: 0 };
     for (let seed = 1; seed <= 100; seed++) {
       const transactions = randomLists(createRandom(seed));

@@ -55,7 +55,7 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
   };
 }
 
-/** Kept or not. */
+/** The number of findings, whether they were kept or not. */
 function countOf({ counts }: Findings<ListProof>): number {
   return [...counts.values()].reduce((sum, one) => sum + one, 0);
 }

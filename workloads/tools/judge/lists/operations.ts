@@ -27,7 +27,7 @@ interface Event {
   readonly moment: number;
   readonly type: 'invoke' | ListTransaction['outcome'];
   readonly process: number;
-  /** Jepsen's number, or else its moment. */
+  /** Jepsen's index, or `moment` if the operation has none. */
   readonly index: number;
   readonly operations: readonly ListOperation[];
 }

@@ -142,7 +142,7 @@ export class ListStories {
     return `One after the other they would be ${order}, so no serial order has this.${allowed}`;
   }
 
-  /** Two rw edges follow one another. */
+  /** Expects two rw edges in a row. */
   #whyAllowed(edges: readonly ListEdge[]): string {
     if (edges.length === 2) return 'the two that missed each other wrote different keys';
     const second = edges.findIndex(

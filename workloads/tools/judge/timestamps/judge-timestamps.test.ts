@@ -183,7 +183,7 @@ describe('reads', () => {
     ]);
   });
 
-  test('of versions are told with writes that have none, if their transaction did not commit', async () => {
+  test('of versions are told with writes that have no version, because they did not commit', async () => {
     const { stories } = await judge([
       line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),
       line({ start: 3, commit: 4, ops: [{ write: 'x' }] }),
@@ -246,7 +246,7 @@ describe('reads', () => {
     ]);
   });
 
-  test('of a value that its writer deleted again are told so', async () => {
+  test('of a value that its writer deleted again are told with the deletion', async () => {
     const writer = line({ start: 1, commit: 2, ops: [write('x', 1), { delete: 'x' }] });
     const { stories } = await judge([writer, line({ start: 3, ops: [read('x', 1)] })]);
     assert.equal(stories[0]?.why[0], 'T2 read "x" = 1. T1 wrote that first and then deleted it.');
@@ -259,7 +259,7 @@ describe('reads', () => {
     assert.equal(stories[0].why[0], 'T2 read "x" = 1, which only T1 wrote, and T1 failed.');
   });
 
-  test('may be of values with any fields, also those of histories of list append', async () => {
+  test('may return objects with any fields, also with those of list-append operations', async () => {
     const value = { type: 'ok', start: 1 };
     const history = [
       line({ start: 1, commit: 2, ops: [write('x', value)] }),

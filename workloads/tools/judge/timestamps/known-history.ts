@@ -1,6 +1,6 @@
 /**
  * A judged history in the form that stories need: by index of the transaction, with the timestamps
- * of the file for its sentences and positions for comparisons, and with the versions of the keys in
+ * of the file for sentences, with positions for comparisons, and with the versions of the keys in
  * the stories.
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
@@ -26,7 +26,7 @@ export class KnownHistory {
   /** By cell and value: the failed transaction that wrote it. */
   readonly #failed = new Map<string, number>();
 
-  /** @param about the transactions, by start position, whose reads and writes stories are about */
+  /** @param about start positions of the transactions whose keys the stories need */
   constructor(collector: Collector, collected: CollectedHistory, about: Iterable<number>) {
     const { positions, history } = collected;
     this.collected = collected;
@@ -71,13 +71,13 @@ export class KnownHistory {
     return `T${this.line(index)}`;
   }
 
-  /** As in the file, the start timestamp. */
+  /** The start timestamp, as in the file. */
   start(index: number): string {
     return `${this.#collector.starts[index]}`;
   }
 
   /**
-   * As in the file, the commit timestamp; undefined if the file has none, or if the transaction
+   * The commit timestamp, as in the file; undefined if the file has none, or if the transaction
    * wrote and locked nothing.
    */
   commit(index: number): string | undefined {
@@ -118,11 +118,11 @@ export class KnownHistory {
 }
 
 /**
- * A key and its value as stories print them: `"x" = 5`, or `"x" = version 12` if the history's reads
- * tell versions; then a write without a version is only `"x"`.
+ * A key and its value as stories print them: `"x" = 5`, or `"x" = version 12` if the history's
+ * reads tell versions; then a write without a version is only `"x"`.
  */
 export function shown({ cell, value }: HistoricValue): string {
-  // Reads tell versions, and the transaction of this write has no commit timestamp to be one.
+  // Reads tell versions, and this write has none: its transaction has no commit timestamp.
   if (value?.startsWith('?')) return cell;
   return `${cell} = ${shownValue(value)}`;
 }

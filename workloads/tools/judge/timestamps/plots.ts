@@ -1,10 +1,10 @@
 /**
  * Names the anomaly of a violation, and explains why no snapshot allows it.
  *
- * The judge of snapshot isolation knows three kinds of wrong reads. The reader's other reads decide
- * which of the field's names fits: it saw another part of the transaction that it missed (fractured
- * read), a newer version of another key (read skew), another version of the same key
- * (non-repeatable read), or an old snapshot as a whole (stale read).
+ * The judge of snapshot isolation knows three kinds of wrong reads. For a missed version, the
+ * reader's other reads decide which of the field's names fits: the reader saw another part of the
+ * transaction that it missed (fractured read), a newer version of another key (read skew), another
+ * version of the same key (non-repeatable read), or an old snapshot as a whole (stale read).
  */
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';

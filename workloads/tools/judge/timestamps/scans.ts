@@ -1,6 +1,6 @@
 /**
- * Converts scans to reads. The rows that a scan returned are reads of those keys; each other key of
- * its range that occurs anywhere in the history is a read as absent. So the judge of reads finds
+ * Converts scans to reads. The rows that a scan returned are reads of those keys; every other key
+ * of its range that occurs anywhere in the history is a read as absent. So the judge of reads finds
  * rows that a scan has missed (phantoms), without knowing scans.
  */
 import type { Cell, Cells, KeyRange } from './cells.ts';

@@ -1,4 +1,4 @@
-/** The numbers of a line, which count as their text says, also where a double holds another one. */
+/** Numbers in a line have the value of their text, also where a double would hold another one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BadLineError } from '../lines.ts';

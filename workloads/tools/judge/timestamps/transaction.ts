@@ -29,7 +29,7 @@ export interface TimestampedTransaction {
 export type ReadResult =
   /** Undefined: there was no value. */
   | { readonly value: string | undefined; readonly version?: undefined }
-  /** The commit timestamp of the version; or a write of the transaction itself. */
+  /** The commit timestamp of the version; or `own` for a write of the transaction itself. */
   | { readonly version: RawTimestamp | 'own'; readonly value?: undefined };
 
 export type Operation =

@@ -2,7 +2,11 @@
 import { execa, ExecaError, type Options } from 'execa';
 import { UsageError } from '#harness';
 
-/** @param purpose continues "npm is needed to": "pack the engine" */
+/**
+ * Resolves with what npm prints to stdout.
+ * @param purpose continues "npm is needed to": "pack the engine"
+ * @throws UsageError if npm is not on PATH
+ */
 export async function runNpm(
   words: readonly string[],
   purpose: string,

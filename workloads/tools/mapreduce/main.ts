@@ -3,8 +3,8 @@
  * existing engine.
  *
  * 1. Find the engine.
- * 2. Run the jobs of the module one after the other, the clustering of the crawl unless another one
- *    is named. Every engine calls the same functions.
+ * 2. Run the jobs of the module that --job names, by default the clustering of a crawl, one after
+ *    the other. Every engine calls the same functions.
  * 3. Report the time, the processor time of all processes, and what was written.
  */
 import { existsSync, statSync } from 'node:fs';
@@ -119,7 +119,7 @@ interface Report {
   /** Null for what is not on this machine's disk. */
   readonly inputBytes: number | null;
   readonly seconds: number;
-  /** Of this process and all that it started; null if it is not known. */
+  /** Of this process and all that it started; null if not known. */
   readonly cpuSeconds: number | null;
   readonly output: string;
   readonly outputBytes: number | null;
@@ -254,7 +254,7 @@ async function inputFilesIn(folder: string): Promise<readonly string[]> {
   throw new UsageError(`--input must have no link that leads nowhere, but has "${lost}".`);
 }
 
-/** Its files, and those to which its links lead. */
+/** The files of the folder, and those to which its links lead. */
 async function filesIn(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder)).toSorted();
   return names.map((name) => path.join(folder, name)).filter((file) => statSync(file).isFile());

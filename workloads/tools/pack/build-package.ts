@@ -45,12 +45,12 @@ export interface PackedEngine {
 }
 
 /**
- * @param folder in which the tarball is put; it is made if need be
+ * @param folder for the tarball; created if need be
  * @throws UsageError if npm is not on PATH
  * @throws if the signal is aborted, which leaves the folder as it was
  */
 export async function buildPackage(folder: string, signal?: AbortSignal): Promise<PackedEngine> {
-  await runNpm(['--version'], PURPOSE, {}); // Its absence is told before the compiler has worked.
+  await runNpm(['--version'], PURPOSE, {}); // Fails early if npm is missing.
   const stage = await mkdtemp(path.join(tmpdir(), 'percolator-pack-'));
   try {
     const dist = path.join(stage, 'dist');
@@ -134,7 +134,7 @@ async function describePackage(dist: string): Promise<object> {
   };
 }
 
-/** Every package that the code or its declarations import. Declarations name types of Node. */
+/** Every package that the code or its declarations import; declarations also name types of Node. */
 async function dependenciesOf(
   dist: string,
   { dependencies, devDependencies }: ProjectPackage,

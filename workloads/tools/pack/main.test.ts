@@ -2,8 +2,8 @@
  * The packed engine in a project outside this repository: installed from the tarball, run on the
  * oldest and on this version of Node, and type-checked under the strictest flags of two compilers.
  *
- * Needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9. Without one it says
- * so and is skipped.
+ * The first test needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9.
+ * Without one it says so and is skipped.
  */
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -87,7 +87,7 @@ test(
 );
 
 test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
-  // While the compiler runs, and while npm does; each would take more than a minute.
+  // Once while the compiler runs, and once while npm does; each would take more than a minute.
   for (const [word, moment] of [
     ['--project', 'tsconfig.json'],
     ['pack', 'package.json'],

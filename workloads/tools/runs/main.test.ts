@@ -146,7 +146,7 @@ describe('the size of a run', () => {
     assert.ok(bytesIn(folder) - before < 10_000);
   });
 
-  test('can be told while its folders come and go', async () => {
+  test('can be computed while its folders come and go', async () => {
     const folder = addRun('measuring');
     const program = `
       import { mkdirSync, rmSync } from 'node:fs';

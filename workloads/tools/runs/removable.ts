@@ -21,9 +21,12 @@ import { UsageError } from '#harness';
 export interface Choice {
   /** Runs that were killed, interrupted or failed. */
   readonly unfinished: boolean;
-  /** Runs older than that. */
+  /** Runs older than this many days. */
   readonly days: number | undefined;
-  /** All but the newest finished ones of each experiment; with `days`, both must be true. */
+  /**
+   * All but this many of the newest finished runs of each experiment; with `days`, a run is removed
+   * only if both choose it.
+   */
   readonly keepLast: number | undefined;
 }
 

@@ -4,8 +4,8 @@
  *     types, lint, format, unused code (npm run check) ── fails ──▶ the tests end at once
  *     all tests                                        ──────────▶ how they ended
  *
- * The checks use one core, so the tests have the other. `--quick` leaves out the checks and the slow
- * tests (slow.ts).
+ * The checks use one core, so on two cores the tests have the other. `--quick` leaves out the
+ * checks and the slow tests (slow.ts).
  *
  * Node compiles each file once for all test files and the processes that they start: the cache
  * (NODE_COMPILE_CACHE) halves the processor time of a start. Simulations make much garbage that is
@@ -52,7 +52,7 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ quick }, { signal }) => {
-  if (!quick) await runNpm(['--version'], 'check the code', {}); // Its absence is told before tests begin.
+  if (!quick) await runNpm(['--version'], 'check the code', {}); // Fails before tests begin, if npm is missing.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   // Node sorts the files by their paths: the quick tests come first, because theirs is absolute.

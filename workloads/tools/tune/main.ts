@@ -28,7 +28,8 @@ import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 /** Time of a trial besides its measurement: loading, warm-up and check. */
 const OVERHEAD_SECONDS = 1.5;
 /**
- * A trial's seconds are its busy part; warm-up and the part with one at a time take half as long.
+ * A trial's seconds are its busy part; the warm-up and the part with one document or transaction at
+ * a time together take half as long.
  */
 const TRIAL_FACTOR = 1.5;
 const SECONDS_MIN = 0.1;
@@ -155,6 +156,6 @@ async function searchWithin(
   // Not counted: the first trial would include the compilation of all code.
   await measure(DEFAULTS, { seconds, seed: 0 });
   const found = await search({ ...settings, candidates, seconds, random, onTrial, measure });
-  signal.throwIfAborted(); // The last trial was cut short.
+  signal.throwIfAborted(); // An interrupt cuts the last trial short.
   return found;
 }

@@ -16,8 +16,8 @@ import {
 import { certaintyOf, configText, recommended } from './tune-findings.ts';
 
 /**
- * Searches settings whose throughput is 100 times their `goodness`, or whose latency is 1 divided by
- * it, give or take a share of `noise` / 2.
+ * Searches settings whose throughput is 100 times their `goodness`, or whose latency is 1 divided
+ * by it, give or take a share of `noise` / 2.
  */
 async function find(
   goodness: (values: EngineValues) => number,

@@ -24,7 +24,7 @@ export interface Trial {
 
 export interface TriedSettings {
   readonly values: EngineValues;
-  /** The longest trial, which is that of the last round. */
+  /** The longest trial: that of the last round that these settings reached. */
   readonly trial: Trial;
   readonly seconds: number;
 }
@@ -120,7 +120,7 @@ function dataSeed(random: Random, trials: string): number {
 }
 
 /**
- * The maximum number of trials, for a progress display; lengths are in units of the first round's.
+ * The maximum number of trials, and the sum of their lengths, in units of the first round's trials.
  */
 export function trialsOf(
   candidates: number,

@@ -15,7 +15,7 @@ export const TUNED = ['crawl-rate', 'micro'] as const;
 
 export interface TunedRun extends AsyncDisposable {
   run(options: LoopOptions): Promise<LoopResult>;
-  /** The last call. */
+  /** Must be the last call. */
   check(): Promise<Check>;
 }
 
@@ -53,7 +53,10 @@ export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> 
   },
 };
 
-/** Shares of a trial: the warm-up, and the part with one document or transaction at a time. */
+/**
+ * Lengths of the warm-up, and of the part with one document or transaction at a time, as shares of
+ * the busy part.
+ */
 const WARM_UP = 0.25;
 const ALONE = 0.25;
 
@@ -67,6 +70,7 @@ export async function tryOut(
   trial: {
     readonly values: EngineValues;
     readonly data: Data;
+    /** Length of the busy part. */
     readonly seconds: number;
     /** Wraps the storage, for example to make it more distant. */
     readonly wrap: (store: Bigtable) => Bigtable;

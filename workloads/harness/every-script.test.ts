@@ -20,7 +20,7 @@ const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'ut
 test('every benchmark knows every setting that tune recommends', async () => {
   const config = path.join(temporaryFolder(), 'config.json');
   // The last setting stops the script before it does anything.
-  // It would report an earlier unknown setting first.
+  // The script would report an earlier unknown setting first.
   writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
   const lines = Object.entries(scripts).flatMap(([script, command]) => {
     const program = /^node (\S+\.ts)$/.exec(command)?.[1];

@@ -144,7 +144,7 @@ describe('a path that cannot be used', () => {
     refuses(() => out.check('--out', '/proc/run'), /^--out must be a folder .* "\/proc\/run" /);
   });
 
-  test('for output, but one that is empty, or need not be, can be used; no trace is left', () => {
+  test('for output: not an empty folder, nor one that need not be empty; no trace is left', () => {
     const folder = temporaryFolder();
     out.check('--out', folder);
     out.check('--out', path.join(folder, 'a/b'));

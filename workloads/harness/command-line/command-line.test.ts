@@ -12,7 +12,7 @@ import { onlyWith, outputFolder, textList } from './options.ts';
 import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import { UsageError } from '#results';
 
-// The scripts below inherit it, and with it each error of theirs has a stack.
+// The scripts below would inherit it, and print a stack with each error.
 delete process.env['PERCOLATOR_DEBUG'];
 
 const specification = {
@@ -109,7 +109,7 @@ describe('a correct command line', () => {
     assert.deepEqual(options?.table, ['a', 'b,c', 'd']);
   });
 
-  test('may give an option whose name begins with no', () => {
+  test('may give an option whose name begins with "no"', () => {
     assert.equal(parseCommandLine(specification, [])?.noFsync, false);
     assert.equal(parseCommandLine(specification, ['--no-fsync'])?.noFsync, true);
   });

@@ -152,7 +152,7 @@ function refuseWithoutEffect(
   }
 }
 
-/** A list has one of its own, or is empty, which stands for a default. */
+/** For a list: whether one of its values is effective, or it is empty, which means a default. */
 function hasOneOf(value: unknown, effective: readonly string[]): boolean {
   if (!Array.isArray(value)) return effective.includes(String(value));
   return value.length === 0 || value.some((one) => effective.includes(String(one)));
@@ -221,7 +221,7 @@ function textsGiven(
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
 }
 
-/** Commander would take the next option for the value, also one that is misspelled. */
+/** Commander would take the next option for the value, even a misspelled one. */
 function refuseMissingValue(command: Command, argv: readonly string[]): void {
   const isOption = (word = ''): boolean => /^--?[a-z]/i.test(word);
   const needsValue = (word: string): boolean =>

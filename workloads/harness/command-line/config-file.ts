@@ -68,7 +68,7 @@ function parseFile(file: string): object {
   return parsed;
 }
 
-/** JSON.parse would take the last of two values. Names in objects inside the object do not count. */
+/** JSON.parse would take the last of two values. Names in nested objects do not count. */
 function namedTwice(text: string): string | undefined {
   const names: string[] = [];
   let depth = 0;
@@ -92,7 +92,7 @@ function textOf(value: unknown, option: Option<unknown>): string | undefined {
   return texts.join(repeats === true ? '\0' : ',');
 }
 
-/** The placeholder of values that are separated by commas says so, also that of a text. */
+/** An option takes a list if it repeats, or if its placeholder is that of values with commas. */
 function takesList({ placeholder, repeats }: Option<unknown>): boolean {
   return repeats === true || placeholder?.endsWith(',...') === true;
 }

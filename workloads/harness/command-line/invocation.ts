@@ -15,8 +15,8 @@ export function versionText(): string {
 
 /**
  * `npm run` starts a script in the folder of the package, and leaves the folder of the caller in
- * INIT_CWD. Relative paths count from there, as they do with `./run.sh`. The test of the name keeps
- * a script away from this that another script of npm has started in a folder of its choice.
+ * INIT_CWD. Relative paths count from there, as they do with `./run.sh`. A script that another npm
+ * script has started, in a folder of its choice, stays in that folder: the names differ.
  */
 export function goToCaller(script: string): void {
   const { npm_lifecycle_event: started, INIT_CWD: folder } = process.env;

@@ -196,7 +196,7 @@ export function outputFolder<const D extends string | undefined = undefined>(
     defaultText: rest.defaultText ?? value() ?? null,
     placeholder: 'folder',
     fallback: value,
-    // path.join normalizes it later, so the check must look at the same folder: none/../here is here.
+    // path.join normalizes it later, so the check must look at the same folder: none/../x is x.
     parse: (given) => (given === '' ? null : { value: path.normalize(given) }),
     check: (name, folder) => {
       checkFolderWritable(name, folder);
@@ -241,7 +241,7 @@ export function parseOption<T>(name: string, option: Option<T>, given: string): 
   throw new UsageError(`${name} must be ${option.expected}, but is ${shown}.`);
 }
 
-/** A value in a sentence. */
+/** The value as JSON, cut after 100 characters, for a sentence. */
 export function shortJson(value: unknown): string {
   const json = JSON.stringify(value);
   return json.length > 100 ? `${json.slice(0, 100)}...` : json;

@@ -31,7 +31,7 @@ interface Mistake {
   readonly says: RegExp;
 }
 
-/** No npm is found there. */
+/** A PATH on which there is no npm. */
 const NO_PROGRAMS = { PATH: at('empty') };
 
 const MISTAKES: readonly Mistake[] = [
@@ -108,12 +108,12 @@ for (const { script, words, env = {}, says } of MISTAKES) {
   test(`${script} ${words.join(' ').replaceAll(place, '')}${Object.keys(env).join()}`, async () => {
     const before = readdirSync(place, { recursive: true });
     const program = path.join(ROOT, packageJson.scripts[script].replace('node ', ''));
-    // The runner's own options name a file of this folder.
+    // Without the test runner's own options, which load every-test-asserts.ts.
     const options = { cwd: place, nodeOptions: [], reject: false, env, timeout: 30_000 } as const;
     const { exitCode, stdout, stderr } = await execaNode(program, words, options);
     assert.match(stderr, says);
     assert.deepEqual([exitCode, stdout], [2, ''], stderr);
-    // A plan may stand before the sentence.
+    // A plan may come before the sentence.
     assert.equal(stderr.split('\n').filter((line) => !line.startsWith('Plan: ')).length, 1);
     assert.deepEqual(readdirSync(place, { recursive: true }), before);
   });

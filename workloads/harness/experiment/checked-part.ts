@@ -1,4 +1,4 @@
-/** A part of a measurement that throws where its check fails. */
+/** A part of a measurement that throws if its check fails. */
 import { noNumbers } from '#results';
 import type { Measuring } from './run-experiment.ts';
 

@@ -1,10 +1,10 @@
 /** The lines that every experiment prints at its end, made from its record alone. */
 import { type ResultTable, type RunRecord, type Target, targetVerdict } from '#results';
 
-/** Of the lines of a table, below its title. */
+/** Begins each line of a table below its title. */
 const INDENT = '  ';
 
-/** What of a table is printed. */
+/** The parts of a table that are printed. */
 export type PrintedTable = Pick<ResultTable, 'title' | 'columns' | 'rows'>;
 
 /** @param summary the table of a record that has points instead of findings */
@@ -51,7 +51,7 @@ function failedPoints({ points }: RunRecord): readonly string[] {
     );
 }
 
-/** The table, or its rows as columns if it is too wide and that is narrower. */
+/** The lines of a table. Its rows become columns if it is too wide, and narrower that way. */
 export function tableLines({ title, columns, rows }: PrintedTable): readonly string[] {
   const table = [columns, ...rows.map((row) => row.map(cellText))];
   const lines = aligned(table);
@@ -89,7 +89,7 @@ function widthMax(): number {
 function cellText(value: string | number | null): string {
   if (value === null) return '-';
   if (typeof value === 'string') return value;
-  // What would be rounded to a thousand, too.
+  // Also 999.5 and above, of which toPrecision(3) would make 1.00e+3.
   if (Math.abs(value) >= 999.5) return Math.round(value).toLocaleString('en');
   return Number.isInteger(value) ? String(value) : value.toPrecision(3);
 }

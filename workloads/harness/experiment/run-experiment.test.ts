@@ -44,7 +44,7 @@ describe('a script that measures', () => {
     assert.deepEqual(readdirSync(ran.out).toSorted(), ['report.html', 'run.json', 't.csv']);
   });
 
-  test('prints with --json the record, and nothing else', async () => {
+  test('prints the record and nothing else with --json', async () => {
     const ran = await runSample(`progress.note('hello'); return ${FOUND};`, ['--json']);
     assert.equal(`${ran.stdout}\n`, readFileSync(path.join(ran.out, 'run.json'), 'utf8'));
     assert.match(ran.stderr, /hello/);
@@ -66,7 +66,7 @@ describe('a script that measures', () => {
     );
   });
 
-  test('is custom if a value differs from that of the profile', async () => {
+  test('records its profile as custom if a value differs from that of the profile', async () => {
     const body = `console.error(JSON.stringify(options)); return ${FOUND};`;
     const ran = await runSample(body, ['--rows', '11', '--profile', 'full']);
     assert.equal(ran.record().profile, 'custom');
@@ -123,7 +123,7 @@ describe('a script that measures', () => {
     assert.deepEqual([state, findings?.check.detail], ['failed', 'the run has no result']);
   });
 
-  test('does both when a second interrupt ends it at once', async () => {
+  test('says that it was interrupted, and leaves no temporary files, after a second interrupt', async () => {
     const ran = await runSample(
       `setInterval(() => process.kill(process.pid, 'SIGINT'), 10);
        await new Promise(() => {});`,

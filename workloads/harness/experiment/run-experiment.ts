@@ -6,7 +6,7 @@
  *   2. Refuse a machine or a disk on which the run cannot begin; print the plan, with the time to
  *      expect.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
- *      folder that is removed at the end, also if the run fails or is interrupted.
+ *      folder that is removed at the end, even if the run fails or is interrupted.
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
  *      `--json`, the record alone.
  *
@@ -119,7 +119,7 @@ export async function runExperiment<const O extends Options, S extends object>(
   });
 }
 
-/** The answer to an option that asks for something other than a run; undefined if none was given. */
+/** The answer to an option that asks for something other than a run; undefined without one. */
 function answerInstead<O extends Options, S extends object>(
   { instead = {} }: Experiment<O, S>,
   settings: Sized<O, S>,

@@ -69,7 +69,7 @@ export function workersOption(description: string): Option<number> {
   return onePerCore(description, 64);
 }
 
-/** The default is in the range also on a machine with more cores than `max`. */
+/** The default is in the range even on a machine with more cores than `max`. */
 export function onePerCore(description: string, max: number): Option<number> {
   return integer({
     description,

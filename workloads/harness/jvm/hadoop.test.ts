@@ -33,13 +33,13 @@ test("the jar of Hadoop Streaming is found by a vendor's version, too", async ()
   }
 });
 
-test('the jars next to it are not taken for it', async () => {
+test('jars next to that of Hadoop Streaming, such as its sources, are not taken for it', async () => {
   const kinds = ['sources', 'tests', 'test-sources', 'javadoc'];
   const others = kinds.map((kind) => `hadoop-streaming-3.3.6-amzn-3-${kind}.jar`);
   assert.equal(await jarFound([...others, 'hadoop-streaming-extra.jar']), undefined);
 });
 
-test('its processor time is not known, because its configuration may name a cluster', async () => {
+test('the processor time of Hadoop is not known: its configuration may name a cluster', async () => {
   await jarFound(['hadoop-streaming-3.4.2.jar']);
   const engine = await findBatchEngine('hadoop', { workers: 1, memoryBytes: 1 });
   assert.ok(typeof engine !== 'string');

@@ -27,7 +27,7 @@ const HADOOP: Artifacts = {
 };
 const STREAMING = 'org.apache.hadoop.streaming.HadoopStreaming';
 const STREAMING_FOLDER = 'share/hadoop/tools/lib';
-/** Its version may be a vendor's, such as 3.3.6-amzn-3. Its sources and tests may have jars, too. */
+/** Its version may be a vendor's, such as 3.3.6-amzn-3. Sources and tests may have jars, too. */
 const STREAMING_JAR = /^hadoop-streaming-\d(?!.*-(?:sources|tests|javadoc)\.jar$).*\.jar$/;
 /** For Hadoop itself, besides what it sorts in memory. */
 const JVM_MEBIBYTES = 512;
@@ -59,7 +59,7 @@ export async function findHadoop(memoryBytes: number): Promise<HadoopCommand | s
   if (!existsSync(path.join(configuration, 'core-site.xml'))) {
     return `HADOOP_CONF_DIR must name a folder with core-site.xml, but is "${configuration}".`;
   }
-  // Here it only submits jobs and copies files.
+  // This Java only submits jobs and copies files.
   const given = ['-XX:TieredStopAtLevel=1', `-Xmx${JVM_MEBIBYTES}m`];
   const program = [...java, ...given, '-cp', `${configuration}${path.delimiter}${classPath}`];
   return { command: [...program, STREAMING], program, isLocal: false };

@@ -18,8 +18,8 @@ export async function findSpark(): Promise<readonly string[] | string> {
 }
 
 /**
- * Whether Spark runs on this machine: a setting, its spark-defaults.conf or else MASTER, in Spark's
- * own order, names a local master, or nothing names one.
+ * Whether Spark runs on this machine: the settings, its spark-defaults.conf and MASTER name no
+ * master, or the first of them that does (Spark's own order) names a local one.
  */
 export function isSparkLocal(settings: Readonly<Record<string, string>>): boolean {
   const master = settings['spark.master'] ?? defaultMaster() ?? variable('MASTER');

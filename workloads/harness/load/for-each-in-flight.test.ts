@@ -12,7 +12,7 @@ async function* slowly(): AsyncGenerator<number> {
   }
 }
 
-test('items begin in their order, and no more at a time than is said', async () => {
+test('items begin in their order, and no more are in flight than the limit', async () => {
   const items = Array.from({ length: 20 }, (_, i) => i);
   const begun: number[] = [];
   let inFlight = 0;

@@ -1,8 +1,8 @@
 /**
  * A loop over items as they come, such as the captures of a crawl, that handles several at a time.
  *
- * It keeps a failure until the others in flight are done. So the caller may then close what they
- * use, and no failure is lost because the loop waits for the next item when it happens.
+ * The loop keeps a failure until the other items in flight are done. So the caller may then close
+ * what they use, and a failure is not lost if it happens while the loop waits for the next item.
  */
 
 /**

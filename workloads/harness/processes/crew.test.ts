@@ -42,7 +42,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Within some seconds. */
+/** Whether the process ends within a few seconds. */
 async function isGone(pid: number): Promise<boolean> {
   for (let i = 0; i < 300 && exists(pid); i++) await systemClock.sleep(10);
   return !exists(pid);

@@ -15,7 +15,7 @@ import { type End, Member, type MemberOptions } from './member.ts';
 export interface CrewTimes {
   /** How long a process may take until it is ready, in milliseconds. Default 60,000. */
   readonly readyMsMax?: number | undefined;
-  /** How long it may take to stop. Default 30,000. */
+  /** How long a process may take to stop, in milliseconds. Default 30,000. */
   readonly stopMsMax?: number | undefined;
 }
 
@@ -36,7 +36,7 @@ export class Crew implements AsyncDisposable {
     this.#stopMsMax = stopMsMax;
     this.#failed.promise.catch(() => {}); // `during` reports it.
     signal.addEventListener('abort', this.#onAbort, { once: true });
-    if (signal.aborted) this.#onAbort(); // It tells no listener that comes later.
+    if (signal.aborted) this.#onAbort(); // It no longer tells a new listener.
   }
 
   /**

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { execaNode } from 'execa';
 import { cpuSecondsOf } from './processor-time.ts';
 
-/** Burns 0.3 s in a child that ends, 0.3 s in one that stays, says so, and stays. */
+/** Burns 0.3 s in a child that ends and 0.3 s in one that stays; then says so, and stays itself. */
 const PROGRAM = `
   import { spawn, spawnSync } from 'node:child_process';
   const burn = 'const end = process.cpuUsage().user + 3e5; while (process.cpuUsage().user < end);';

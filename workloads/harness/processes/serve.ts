@@ -7,7 +7,7 @@
  *       return { ready: ..., onMessage: ..., stop: async () => { ... } };
  *     });
  *
- * It ends in one of four ways:
+ * The process ends in one of four ways:
  *
  * - Its parent asks it to: `stop` runs, and then no open handle keeps it alive.
  * - Its parent is gone for any reason: the system closes the channel, and the process kills itself.

@@ -14,7 +14,7 @@ export interface Estimate {
   /** Null with fewer than three rounds. */
   readonly low: number | null;
   readonly high: number | null;
-  /** The values that it is the mean of. */
+  /** The number of values that it is the mean of. */
   readonly samples: number;
 }
 

@@ -1,5 +1,7 @@
-/** Runs scripts as a user does: each in a process of its own or, if it only refuses or helps, many
- * in one. For tests only. */
+/**
+ * Runs scripts as a user does: each in a process of its own or, if they only refuse or help, many
+ * in one. For tests only.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

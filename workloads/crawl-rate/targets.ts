@@ -92,7 +92,7 @@ function judged(
   return reason === undefined ? { met } : { met: null, reason };
 }
 
-/** Undefined if the point says something about the system, if only that its answer was wrong. */
+/** Undefined if the point says something about the system, even just that its answer was wrong. */
 function whyNotMeasured({ check, verdict, verdictReason, latency }: Point): string | undefined {
   if (!check.passed || verdict === 'saturated') return undefined;
   if (verdict === 'invalid') return verdictReason;

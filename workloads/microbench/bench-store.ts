@@ -32,8 +32,8 @@ export interface BenchStore extends AsyncDisposable {
   /** The oracle of every database on this store. */
   readonly oracle: TimestampOracle;
   /**
-   * Groups that the embedded storage has written so far; one of prewrites alone has no sync of its
-   * own. Null elsewhere.
+   * Groups that the embedded storage has written so far; a group of prewrites alone has no sync of
+   * its own. Null for other storages.
    */
   diskCommits(): number | null;
   /** Returns a number above those of all operations so far. */
@@ -61,7 +61,7 @@ export async function openBenchStore(
   }
   const store = cleanup.use(await openStore(provided.address));
   let commits = 0;
-  store.onChange?.(() => commits++); // This process owns the store: once for each group.
+  store.onChange?.(() => commits++); // Called once for each group, as this process owns the store.
   const { address, serverPids } = provided;
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
   const oracle =

@@ -139,7 +139,7 @@ class Runner {
     }
   }
 
-  /** As far from the other cases as before: the warm-ups had different numbers of operations. */
+  /** Makes this case as far from the others as before the warm-ups, whose sizes differed. */
   roundUp(): void {
     const { operationsMax } = this.#rounds;
     const rounds = Math.ceil((this.#next - this.#first) / operationsMax);

@@ -19,7 +19,11 @@ for (const stores of [2, 5, 12]) {
     const results = Array.from({ length: stores }, (_, i) => resultOf(`store ${i}`));
     const chart = figure8Chart(results);
     const reads = chart.series.map(({ points }) => points[0]?.x);
-    assert.equal(new Set(reads).size, stores + 1, 'and next to that of the paper');
+    assert.equal(
+      new Set(reads).size,
+      stores + 1,
+      'one place for each store, and one for the paper',
+    );
     assert.deepEqual(
       tableOf(chart).rows.map(([, operation]) => operation),
       chart.series.flatMap(() => ['random reads', 'single-cell writes']),

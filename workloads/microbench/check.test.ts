@@ -19,7 +19,7 @@ interface Bench extends AsyncDisposable {
   check(): Promise<readonly string[]>;
 }
 
-/** Every case has visited its rows more than once. */
+/** A bench in which every case has visited its rows more than once. */
 async function measured(): Promise<Bench> {
   // Every other owner of a lock is dead, so that a reader resolves it at once.
   const liveness = { self: 'bench', isDead: (token: string) => token !== 'bench' };
@@ -88,7 +88,7 @@ describe('the check', () => {
     const value = data.value({ row: 0, operation: 0 });
     const recorded = await recordMessages(percolator, MESSAGE_CELL, value);
     const row = data.writeKeys[1] ?? '';
-    // Below the snapshot of the check, which resolves it.
+    // The lock is below the snapshot of the check, so that snapshot resolves it.
     await using snapshot = await percolator.snapshot();
     const { startTimestamp } = snapshot;
     const as = { row, startTimestamp, commitTimestamp: startTimestamp + 1 };

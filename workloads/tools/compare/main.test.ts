@@ -286,7 +286,7 @@ describe('runs that differ are refused with the first difference:', () => {
     }
   });
 
-  test('but neither repeats nor the commit are a difference', () => {
+  test('but neither repeats nor the commit is a difference', () => {
     const a = runOf('repeats-a', { rate: 1000 });
     const b = runOf(
       'repeats-b',

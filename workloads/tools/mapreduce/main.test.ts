@@ -1,4 +1,4 @@
-/** `./run.sh mapreduce` as a user runs it: with jobs and a Hadoop of the user, and with bad input. */
+/** `./run.sh mapreduce` as a user runs it: with their jobs, with their Hadoop, and on bad input. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';

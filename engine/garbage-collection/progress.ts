@@ -38,8 +38,9 @@ export async function readProgress(store: Bigtable): Promise<Progress> {
   return JSON.parse(Buffer.from(cell.value).toString()) as Progress;
 }
 
+/** Provisional: a power failure that undoes the entry undoes nothing that was applied before it. */
 export async function writeProgress(store: Bigtable, progress: Progress): Promise<void> {
   const value = Buffer.from(JSON.stringify(progress));
   const set = { kind: 'set', ...PROGRESS, timestamp: TIMESTAMP, value } as const;
-  await store.mutateRows([{ table: TABLE, row: ROW, mutations: [set] }]);
+  await store.mutateRows([{ table: TABLE, row: ROW, mutations: [set], provisional: true }]);
 }

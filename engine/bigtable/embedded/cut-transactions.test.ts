@@ -1,7 +1,7 @@
 /**
- * Transactions on a disk whose power is cut. Prewrites, marks and second phases are provisional, so
- * a cut may undo them: what was committed must be there as a whole all the same, and what was not
- * committed must not be there at all.
+ * Transactions and a collector on a disk whose power is cut. Prewrites, marks, second phases and the
+ * place of the collector are provisional, so a cut may undo them: what was committed must be there
+ * as a whole all the same, and what was not committed must not be there at all.
  *
  * Clients transfer money between accounts; each transfer also writes a row of its own. So the rows of
  * transfers say which have committed, and the accounts must show the sum of exactly these.
@@ -19,6 +19,8 @@ import { SIZES } from './sizes.ts';
 const ACCOUNTS = ['a', 'b', 'c', 'd', 'e'];
 const CLIENTS = 3;
 const TRANSFERS = 6;
+/** No message is on its way for long in one process. */
+const COLLECTING = { messageLifetimeMs: 1, rowsPerStep: 3, pauseMs: 1, restMs: 5 };
 /** Small files and hints, so that transactions meet the ends of files. */
 const SMALL = { ...SIZES, fileBytes: 6_000, garbageBytes: 8_000, hintBytes: 5_000 };
 
@@ -79,7 +81,15 @@ async function run(seed: number): Promise<readonly Cut[]> {
       committed.push(`${number}-${i}`);
     }
   };
-  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));
+  const clients = Array.from({ length: CLIENTS }, (_, number) => client(number));
+  let cellsDeleted = 0;
+  const collector = async (): Promise<void> => {
+    for (let cycle = 0; cycle < TRANSFERS; cycle++) {
+      cellsDeleted += (await percolator.collectGarbage(COLLECTING)).cellsDeleted;
+    }
+  };
+  await Promise.all([...clients, collector()]);
+  assert.ok(cellsDeleted > 0, 'there was garbage');
   await percolator.close();
   await store.close();
   return cuts;
@@ -88,6 +98,7 @@ async function run(seed: number): Promise<readonly Cut[]> {
 async function judge({ files, committed }: Cut, random: Random): Promise<void> {
   await using store = await open(new SimulatedDisk({ random }, files));
   await using percolator = await openDatabase(store);
+  await percolator.collectGarbage(COLLECTING); // From where the disk says that a collector was.
   await using snapshot = await percolator.snapshot();
   const balances = new Map(ACCOUNTS.map((row) => [row, 0]));
   const found: string[] = [];

@@ -1,13 +1,13 @@
 /**
- * Records what a store asks of its disk, where it asks the system: which files it made, renamed and
- * removed, and how much of them a sync had finished when a caller could hear of it. power-cut.ts
- * makes of the record what a power failure would have left.
+ * Records what a store asks of its disk, where it calls the system: which files it made, renamed
+ * and removed, and how much of each was synced before any caller could hear of it. From the record,
+ * power-cut.ts makes what a power failure would have left.
  *
  *     store ─▶ fs.openSync, renameSync, rmSync, fdatasync ... ─▶ the system
- *                └─ a line of the record for each; a second name for each file, which outlives it
+ *                └─ a line of the record for each call; for each file a second name, which stays
  *
  * It changes functions of Node's `fs` in this process, and nothing in the store: a store that
- * syncs too little, or believes that it syncs, is recorded as what it is. A line about a sync is
+ * syncs too little, or wrongly believes that it syncs, is recorded as it is. A line about a sync is
  * written when the sync has returned, and before the store hears of it. A change of names may be
  * done and not yet recorded when the process is killed; so the next owner's first look at the
  * folder is recorded, too.
@@ -31,7 +31,7 @@ export type DiskLine =
   /** A sync of the names has begun, or has ended; each has an id. */
   | { readonly kind: 'syncing names' | 'synced names'; readonly sync: string };
 
-/** Files of the folder that are none of the log's. */
+/** The one file of the folder that is not part of the log. */
 const NOT_OF_THE_LOG = 'lock';
 
 export function recordOf(record: string): string {
@@ -45,7 +45,7 @@ export function secondName(record: string, file: number): string {
 
 /**
  * Records what this process does in the folder of a store, until disposed of.
- * @param record a folder of the same file system, for the record
+ * @param record a folder on the same file system, for the record
  */
 export function recordDisk(folder: string, record: string): Disposable {
   fs.mkdirSync(path.join(record, 'files'), { recursive: true });
@@ -117,7 +117,10 @@ function replacements(folder: string, record: string, note: Note): Partial<typeo
   };
 }
 
-/** A file that its owner had no time to record has no second name yet. */
+/**
+ * The inode numbers of the named files. Gives a second name to a file whose owner had no time to
+ * record it.
+ */
 function filesOf(
   folder: string,
   record: string,

@@ -4,9 +4,9 @@
  *
  * A round goes through stretches, each with a pace of its own:
  *
- *     start-up    every 50 to 800 ms    processes die soon after they have begun to work, while they
- *                                       resolve locks; a tenth of the kills may hit one that is
- *                                       still opening the store
+ *     start-up    every 50 to 800 ms    processes die soon after they have begun to work, while
+ *                                       they resolve locks; a tenth of the kills may hit one that
+ *                                       is still opening the store
  *     working     every 1 to 6 s        processes have met one another in hundreds of cells by then
  *     pausing     every 0.5 to 3 s      only pauses: stopped processes find the others far ahead
  *     seldom      every 8 to 20 s       caches are warm, and a collector has finished a cycle

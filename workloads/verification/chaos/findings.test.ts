@@ -1,4 +1,4 @@
-/** The findings of chaos: what a run has proven whose rounds did not all take place. */
+/** The findings of chaos: what a run with skipped rounds has proven, and how to repeat a round. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WORKLOADS } from '../invariants/index.ts';

@@ -10,7 +10,7 @@ import { type Plan, PROCESSES } from './plan.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
 
-/** The number of violations told for each claim; the file of the round has all. */
+/** The maximum number of violations shown for each claim; the file of the round has all. */
 const TOLD_MAX = 3;
 
 /** What a run was to do. */
@@ -49,7 +49,7 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
   };
 }
 
-/** None, or one for the round: the verdict counts rounds. */
+/** At most one sentence for a round, because the verdict counts rounds. */
 function faultsOf(round: Round): readonly string[] {
   const { length } = round.verdict.violations;
   const found = length > 0 ? [counted(length, 'violations')] : [];
@@ -124,7 +124,7 @@ function takeovers(rounds: readonly Round[]): readonly number[] {
   return all.toSorted((a, b) => a - b);
 }
 
-/** Null of fewer than 30, which say little. */
+/** Null if there are fewer than 30, which say little. */
 function medianOf(sorted: readonly number[]): number | null {
   return sorted.length < 30 ? null : (sorted[Math.floor(sorted.length / 2)] ?? null);
 }

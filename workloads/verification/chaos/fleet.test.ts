@@ -8,7 +8,7 @@ import { settingOf } from './matrix.ts';
 
 test('a fault does not hit a process that was killed and whose end is not known yet', async () => {
   const { engine, gc } = settingOf({ engine: {} });
-  // Without a server there, no process gets ready.
+  // No server listens at this address, so no process gets ready.
   const store = { kind: 'emulator', address: '127.0.0.1:1' } as const;
   const database = await newServices(store);
   const common = { store, database, engine, gc, history: temporaryFolder() };

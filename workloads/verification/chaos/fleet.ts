@@ -133,7 +133,10 @@ export class Fleet implements AsyncDisposable {
     return undefined;
   }
 
-  /** No fault is made meanwhile, but a process may still be stopped from before. */
+  /**
+   * Waits until another process owns the store. No fault is made meanwhile, but a process may still
+   * be paused by an earlier one.
+   */
   async #awaitTakeover(isLate: () => boolean): Promise<void> {
     this.#ownerKills++;
     const killedMs = monotonicMs();
@@ -230,8 +233,8 @@ export class Fleet implements AsyncDisposable {
 }
 
 /**
- * The watcher is never killed, so as the owner of the store it would be the last one. A service
- * records nothing of what it asks of the disk.
+ * The watcher is never killed, so once it owned the store, no other process ever would. A service
+ * does not record what it asks of the disk, so with power cuts it must not own the store, either.
  */
 function withoutOwning({ store, database, ...others }: CommonProcessOptions): CommonProcessOptions {
   const watched = store.kind === 'embedded' ? { ...store, own: false } : store;

@@ -17,7 +17,7 @@ export type Line =
   | { readonly kind: 'violation'; readonly violation: Violation }
   /** Cells that collectors of the process were about to erase. */
   | { readonly kind: 'collected'; readonly collected: RecordedCells }
-  /** Counts since the process opened the store; the last such line of a file is valid. */
+  /** Counts since the process opened the store; only the last such line of a file counts. */
   | { readonly kind: 'counts'; readonly counts: Counts };
 
 export interface Counts {
@@ -51,7 +51,7 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
 export interface RecordedHistory {
   readonly transactions: readonly RecordedTransaction[];
   readonly violations: readonly Violation[];
-  /** Some of these cells may still be in the store, or may have been erased by two collectors. */
+  /** Some of these cells may still be in the store, and some may be listed twice. */
   readonly collected: RecordedCells;
   /** The last counts of each life. What the life did after them is not counted. */
   readonly counts: readonly Counts[];
@@ -114,7 +114,7 @@ function readLife(
   if (counts !== undefined) recorded.counts.push(counts);
 }
 
-/** Text after the last line end was being written when the process was killed. */
+/** Skips the text after the last line end: the process was killed while it wrote this line. */
 export function* parseLines(text: string): Generator<Line> {
   for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as Line;
 }

@@ -173,7 +173,7 @@ for (const [signal, code] of [
       );
     } else {
       // Every process that is not paused writes its counts twenty times a second, so a history that
-      // still grows shows one.
+      // still grows shows that one is running.
       await systemClock.sleep(1_500);
       const size = written(out);
       await systemClock.sleep(400);
@@ -193,11 +193,11 @@ function isThere(process: number): boolean {
   }
 }
 
-test('interrupted twice, it ends at once, and leaves no store and no history', async () => {
+test('interrupted twice, chaos ends at once, and leaves no store and no history', async () => {
   const out = path.join(folder, 'twice');
   const child = start('--seconds', '60', '--workloads', 'bank', '--out', out);
   await processOf(out, 'watcher');
-  // Two signals of one kind at once would be one. The system may deliver these in either order.
+  // Two signals of one kind at once would count as one. These may be delivered in either order.
   assert.ok(child.kill('SIGINT') && child.kill('SIGTERM'));
   const { exitCode, stdout } = await child;
   assert.ok(exitCode === 130 || exitCode === 143, String(exitCode));
@@ -217,7 +217,7 @@ test('without --keep, a run that found nothing keeps neither store nor history',
 });
 
 test('a round that ends short of a floor says so', async () => {
-  // With this seed the table fits into a line; with a longer one it would stand upright.
+  // With a longer seed the table would be too wide, and its rows would be printed as columns.
   const options = ['--seconds', '2', '--pairs', '1000000', '--workloads', 'bank', '--seed', '5'];
   const { exitCode, stdout } = await start(...options);
   assert.match(stdout, /^ +round .* not reached +options$\n .* [\d,]+ of 1,000,000 pairs /m);

@@ -80,7 +80,7 @@ function defaultEngine(): EngineValues {
   return Object.fromEntries(entries);
 }
 
-/** As `--store` takes it. */
+/** The name of the store as `--store` takes it. */
 export function nameOf(store: StoreName): string {
   if (typeof store === 'string') return store;
   if (store.kind === 'cloud') {

@@ -14,7 +14,10 @@ export interface ProcessOptions {
   readonly engine: EngineValues;
   /** Whether the process collects garbage, too. */
   readonly gc: boolean;
-  /** The folder for the record of what it asks of the disk (disk-record.ts). Absent: none is made. */
+  /**
+   * The folder for the record of what the process asks of the disk (disk-record.ts). Absent: no
+   * record is made.
+   */
   readonly disk?: string | undefined;
   /** The folder for the file of its history. */
   readonly history: string;

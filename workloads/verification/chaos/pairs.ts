@@ -42,9 +42,9 @@ export class PairCounter {
   #pairs = 0;
 
   /**
-   * @param slackMs how long after a writer that began later a writer may still be added. The count
-   * is exact if this is large enough; 0 is enough for writers in the order of their beginnings. A
-   * larger value costs time and memory.
+   * @param slackMs how much earlier a writer may have begun than one that was added before it. The
+   * count is exact if this is large enough; 0 is enough for writers in the order of their
+   * beginnings. A larger value costs time and memory.
    */
   constructor(slackMs = 0) {
     this.#slackMs = slackMs;

@@ -4,8 +4,8 @@
  *                            pairs of overlapping writers     runs of observers
  *     smoke      1 round                   1,000                       100   in every test run
  *     quick      1 round                  50,000                     5,000   2 to 5 minutes
- *     standard   7 rounds                 20,000                     2,000   of each setting
- *     full       7 rounds                100,000                    10,000   of each setting
+ *     standard   7 rounds                 20,000                     2,000   one for each setting
+ *     full       7 rounds                100,000                    10,000   one for each setting
  *
  * On stores other than the embedded one, where every call takes longer, a tenth of that is enough.
  * Kills are not part of the floors: processes that are killed all the time do nothing but start.
@@ -36,7 +36,7 @@ interface RoundSize extends RoundMinimums {
 }
 
 interface Size {
-  /** Given on the command line, instead of those of the size. */
+  /** From the command line; used instead of the values in `round`. */
   readonly pairs: number | undefined;
   readonly runs: number | undefined;
   readonly seconds: number | undefined;
@@ -87,7 +87,7 @@ export interface Plan extends Setting {
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more only watches, and is not killed. */
   readonly processes: number;
-  /** How many region servers an HBase has that the round starts. */
+  /** Region servers of the HBase that the round starts, if `store` is `hbase`. */
   readonly regionServers: number;
   readonly floors: RoundMinimums;
   /** Whether a round that ends short of its floors proves nothing. */
@@ -103,7 +103,7 @@ export interface Plan extends Setting {
 }
 
 /**
- * Time to live of locks, in milliseconds; the engine's default would outlast every pause. A process
+ * Time to live of locks, in milliseconds; the engine's default would outlast most pauses. A process
  * that is stopped for longer is taken for dead, and then continues as if nothing had happened.
  */
 export const LOCK_TIME_TO_LIVE_MS = 300;
@@ -118,8 +118,9 @@ export const ORACLE_LEASE_MS = 1_000;
 export const LEASE_TIME_TO_LIVE_MS = 1_000;
 
 /**
- * How long collectors wait for messages that were sent before, in milliseconds. A process that is
- * stopped in the middle of sending breaks this promise; long pauses do so on purpose.
+ * How long collectors wait for messages that were sent before, in milliseconds. A message of a
+ * process that is stopped in the middle of sending may arrive later; long pauses cause this on
+ * purpose.
  */
 export const MESSAGE_LIFETIME_MS = 1_000;
 
@@ -185,7 +186,7 @@ function settingsOf(options: ChaosOptions): readonly Setting[] {
   return options.isMatrix ? matrixOf(given) : [settingOf(given)];
 }
 
-/** Only of the embedded store's disk do we know what was synced. */
+/** Power cuts need the embedded store: of other stores, we do not know what was synced. */
 function storeOf({ store, powerCuts }: ChaosOptions): Setting['store'] | undefined {
   if (store === undefined) return powerCuts ? 'embedded' : undefined;
   const name = checkStoreName(store);

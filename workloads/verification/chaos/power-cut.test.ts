@@ -1,4 +1,7 @@
-/** Power cuts of a real folder: what was acknowledged is there, and a store that syncs less loses it. */
+/**
+ * Power cuts of a real folder: what was acknowledged is there, and a store that syncs less loses
+ * it.
+ */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,7 +13,7 @@ import { cutPower, type PowerCut } from './power-cut.ts';
 
 const CUTS = 40;
 
-/** What some openings of the folder after power cuts have found. */
+/** Power cuts of one folder, and what was found when it was opened after each. */
 interface Found {
   readonly cuts: readonly PowerCut[];
   /** The rows of each cut; an error's message where the store was refused. */
@@ -26,7 +29,10 @@ async function put(store: Bigtable, row: string): Promise<void> {
 interface Scene {
   /** Whether the store waits for the disk. */
   readonly fsync: boolean;
-  /** Whether the nth sync is passed on to the system; the store believes that all are. Default: yes. */
+  /**
+   * Whether sync n, from 0, is passed on to the system; the store believes that all are. Default:
+   * yes.
+   */
   readonly isDone?: ((n: number) => boolean) | undefined;
 }
 
@@ -86,7 +92,7 @@ describe('after a power cut', () => {
     assert.ok(rows.filter((found) => !found.startsWith(ACKNOWLEDGED)).length > CUTS / 4);
   });
 
-  test('so has one that believes in its syncs, of which none after the tenth is done', async () => {
+  test('a store whose syncs silently do nothing after the tenth has lost what it acknowledged', async () => {
     const { rows } = await cutsOf({ fsync: true, isDone: (n) => n < 10 });
     assert.ok(rows.filter((found) => !found.startsWith(ACKNOWLEDGED)).length > CUTS / 4);
   });

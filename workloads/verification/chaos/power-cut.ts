@@ -6,8 +6,8 @@
  *     written, but not synced    each sector of it is there, or is not, or holds garbage
  *     names changed since the last sync of names     each change is there or not
  *
- * The simulated disk of the engine's own tests decides the fate of what was not synced; so both
- * know the same faults. A sync that the system had not finished counts as none.
+ * The simulated disk of the engine's own tests decides the fate of what was not synced, so chaos
+ * has the same faults as these tests. A sync that the system had not finished does not count.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import type { Random } from '#engine';
 import { SimulatedDisk } from '#engine/testing';
 import { type DiskLine, recordOf, secondName } from './disk-record.ts';
 
-/** What the cut met. */
+/** What the cut could destroy, and what it destroyed. */
 export interface PowerCut {
   /** Bytes that were written and not synced. */
   readonly bytesAtRisk: number;
@@ -111,7 +111,7 @@ function replay(lines: readonly DiskLine[]): Replayed {
   return { names, changes: all.slice(durable), synced };
 }
 
-/** The change that an owner made and had no time to record. */
+/** The changes that an owner made and had no time to record. */
 function unrecorded(known: Names, found: Readonly<Record<string, number>>): readonly Change[] {
   const changes: Change[] = [];
   for (const [name, file] of Object.entries(found)) {

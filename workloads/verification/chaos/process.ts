@@ -1,9 +1,9 @@
 /**
- * The program of every process of a round. A client runs some loops of each workload, and a worker
- * with their observers, until it is killed; the watcher reads snapshots, of now and of the past.
+ * The program of every process of a round. A client runs some loops of each workload, and workers
+ * with their observers, until it is killed; the watcher reads present and past snapshots.
  *
  * No process ends in order, and none needs to: its history is in its file (history-file.ts). If its
- * parent is gone, the process exits, too. fleet.ts starts it; alone it is of no use.
+ * parent is gone, the process exits, too. Only fleet.ts starts it.
  */
 import {
   type Bigtable,
@@ -36,13 +36,13 @@ import type { ProcessOptions } from './messages.ts';
 import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
 import { sumEach } from './sum-each.ts';
 
-/** Loops of each workload: transactions of one process that conflict with one another. */
+/** Loops of each workload, so that transactions of one process conflict with one another. */
 const CLIENTS = 3;
 /** The longest rest of a loop between two transactions, in milliseconds. */
 const REST_MS_MAX = 4;
 /**
- * Observer runs in flight. Most of them conflict in a few counts; more runs would only lose more
- * often.
+ * Observer runs in flight in one process. Most of them write the same few counts; more runs would
+ * only lose more conflicts.
  */
 const CONCURRENCY = 8;
 /**
@@ -57,7 +57,7 @@ const WATCH_MS = 10;
 
 /**
  * With collectors, the share of the reads of the past that may go back to the beginning. Each makes
- * the process hold that snapshot; if there were always one, nothing would be collected.
+ * the process hold an old snapshot; if it always held one, nothing would be collected.
  */
 const FAR_LOOKS = 0.02;
 
@@ -101,7 +101,7 @@ await serve(async (options: ProcessOptions) => {
   return { stop: neverAsked };
 });
 
-/** Processes of a round are killed. */
+/** Processes of a round are killed, and never asked to stop. */
 async function neverAsked(): Promise<never> {
   throw new Error('no process is asked to stop here');
 }
@@ -163,7 +163,7 @@ function clientsOf(
   });
 }
 
-/** Reads now, recorded as a read-only transaction, and at a moment of the past. */
+/** Reads the present, recorded as a read-only transaction, and a moment of the past. */
 async function watch(
   percolator: Percolator,
   workload: Workload,

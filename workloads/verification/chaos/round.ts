@@ -3,7 +3,7 @@
  *
  *   1. Create the tables, and set up the workloads.
  *   2. Start the processes, and hit them one after another until the goal is reached (goal.ts).
- *      Every process hands out timestamps of a range that it took from the store's row, so each
+ *      Every process hands out timestamps of a range that it took from a row of the store, so each
  *      kill also kills a timestamp oracle in the middle of its range. With --services there are two
  *      oracles, one of which holds the lease, and a lock service: processes that are killed and
  *      stopped like the others.
@@ -162,7 +162,7 @@ async function withStore<T>(
 }
 
 /**
- * Resolves with a timestamp at which all initial data exists. It rejects if it may not exist: the
+ * Resolves with a timestamp at which all initial data exists. Rejects if some may be missing: the
  * watcher would take missing data for a violation.
  */
 export async function setUp(

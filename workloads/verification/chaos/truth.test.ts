@@ -1,4 +1,4 @@
-/** The truth about a round: a reading of it that fails, or a worker that cannot rest, is reported. */
+/** The truth about a round: a failed reading of it, or a worker that cannot rest, is reported. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -31,7 +31,7 @@ function settle(
   return settleAndRead(percolator, [workload], { recorder, signal: new AbortController().signal });
 }
 
-describe('a reading of everything that fails is a violation, though a retry might succeed', () => {
+describe('a failed reading of everything is a violation, though a retry might succeed', () => {
   const cases = [
     ['the first reading', 1, ['PercolatorError: the server is away']],
     ['the last reading', 2, ['PercolatorError: the server is away']],

@@ -307,7 +307,7 @@ describe('runs that differ are refused with the first difference:', () => {
   });
 });
 
-describe('what cannot be compared is one sentence and exit code 2, and nothing is changed:', () => {
+describe('what cannot be compared gets one sentence and exit code 2, and nothing is changed:', () => {
   let good: string;
   before(() => {
     good = runOf('good', { rate: 1000 });

@@ -80,7 +80,7 @@ export class Endings {
    */
   judgeDebris({ rows, left }: WorldState): readonly Violation[] {
     const { budget, suspicion } = this.#rules;
-    const isCalm = left === budget && suspicion === 'crashed'; // Every fault is deducted from it.
+    const isCalm = left === budget && suspicion === 'crashed'; // Every fault makes another `left`.
     return isCalm ? this.#locksIn(rows, 'debris', 'nothing went wrong') : [];
   }
 

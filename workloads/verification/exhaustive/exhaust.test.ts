@@ -109,7 +109,7 @@ describe('the search', () => {
       'A committed, B committed', // One has seen the other.
       'A committed, B failed',
       'A failed, B committed',
-      'A failed, B failed', // The reader or the other one took each for dead.
+      'A failed, B failed', // Each was taken for dead, by the reader or by the other writer.
     ];
     assert.deepEqual([...report.outcomes.keys()].toSorted(), expected);
   });

@@ -3,7 +3,7 @@
  *
  * Its messages lie in `outstanding` until one is answered with `hear`, which resolves when the
  * process has done all it can and waits again. Only the answers decide what it does: it has a clock
- * of its own, no randomness, and its leases go to a separate storage at once.
+ * of its own, no randomness, and its leases go to a separate storage, which answers at once.
  *
  * Short sleeps end at once. That loses nothing: a process that sleeps before it sends acts like one
  * whose message takes long. Long sleeps never end: heartbeats, renewals of leases.

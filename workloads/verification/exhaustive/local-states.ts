@@ -6,10 +6,10 @@
  *     started ──hears: timestamp 3──▶ ● ──hears: locked──▶ ● ──hears: timestamp 4──▶ ...
  *                                     └───hears: conflict─▶ ● ...
  *
- * To continue from a state, its process must be alive in that state. If it has continued elsewhere
- * since, another one is started, and hears the same again. States with the same future are one:
- * those of processes that have finished or died, if their clients were told the same and they have
- * sent the same.
+ * To continue from a state, a process must be alive in that state. If the process that reached it
+ * has moved on since, another one is started, and hears the same again. States with the same future
+ * are one: those of processes that have finished or died, if their clients were told the same and
+ * they have sent the same.
  */
 import { assert } from '../../../engine/base/index.ts';
 import { LiveProcess, type ClientObservations } from './live-process.ts';
@@ -122,7 +122,7 @@ export class LocalStates {
     return added;
   }
 
-  /** All that matters later of a process that does nothing any more. */
+  /** Merges states of ended processes that differ in nothing that matters later. */
   #end(state: LocalState): LocalState {
     const { process, phase, observations, sent } = state;
     const copies = this.#rules.hasCopies ? sent.map(({ id }) => id).toSorted((a, b) => a - b) : [];

@@ -1,6 +1,6 @@
 /**
- * `./run.sh exhaust`: everything that can happen to two transactions, and a reader that resolves the
- * locks it meets, over up to three cells (workloads/verification/exhaustive).
+ * `./run.sh exhaust`: everything that can happen to two transactions, and a reader that resolves
+ * the locks it meets, over up to three cells (workloads/verification/exhaustive).
  *
  * 1. For each scenario, suspicion (which processes are taken for dead) and budget of faults: visit
  *    every interleaving (searches.ts).

@@ -5,7 +5,7 @@
  *
  * Part of the content of a row is its trail: every write record and marker that it ever held. The
  * judges use the trail, whether or not the cells are still there. As long as no process erases any
- * of them, it adds nothing.
+ * of these cells, the trail adds no states.
  */
 import { assert } from '../../../engine/base/index.ts';
 import type { Cell, Mutation } from '../../../engine/bigtable/index.ts';
@@ -133,7 +133,7 @@ export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation
   return { kind: 'set', family, qualifier, timestamp, value };
 }
 
-/** In order, so that the order of the writes does not matter. */
+/** Keeps the list sorted, so that the order of the writes does not matter. */
 function addOnce<T extends HistoricMarker>(list: T[], added: T): void {
   const text = JSON.stringify(added);
   if (list.some((one) => JSON.stringify(one) === text)) return;

@@ -31,7 +31,7 @@ export interface SearchOptions {
   readonly duplicates: number;
   readonly lostAnswers: number;
   readonly maxStates: number;
-  /** Whether large scenarios take part that were not named. */
+  /** Whether large scenarios that are not named take part. */
   readonly hasLarge: boolean;
 }
 

@@ -7,14 +7,16 @@
  *     any mutation ever sent            is delivered once more, and its answer is not heard
  *     a working process                 dies; its mutations in flight become stray
  *
- * Delivery and answer are one step. A slow answer is no other story: until its sender hears it, the
- * sender does nothing about it, as if its next message took long. (It may have other messages in
- * flight, for other rows; but what it does about a row depends on the answers for that row, until
- * it has all of them.) A stray message may never arrive: a story may end with some in flight.
+ * Delivery and answer are one step. A slow answer makes no other story: a sender that hears it late
+ * acts like one that hears it at once and whose next message takes long. (The sender may have other
+ * messages in flight, for other rows; but what it does about a row depends on the answers for that
+ * row, until it has all of them.) A stray message may never arrive: a story may end with some in
+ * flight.
  *
  * Steps that would change nothing are left out: a message that would arrive without effect may as
- * well arrive later. For the same reason, where all others are taken for dead anyway, a process dies
- * only when no more processes are at work than may still die; until then, dying equals being slow.
+ * well arrive later. For the same reason, where all others are taken for dead anyway, a process
+ * dies only when no more processes are at work than may still die; until then, dying equals being
+ * slow.
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';

@@ -105,9 +105,9 @@ describe('a wrong value', () => {
   }
 });
 
-describe('clients that read in one transaction and write in another', () => {
+describe('careless clients', () => {
   for (const name of ['bank', 'ring', 'overdraft', 'pieces']) {
-    test(`break ${name}, and the checks notice`, async () => {
+    test(`that read in one transaction and write in another break ${name}, and the checks notice`, async () => {
       const workload = WORKLOADS.find((one) => one.name === name);
       assert.ok(workload !== undefined);
       await using run = await open(workload);

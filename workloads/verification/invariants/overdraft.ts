@@ -1,8 +1,8 @@
 /**
  * Overdraft: write skew, prevented by `lock`. One of the two accounts of a person may be overdrawn,
- * but their sum must not be negative. A withdrawal reads both and writes one: two concurrent ones,
- * from either side, would each see enough money. Locking the account that is only read makes them
- * conflict.
+ * but their sum must not be negative. A withdrawal reads both and writes one: two concurrent
+ * withdrawals, one from each account, would each see enough money. Locking the account that is only
+ * read makes them conflict.
  */
 import type { CellAddress, Reader } from '#engine';
 import { numberOf, signed } from './values.ts';

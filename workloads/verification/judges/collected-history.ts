@@ -40,7 +40,7 @@ export function observeCollection(
     async mutateRows(rows) {
       const collecting = rows.filter((row) => erasuresOf(row).length > 0);
       if (collecting.length === 0) return store.mutateRows(rows);
-      // The other rows are sent at once: a store that keeps the order of mutations must still do so.
+      // Other rows are sent at once: a store that keeps the order of mutations must still do so.
       const others = rows.filter((row) => !collecting.includes(row));
       await Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
     },

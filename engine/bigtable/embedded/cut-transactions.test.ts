@@ -40,7 +40,7 @@ function open(disk: SimulatedDisk): Promise<Bigtable> {
 }
 
 async function openDatabase(store: Bigtable): Promise<Percolator> {
-  return openPercolator({ store, lockTimeToLiveMs: 50 });
+  return openPercolator({ store, lockTimeToLiveMs: 20 });
 }
 
 function account(row: string): { table: string; row: string; column: string } {

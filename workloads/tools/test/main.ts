@@ -52,7 +52,7 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ quick }, { signal }) => {
-  if (!quick) await runNpm(['--version'], 'check the code', {}); // Fails before tests begin, if npm is missing.
+  if (!quick) await runNpm(['--version'], 'check the code', {}); // Fails early if npm is missing.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   // Node sorts the files by their paths: the quick tests come first, because theirs is absolute.

@@ -61,7 +61,7 @@ function scheduleNext(
   });
 }
 
-/** The drawn processes, one of which the event happens to, if it happens to a process at all. */
+/** The drawn client and machine; an event happens to one of them, or to a service. */
 interface Drawn {
   readonly client: Client;
   readonly machine: Machine;

@@ -36,7 +36,7 @@ export function findingsOf(tally: Tally, planned: number, shrunk?: Shrunk): Find
   };
 }
 
-/** About faults that never happened nothing is known. */
+/** A sentence about the faults that never happened: nothing is known about them. */
 function uncovered(tally: Tally): string {
   const faults = notCovered(tally);
   return faults.length === 0

@@ -29,11 +29,11 @@ export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 /** What happens to one call. */
 export const CALL_FAULTS = [
-  /** The connection breaks: every call on it is without an answer. */
+  /** The connection breaks: calls on it whose answer has not left yet get none. */
   'breakConnection',
   /** The server stands still after it has answered, before the answer leaves. */
   'pauseBeforeAnswer',
-  /** The server stands still when its answer has left, which takes long. */
+  /** The server stands still once its answer has left, and the answer is long on its way. */
   'pauseAfterAnswer',
   /** The process of the server ends after it has applied the call. */
   'crashBeforeAnswer',
@@ -51,9 +51,9 @@ export interface HBaseKnobs {
   readonly events: Readonly<Partial<Record<ClusterEvent, number>>>;
   /** Shares of calls. Absent: never. */
   readonly calls: Readonly<Partial<Record<CallFault, number>>>;
-  /** The share of actions of batches before which their region leaves. */
+  /** The share of a batch's actions before which the action's region leaves its server. */
   readonly moveInBatch: number;
-  /** Longest way of a request or an answer, in milliseconds. */
+  /** How long a request or an answer is on its way, at most, in milliseconds. */
   readonly delayMsMax: number;
   /** A server without a sign of life for this long has lost its regions. */
   readonly sessionMs: number;
@@ -164,7 +164,7 @@ export class Cluster {
     const process = this.#processes.get(address) as Process;
     if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
     const { sessionMs, pauseMsMax } = this.#knobs;
-    // Most of them are longer than a session.
+    // Most pauses are longer than a session.
     const ms = chooseBetween(drawn < 0.2 ? 1 : sessionMs, pauseMsMax, drawn);
     process.pausedUntilMs = this.#timeline.nowMs + ms;
     // Its last sign of life to ZooKeeper may be as old as a third of its session.
@@ -280,7 +280,7 @@ export class Cluster {
     if (this.#change(event, { region, server, regions, drawn })) this.count(event);
   }
 
-  /** @returns whether the cluster could change so */
+  /** @returns whether the event changed anything */
   #change(
     event: ClusterEvent,
     {
@@ -301,7 +301,7 @@ export class Cluster {
         this.#leave(region);
         return true;
       case 'split': {
-        // Never at its first row.
+        // Never at the first row of the table.
         const [, ...rows] = [...(hbase.tables.get(region.table)?.rows.keys() ?? [])].toSorted();
         const at = rows[chooseBetween(0, rows.length - 1, drawn)] ?? '';
         const daughters = hbase.split(region, at);

@@ -6,8 +6,8 @@
  *                                                                          where umpire and judges look
  *
  * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have
- * clocks that jump. What a server in its pause answers to a read is seen by no umpire, only by the
- * history.
+ * clocks that jump. The umpire sees no reads here, so only the history shows what a server that
+ * stood still has answered to one.
  */
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';
@@ -24,7 +24,7 @@ import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } fr
 import { mutationsOf } from './mirror.ts';
 import { connectTo } from './wire.ts';
 
-/** In the run's scale of time, in which locks live for less than a second. */
+/** How long a proof lasts, in the run's scale of time: locks live for less than a second. */
 const PROOF_MS = 60;
 const TIMEOUT_MS = 100;
 /** The shortest that the proof allows, and one that outlasts the deadline of a call. */
@@ -100,7 +100,7 @@ export function hbaseOf(
   return createHBase(servers, { clock, servers: seeds, ...times }).store;
 }
 
-/** Nothing goes wrong any more, and what a server that still stands has in its sockets arrives. */
+/** Ends the faults. The run goes on until a paused server has applied what is in its sockets. */
 export function calmCluster(world: World): void {
   const cluster = clusterOf(world);
   if (cluster === undefined) return;

@@ -4,7 +4,7 @@ import { type MutationProto, numberOf } from '../../../../engine/bigtable/hbase/
 import { DELETE, MUTATION } from '../../../../engine/bigtable/hbase/names.ts';
 import { text } from '../../../../engine/testing/hbase/stored-row.ts';
 
-/** Before a value comes one byte of the client (reads.ts). */
+/** The client puts one byte before each value (reads.ts). */
 const MARK_BYTES = 1;
 
 export function mutationsOf(protos: readonly MutationProto[]): readonly Mutation[] {

@@ -28,7 +28,7 @@ test('the client tells no lie, whatever happens to regions and servers', async (
   assert.ok(answered > 10 * inDoubt && refused > 0 && inDoubt > 0, JSON.stringify(answers));
 });
 
-test('a run is the same for the same seed, and another for another', async () => {
+test('equal seeds give equal runs, and different seeds different ones', async () => {
   const [one, again, other] = [
     await simulateStore(1),
     await simulateStore(1),

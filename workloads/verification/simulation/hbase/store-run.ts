@@ -3,9 +3,9 @@
  * simulated cluster (cluster.ts), and every answer is compared with what really was there
  * (truth.ts).
  *
- * Locks are cells that a condition sets if there is none. Another condition removes the lock if it
- * is still there, and sets a value in the same step, as in the engine's protocol. Values are also
- * set blindly, alone and in batches.
+ * A lock is a cell that a conditional mutation sets if the row has none. Another conditional
+ * mutation removes that lock if it is still there, and sets a value in the same step, as in the
+ * engine's protocol. Values are also set blindly, alone and in batches.
  */
 import { createRandom, PercolatorError, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.ts';

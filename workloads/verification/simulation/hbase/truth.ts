@@ -1,9 +1,9 @@
 /**
  * What really was in the rows of a simulated cluster, and when: the judge of what the client says.
  *
- *     read            the row was like that at some moment between call and answer
- *     condition       so was what it is said to have found; and what it is said to have applied was
- *                     applied once, between call and answer
+ *     read            the row was as it was read, at some moment between call and answer
+ *     condition       the same of the cell that it looks for; and a mutation that was said to be
+ *                     applied was applied once, between call and answer
  *     refused         never applied, not even later
  *     in doubt        applied once or never, if conditional
  */
@@ -93,7 +93,7 @@ export class Truth {
     this.#refused.set(`${row}@${timestamp}`, why);
   }
 
-  /** When nothing is in flight any more. */
+  /** To be called when nothing is in flight any more. */
   judge(conditionals: ReadonlySet<string>): void {
     for (const [name, why] of this.#refused) {
       if (this.#applied.has(name)) {

@@ -4,9 +4,9 @@
  *     call ──delay──▶ the server: now, or when it goes on ──delay──▶ answer
  *                          └─▶ another process by now, or the connection broke: lost
  *
- * Answers on a connection keep their order, and its end comes after them, as with TCP. The end of a
- * server is heard by its clients only then; what they send before is lost. A call whose time is up
- * may still be applied.
+ * Answers on a connection keep their order, and its end comes after them, as with TCP. Clients hear
+ * of the end of a server only then; what they send before that is lost. A call whose time is up may
+ * still be applied.
  */
 import { HBaseFailure } from '../../../../engine/bigtable/hbase/failures.ts';
 import type { Codec, Framed } from '../../../../engine/bigtable/hbase/messages.ts';
@@ -30,7 +30,7 @@ const REQUEST_DELAY = 1;
 const ANSWER_DELAY = 2;
 const HOW = 3;
 const PAUSE = 4;
-/** Longest way of an answer that takes long. */
+/** How much longer a slow answer is on its way, at most. */
 const SLOW_MS = 4000;
 
 export function connectTo(options: WireOptions): (address: string, service: Service) => Channel {
@@ -43,7 +43,7 @@ interface Pending {
   isAnswered: boolean;
 }
 
-/** A connection to one process; the next one is made when its end has been heard. */
+/** A connection to one process of a server; the next is made once the client hears of its end. */
 interface Link {
   readonly process: number;
   readonly pending: Set<Pending>;
@@ -142,7 +142,7 @@ class SimulatedChannel implements Channel {
     });
   }
 
-  /** Leaves now, and arrives after those that left before. */
+  /** The answer leaves now, and arrives after those that left before. */
   #answer(link: Link, pending: Pending, delayMs: number, hear: () => void): void {
     const { timeline, process } = this.#options;
     if (link.isBroken) return;
@@ -161,7 +161,7 @@ class SimulatedChannel implements Channel {
     return this.#link;
   }
 
-  /** Nothing more comes from the server; the process hears of it after what is on its way. */
+  /** The server sends nothing more; the client hears of this after all answers on their way. */
   #break(link: Link | undefined = this.#link): void {
     if (link === undefined || link.isBroken) return;
     const { timeline, process } = this.#options;

@@ -53,7 +53,7 @@ test('a hot row gets a tablet of its own, and the others share what is left', as
     const work = workOf(cluster);
     const total = [...work.values()].reduce((sum, one) => sum + one, 0);
     for (const [server, us] of work) {
-      // The hot row has four fifths of the reads, and no server takes a part of it.
+      // The hot row has four fifths of the reads, all of them at one server.
       const share = server === hot.server ? 0.8 : 0.2 / (SERVERS - 1);
       assert.ok(Math.abs(us / total - share) < 0.03, `${server.name}: ${us / total}`);
     }

@@ -104,8 +104,8 @@ export interface Knobs {
   /** Events per second of virtual time. Absent: never. */
   readonly events: Readonly<Partial<Record<EventFault, number>>>;
   /**
-   * Longest way of a message, in milliseconds; each takes its own time, so messages overtake one
-   * another.
+   * How long a message is on its way, at most, in milliseconds; each takes its own time, so
+   * messages overtake one another.
    */
   readonly delayMsMax: number;
   /** Milliseconds after which a sender without an answer gives up. */
@@ -252,14 +252,14 @@ export function swarm(random: Random): Knobs {
 /** `ownerDeath` is drawn separately, so that the seeds from before it existed keep their plans. */
 const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => fault !== 'ownerDeath');
 
-/** In some of the runs that have events: the owner of the storage dies. */
+/** Lets the owner of the storage die, in some of the runs that have events. */
 export function withOwnerDeaths(knobs: Knobs, random: Random): Knobs {
   if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.2) return knobs;
   const ownerDeath = EVENT_RATE.ownerDeath * random.pick([0.3, 1, 2]);
   return { ...knobs, events: { ...knobs.events, ownerDeath } };
 }
 
-/** In some of the runs: erases hide what is set later. */
+/** Lets erases hide what is set later, in some of the runs. */
 export function withTombstones(knobs: Knobs, random: Random): Knobs {
   return random.fraction() < 0.2 ? { ...knobs, tombstones: true } : knobs;
 }

@@ -4,8 +4,8 @@
  * an earlier group.
  *
  * A group can fail as a whole. It is refused, so that nothing of it is applied; or lost, or applied
- * with its answer lost, so that its sender knows nothing; or delayed, with everything after it. A
- * later group may succeed after it has failed.
+ * with its answer lost, so that its sender knows nothing; or delayed, with everything after it.
+ * After a group that failed, a later one may succeed.
  */
 import { chooseBetween } from './chance.ts';
 import { GROUP_FAULTS, type GroupFault } from './knobs.ts';

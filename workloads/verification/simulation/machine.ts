@@ -1,6 +1,6 @@
 /**
  * Common to all processes that use the storage: a clock of their own, and repeated attempts to open
- * it.
+ * what they need.
  */
 import { type ErrorCode, isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { SimulatedProcess } from './process.ts';

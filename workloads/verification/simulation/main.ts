@@ -16,7 +16,7 @@ import { type FailedRun, type Plan, planOf, shrink, simulateSeeds, tellStory } f
 
 const REGRESSIONS = fileURLToPath(new URL('../regressions/', import.meta.url));
 const STORY_LINES_MAX = 200;
-/** Of one core; a guess, for the plan. */
+/** The speed of one core: a guess, for the plan. */
 const RUNS_PER_SECOND = 12;
 
 const SIZES: Sizes<{ readonly seeds: number }> = {

@@ -34,7 +34,7 @@ export class ModelTable {
   /** Undefined: any. */
   readonly #families: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, Families>();
-  /** What was erased, by row and column, if it also hides what is set later. */
+  /** All erases, by row and column; undefined unless they also hide what is set later. */
   readonly #tombstones: Map<string, Tombstones> | undefined;
   /** The keys of `#rows` in order; undefined when a row was added or removed since. */
   #keys: readonly string[] | undefined;
@@ -46,7 +46,7 @@ export class ModelTable {
     this.#families = families && new Set(families);
   }
 
-  /** Whether it could have been created with these families and splits. */
+  /** Whether this table could have been created with these families and splits. */
   isLike(families: readonly string[], splits: readonly string[]): boolean {
     const own = this.#families ?? new Set(families);
     return (

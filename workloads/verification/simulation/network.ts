@@ -41,8 +41,9 @@ const COPY_DELAY = 3;
 const PAUSE = 4;
 
 /**
- * How long after it was sent a copy of a message arrives at the latest, also if the message had to
- * wait for a delayed group. A collector whose clock is fast waits a little less than the lifetime.
+ * A copy of a message arrives within this time after the message was sent, even if the message had
+ * to wait for a delayed group. A collector whose clock is fast waits a little less than the
+ * lifetime.
  */
 const COPY_AGE_MS_MAX = MESSAGE_LIFETIME_MS - 10;
 
@@ -147,7 +148,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   }
 }
 
-/** The way of a message to the storage's owner, which may die before the sender hears its answer. */
+/** The way of a message to the storage's owner, which may die before the sender hears an answer. */
 function takeTrip<T>(
   world: World,
   process: SimulatedProcess,

@@ -1,6 +1,6 @@
 /**
  * The observers of simulated runs, chained as in a crawl: a change is copied to another table, and
- * the copy is observed in turn; a second observer of the same column counts; and one only reads.
+ * the copy is observed in turn; a second observer of the same column counts; two others only read.
  *
  *     t/<row>:seen ──copier──▶ u/<row>:copy ──chained──▶ u/<row>:done
  *           └───────counter──▶ t/<row>:count

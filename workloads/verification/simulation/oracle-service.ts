@@ -35,7 +35,7 @@ interface Question<T> {
 }
 
 /**
- * The percentage of requests that in trouble go to the oracle that is not the active one, also
+ * While faults happen, this percentage of requests goes to the oracle that is not active, also
  * before the first fail-over.
  */
 const STALE_PERCENT = 20;
@@ -133,8 +133,8 @@ export class OracleService {
   }
 
   /**
-   * One request; without an answer in time the caller may ask again: lost timestamps cost nothing,
-   * horizon and count of drops only grow.
+   * One request. A caller that gets no answer in time may ask again: lost timestamps cost nothing,
+   * and the horizon and the count of drops only grow.
    */
   #ask<T>(
     client: SimulatedProcess,

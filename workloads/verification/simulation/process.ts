@@ -6,8 +6,8 @@
  *     paused    both wait until it continues; it does not know that it was paused
  *     dead      deliveries are never heard; its promises never settle; waiting messages never leave
  *
- * A process acts only in answer to a delivery, so this is a crash, or a pause, at every await that
- * matters: between two of them nothing else can happen. A message that waits was on its way out
+ * A process acts only in answer to a delivery, so it can crash or pause at every await that
+ * matters: nothing else can happen between two of them. A message that waits was on its way out
  * when the process stopped; the decision to send it was made before.
  */
 import type { Timeline } from './timeline.ts';

@@ -122,7 +122,7 @@ async function performOne(
   }
 }
 
-/** Only the reads; also for snapshots. */
+/** Performs an operation that only reads, also in a snapshot. */
 export async function readOnly(
   scribe: RecordingOptions,
   reader: Reader,
@@ -194,7 +194,7 @@ export async function read(
   return value;
 }
 
-/** Without a value, deletes. */
+/** Sets the cell, or deletes it if there is no value. */
 export function write(
   { names }: RecordingOptions,
   transaction: Transaction,

@@ -1,13 +1,13 @@
 /**
  * Shrinks a failing run to a small one that fails in the same way, for people to read.
  *
- *     plan ─▶ leave out a process, a fault, half of the transactions, one, an operation,
- *             a message's fault
+ *     plan ─▶ leave out a process, a fault, another knob, half of the transactions, one,
+ *             an operation
  *               └─▶ does it still fail with the same claim? then continue from there
  *          ─▶ again, until nothing more can be left out
  *
- * It works because the purpose of a draw decides chance, not its order (chance.ts): the rest of the
- * run mostly happens as before.
+ * Shrinking works because a draw of chance depends on its purpose, not on the draws before it
+ * (chance.ts): the rest of the run mostly happens as before.
  */
 import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';

@@ -34,7 +34,7 @@ export interface Result {
   /** What happened to the simulated HBase, if that is the store. */
   readonly cluster?: Cluster['counts'] | undefined;
   readonly digest: number;
-  /** Virtual time. */
+  /** Milliseconds of virtual time. */
   readonly lastedMs: number;
   /** Sent by all processes together. */
   readonly messages: number;
@@ -327,7 +327,7 @@ class Simulation {
     slot.client.start(() => slot.plan.transactions[slot.begun++]);
   }
 
-  /** Starts the process again; its death may be known. */
+  /** Starts the process again. The lock service learns of its death at once, or later. */
   #died(process: SimulatedProcess): void {
     const { world, liveness } = this.#run;
     const bury = (): void => liveness.bury(process.name);

@@ -21,7 +21,7 @@ const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay',
 /** On a connection that keeps order, a message is lost only with its group. */
 const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
 const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
-/** Some are where there are no rows, one is in the middle of them. */
+/** Splits that are out of date: two of them lie outside of the rows, and one between rows. */
 const SPLITS_OF_YESTERDAY = ['0', 'dx', 'q'];
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
 /** Copies and late arrivals of creations and drops of tables are not simulated. */

@@ -1,7 +1,7 @@
 /**
- * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than
- * virtual time by up to one percent, and pauses while its machine is suspended. Its wall clock is
- * off by an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and
+ * A process's view of virtual time. Its monotonic clock has another origin, runs faster or slower
+ * than virtual time by up to one percent, and pauses while its machine is suspended. Its wall clock
+ * is off by an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and
  * only while the process is alive.
  *
  * The one assumption about clocks: a wall clock does not jump back by exactly the time for which
@@ -16,13 +16,13 @@ import type { Timeline } from './timeline.ts';
 const BOOT_MS = 1_000_000;
 
 export class SimulatedClock implements Clock {
-  /** How far the wall clock is off. Jumps. */
+  /** How far the wall clock is off; changes when it jumps. */
   skewMs: number;
   readonly #timeline: Timeline;
   readonly #process: SimulatedProcess;
   /** Milliseconds of its monotonic clock per millisecond of virtual time. */
   readonly #rate: number;
-  /** Virtual time for which it was suspended, without the last suspend. */
+  /** Virtual time for which the machine was suspended, without the last suspend. */
   #stoodMs = 0;
   /** The last suspend, which may not be over. */
   #suspend = { fromMs: 0, untilMs: 0 };

@@ -65,7 +65,7 @@ describe('the simulator', () => {
     assert.ok(story.some((line) => /ms {2}client 0: .*set \S+:lock@/.test(line)));
   });
 
-  test('does not take a run that wrote nothing, for a weak notification, for a lost commit', async () => {
+  test('does not report a lost commit if a run for a weak notification wrote nothing', async () => {
     const operations = [
       { do: 'set', cell: 't/a:c' } as const,
       { do: 'weak', cell: 't/d:also' } as const,
@@ -104,7 +104,7 @@ describe('the simulator', () => {
     assert.deepEqual(Object.keys((await simulate(plan)).faults), ['expireLease']);
   });
 
-  test('simulates nothing if it was interrupted before', async () => {
+  test('simulates nothing if it is interrupted before it starts', async () => {
     const seeds = { from: 1, to: 2, jobs: 1 };
     const { runs } = await simulateSeeds(seeds, () => {}, AbortSignal.abort());
     assert.equal(runs, 0);

@@ -13,7 +13,7 @@ import { ModelTable } from './model-table.ts';
 import { TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
-/** As if an oracle had handed out everything below the first timestamp of the run. */
+/** Makes it look as if an oracle had handed out everything below the run's first timestamp. */
 export function setFirstTimestamp(world: World): void {
   const table = 'timestamp-oracle';
   const start = world.knobs.firstTimestamp;

@@ -1,6 +1,6 @@
 /**
  * The transactions of one client process, in one of its lives: performs those of the plan through
- * the public API, and records what it is told.
+ * the public API, and records what the client is told.
  */
 import { isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -95,7 +95,7 @@ export class Transactions {
     }
   }
 
-  /** Adds its attempts to `recordings`; the last one may have failed in any way if it rejects. */
+  /** Adds its attempts to `recordings`. If the promise rejects, the last one failed in some way. */
   async transactRecorded(
     percolator: Percolator,
     operations: readonly Operation[],

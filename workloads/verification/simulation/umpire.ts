@@ -28,7 +28,7 @@ import { historicCell, type History, type Violation } from '../judges/history.ts
 import type { Knobs } from './knobs.ts';
 import type { ModelTable } from './model-table.ts';
 
-/** Violations kept of each claim; one broken rule breaks it many times. */
+/** Violations kept of each claim: one mistake in the engine causes many. */
 const VIOLATIONS_MAX = 5;
 
 export class Umpire {
@@ -144,16 +144,16 @@ export class Umpire {
   }
 
   /**
-   * The storage has answered a read for a snapshot; the process may still find out that it came too
-   * late.
+   * The storage has answered a read for a snapshot; the process may still find out that the read
+   * came too late.
    */
   served(process: string, snapshot: Timestamp, tick: number): void {
     if (snapshot < this.#deletionHorizon) this.#servedLate.set(`${process} ${snapshot}`, tick);
   }
 
   /**
-   * A process has used what it read since then, without an error. Another snapshot of that moment
-   * may have failed before.
+   * A process has used what it read since the tick `since`, without an error. Reads that were
+   * served before may belong to another snapshot at the same timestamp, which failed.
    */
   answered(process: string, snapshot: Timestamp, since: number): void {
     if (this.#servedLate.size === 0) return;

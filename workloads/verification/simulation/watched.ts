@@ -2,8 +2,8 @@
  * The events of leases and horizon in a run: for their model, which checks that each run is one of
  * its behaviours (workloads/verification/model).
  *
- * All of it is observed from outside, where messages arrive and answers are heard; the engine knows
- * nothing of it.
+ * All events are observed from outside, where messages arrive and answers are heard; the engine
+ * knows nothing of this.
  */
 import {
   type Cell,

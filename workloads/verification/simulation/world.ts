@@ -178,7 +178,7 @@ export class World {
     }
   }
 
-  /** Notes that a process has used what it read since then, without an error. */
+  /** Notes that a process has used what it read since the tick `since`, without an error. */
   answered(process: SimulatedProcess, snapshot: Timestamp, since: number): void {
     this.umpire.answered(process.name, snapshot, since);
     this.watch?.({ kind: 'read answered', process: process.name, snapshot });

@@ -9,10 +9,10 @@
  *      :value [[:r "t/1:list" [5 6]] [:append "t/1:list" 7]]}
  *
  * An invocation has nil in place of each list that it will read; failed and unknown transactions
- * keep it. In Jepsen a process does one thing at a time, and a process that lost an answer does
- * nothing more. So the processes here are not those of the history but numbers, each free again
- * when its transaction has ended. Elle takes the transactions of one process as ordered; here that
- * order is always also one of real time, and Percolator keeps real-time order.
+ * keep the nil. In Jepsen a process does one thing at a time, and a process that lost an answer
+ * does nothing more. So the processes here are not those of the history but numbers, each free
+ * again when its transaction has ended. Elle takes the transactions of one process as ordered; here
+ * they are also ordered in real time, and Percolator keeps real-time order.
  *
  * Times are in nanoseconds, for a history whose clock counts milliseconds.
  */
@@ -69,7 +69,7 @@ class Processes {
 
   end(transaction: ListTransaction): number {
     const process = this.#busy.get(transaction) ?? 0;
-    this.#free.push(process); // Also with an unknown outcome: those end after everything has begun.
+    this.#free.push(process); // Even if the outcome is unknown: all has begun by then.
     return process;
   }
 }

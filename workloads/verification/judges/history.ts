@@ -56,14 +56,14 @@ export interface HistoricTransaction {
   readonly process: string;
   readonly startTimestamp: Timestamp;
   /**
-   * What its client was told. committed: the commit returned. failed: the commit threw an error
-   * after which nothing of it is visible, or was never asked for. unknown: COMMIT_UNKNOWN, or the
-   * client died before it had an answer.
+   * What its client was told. committed: the commit returned. failed: the commit was never asked
+   * for, or threw an error after which nothing of the transaction is visible. unknown:
+   * COMMIT_UNKNOWN, or the client died before it had an answer.
    */
   readonly outcome: 'committed' | 'failed' | 'unknown';
   /**
-   * As reported to the client. Absent if the transaction did not commit or wrote nothing, or if
-   * `transact` ran it, which does not report it.
+   * As reported to the client. Absent if the transaction did not commit or wrote nothing, or if it
+   * was run by `transact`, which does not report commit timestamps.
    */
   readonly commitTimestamp?: Timestamp | undefined;
   /**

@@ -1,6 +1,7 @@
 /**
- * Histories to which no judge may object: of a database in which a commit is one step, with clients
- * that overlap, conflict, fail and die, and observers that eventually learn of every change.
+ * Histories to which no judge may object: those of a database in which a commit is one step, with
+ * clients that overlap, conflict, fail and die, and observers that eventually learn of every
+ * change.
  *
  * The judges' tests spoil them, one thing at a time. Every value is written once.
  */
@@ -79,9 +80,9 @@ class IdealDatabase implements History {
   readonly #values = new Map<HistoricCell, string | undefined>();
   readonly #committedAt = new Map<HistoricCell, number>();
   /**
-   * Runs that are due, by cell, observer and kind, and the commit that they are due for. An entry
-   * is removed when a run of its cell, observer and kind commits whose start timestamp is not
-   * before that commit.
+   * Runs that are due, by cell, observer and kind, each with the commit for which it is due. An
+   * entry is removed when a run of the same cell, observer and kind commits, unless that run's
+   * snapshot is older than the commit.
    */
   readonly #due = new Map<string, { readonly run: ObserverRun; readonly since: number }>();
   /** The last timestamp or moment. */
@@ -119,8 +120,8 @@ class IdealDatabase implements History {
   }
 
   /**
-   * Commits, unless another transaction has committed one of its cells meanwhile, or another run
-   * has done its work; or the client dies, before or after the commit.
+   * Commits `open`, unless another transaction has committed one of the same cells meanwhile, or
+   * another run has done the same work; or the client dies, before or after the commit.
    */
   end(open: OpenTransaction): void {
     const { startTimestamp, writes, locks } = open;

@@ -186,7 +186,7 @@ describe('the judge of list append', () => {
     assert.deepEqual(claimsOf([{ ...before, endedAt: undefined }, later, seen], true), []);
   });
 
-  test('stops after twenty findings', () => {
+  test('keeps the first twenty findings', () => {
     const history = Array.from({ length: 100 }, (_, i) => transaction(`k${i} = 1`));
     assert.equal(judgeListAppend(history, { strict: true }).violations.length, 20);
   });
@@ -230,7 +230,7 @@ const LISTS: ListCells = {
   elementsOf: (value) => value.trim().split(' ').map(Number),
 };
 
-describe('of random histories, the judge of list append', () => {
+describe('on random histories, the judge of list append', () => {
   test('acquits an ideal database, including its write skew', () => {
     let allowed = 0;
     for (let seed = 1; seed <= 200; seed++) {

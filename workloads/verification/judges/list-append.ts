@@ -2,7 +2,8 @@
  * A second opinion, which trusts no timestamp: searches histories of list append for what snapshot
  * isolation forbids, after Jepsen's Elle (Kingsbury and Alvaro, VLDB 2020).
  *
- *   1. Each transaction alone: a list must be what its earlier reads and its own appends give.
+ *   1. Each transaction alone: a list that it reads must be what its earlier reads and its own
+ *      appends give.
  *   2. The lists of each key show the order of its appends (list-orders.ts): G1a, a read of a
  *      failed append; elements that were read or appended twice, or never appended; lists that
  *      contradict each other.
@@ -170,7 +171,7 @@ function shownFrom(elements: readonly Element[], differing: number): string {
 
 /**
  * One clause for each edge. A real-time dependency leads through nodes for moments
- * (list-dependencies.ts), and the whole way is one clause.
+ * (list-dependencies.ts), and the whole path is one clause.
  */
 function inWords(edges: readonly ListEdge[], transactions: readonly ListTransaction[]): string {
   const isMoment = (node: number): boolean => node >= transactions.length;

@@ -8,8 +8,9 @@
  *     any reader of a, b ─rw─▶ C      it did not see c
  *
  * Committed appends that no transaction has read come after all that were read, in an unknown
- * order. With real time, a transaction comes after all that had ended before it began; one node for
- * each moment at which a transaction ended, each after the previous one, keeps that linear.
+ * order. With real time, a transaction comes after all that had ended before it began. One node for
+ * each moment at which a transaction ended, each after the previous one, keeps the number of these
+ * edges linear.
  */
 import type { Dependency } from './cycles.ts';
 import type { Element, ListEdge, ListTransaction } from './list-history.ts';

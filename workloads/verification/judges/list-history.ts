@@ -34,13 +34,11 @@ export interface ListTransaction {
 
 /** The proof of a finding, for callers that tell it as a story. */
 export interface ListProof {
-  /** By index. */
+  /** The indices of its transactions. */
   readonly transactions: readonly number[];
   readonly key?: string | undefined;
   readonly element?: Element | undefined;
-  /**
-   * Of a cycle: each edge begins where the previous one ended, the first where the last one ends.
-   */
+  /** A cycle: each edge begins where the previous one ended, the first where the last one ends. */
   readonly edges?: readonly ListEdge[] | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * What the lists of a history show: which transactions committed, in which order the elements of
- * each key were appended, and what contradicts that there is one order at all.
+ * each key were appended, and what contradicts every such order.
  *
  * The longest list that was read of a key is its order, and every other list must be the beginning
  * of it. A transaction that appended an element of it has committed, whatever its client knows: a

@@ -6,8 +6,9 @@
  *      later one. A touch changes nothing.
  *   2. Each committed run saw a change that no run committed before it had seen: for each change at
  *      most one run commits.
- *   3. After every committed weak notification some run committed whose snapshot has seen its
- *      transaction. The number of such runs is open; so is whether they acknowledge.
+ *   3. Every committed weak notification was followed by a committed run whose snapshot has seen
+ *      the notifying transaction. There may be any number of such runs, and they need not
+ *      acknowledge.
  *   4. No notify cell is left.
  *
  * A strong run is committed if the storage has its acknowledgment, whatever its client was told.

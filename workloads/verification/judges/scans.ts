@@ -56,7 +56,8 @@ function placesByTable(
 }
 
 /**
- * Whether a cell of the scan's table is in its range. Rows are in the order of their UTF-8 bytes.
+ * Whether a cell of the scan's table is in the scan's range and columns. Rows are in the order of
+ * their UTF-8 bytes.
  */
 export function insideOf({
   start,

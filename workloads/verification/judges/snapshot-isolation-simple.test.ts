@@ -68,8 +68,7 @@ const CORRUPTIONS: readonly Corruption[] = [
   },
   ({ transactions }, random) => random.pick(transactions).locks.push(`t/${random.integer(1, 4)}:c`),
   (history, random) => {
-    // Moves a whole transaction, later or earlier: the violations are then overlaps and wrong
-    // reads.
+    // Moves a whole transaction, later or earlier: the violations are overlaps and wrong reads.
     const { startTimestamp } = random.pick(history.records);
     const shift = random.integer(-9, 9) + 0.5;
     const one = history.transactions.find((each) => each.startTimestamp === startTimestamp);

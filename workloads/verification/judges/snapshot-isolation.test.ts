@@ -194,7 +194,7 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
       Object.assign(of(transactions, 2), { outcome: 'committed', commitTimestamp: 8 });
     },
   ],
-  'a commit without a timestamp that is not there': [
+  'a commit that was reported without a timestamp and is not there': [
     'lost commit',
     ({ transactions }) => (of(transactions, 2).outcome = 'committed'),
   ],
@@ -297,7 +297,7 @@ describe('the judge of snapshot isolation', () => {
     ]);
   });
 
-  test('says of a lost commit at which timestamp it was reported, if it was', () => {
+  test('names the timestamp at which a lost commit was reported, if there is one', () => {
     const draft = goodHistory();
     const failed = of(draft.transactions, 2);
     failed.outcome = 'committed';
@@ -308,7 +308,7 @@ describe('the judge of snapshot isolation', () => {
     assert.equal(messageOf(), `${told} at 8; nothing of it is there`);
   });
 
-  test('stops after twenty findings', () => {
+  test('keeps the first twenty findings', () => {
     const draft = goodHistory();
     const read = { cell: 't/x:c', value: 'never written' };
     of(draft.transactions, 3).reads = Array.from({ length: 1000 }, () => read);

@@ -5,7 +5,8 @@
  *   2. All or nothing: a committed transaction has a write record in every cell it wrote or locked,
  *      all at one commit timestamp, and in no other cell; it has no rollback marker. Every record
  *      belongs to a transaction that some client began.
- *   3. Reported committed is committed, at the timestamp reported; reported failed is not.
+ *   3. A transaction reported as committed is committed, at the timestamp reported; one reported as
+ *      failed is not.
  *   4. Per cell, the intervals [S, C] of the transactions that wrote or locked it are disjoint: of
  *      two that overlap, one must fail.
  *   5. Every read at S returned the newest version with a commit timestamp at or below S. This
@@ -13,10 +14,11 @@
  *      scan did not return were read as absent (scans.ts).
  *   6. Timestamps are in real-time order (real-time.ts).
  *
- * The storage's records say which transactions committed, and when (fates.ts); only 3 uses the
- * reports of clients. Records count once they are there, so locks must have been resolved before
- * the history is judged. Values are compared, not versions: a run whose values are all different
- * leaves no wrong read unseen. The judge believes the timestamps; list-append.ts does not.
+ * The storage's records say which transactions committed, and when (fates.ts); only 3 and 6 use the
+ * outcomes reported to clients. Records count once they are there, so locks must have been resolved
+ * before the history is judged. Values are compared, not versions: a run whose values are all
+ * different leaves no wrong read unseen. The judge believes the timestamps; list-append.ts does
+ * not.
  *
  * O(n log n) for n reads and writes; some 3 microseconds for a transaction of four reads and three
  * writes.
@@ -48,7 +50,8 @@ type Cells = ReadonlyMap<HistoricCell, CellVersions>;
 /** The proof of a contradiction, for callers that tell it as a story. */
 export interface TimestampProof {
   /**
-   * By start timestamp: the reader; or the writers, the one that committed first before the other.
+   * By start timestamp: the reader; or the writers, the one that committed first before the other;
+   * or, for real time, the transaction that had ended, and the one that began after that.
    */
   readonly transactions: readonly Timestamp[];
   readonly cell?: HistoricCell | undefined;
@@ -105,8 +108,8 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
 }
 
 /**
- * Finds the record of each cell that the transaction wrote or locked, and notes there the written
- * value.
+ * Finds the record of each cell that the transaction wrote or locked, and notes the written value
+ * there.
  */
 function judgeCommitted(
   transaction: HistoricTransaction,

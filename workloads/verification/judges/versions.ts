@@ -26,7 +26,7 @@ export class CellVersions {
 
   constructor(records: readonly HistoricRecord[]) {
     const sorted = isSorted(records) ? records : records.toSorted(byCommitTimestamp);
-    // If two processes roll it forward, a record is written twice, and may have been counted twice.
+    // If two processes roll a cell forward, its record is written, and may be counted, twice.
     const distinct = sorted.filter((record, i) => !isSame(record, sorted[i - 1]));
     this.all = distinct.map((record) => ({ record, isClaimed: false, value: undefined }));
     // Most cells have no touch, and there may be millions of cells: one array serves both.
@@ -36,8 +36,8 @@ export class CellVersions {
   }
 
   /**
-   * The index in `changes` of the first version with this value. All claims must be made before,
-   * because the values are read only once.
+   * The index in `changes` of the first version with this value. All claims must be made before the
+   * first call, because the values are read only once.
    */
   positionOf(value: string): number | undefined {
     this.#positions ??= new Map(
@@ -106,7 +106,7 @@ function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {
   return a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp;
 }
 
-/** Most are: an observer of the storage sees the records of a cell in that order. */
+/** Most lists are: whatever watches the storage sees the records of a cell in that order. */
 function isSorted(records: readonly HistoricRecord[]): boolean {
   let before: HistoricRecord | undefined;
   for (const record of records) {

@@ -2,9 +2,9 @@
  * The data of one table: rows in a map, each a short list of cells; their keys in order.
  *
  * Memory is bounded by the rows that a run touches: a table may have a background, a function that
- * makes the cells of a row that has not been touched. It stands for a repository that is too large
- * to be kept, and every mutation of one of its rows keeps that row from then on. Ranges do not see
- * the background.
+ * makes the cells of a row that has not been touched. The background stands for a repository that
+ * is too large to be kept; a row of it is kept from its first mutation on. Ranges do not see the
+ * background.
  */
 import sortedBTree from 'sorted-btree';
 import { PercolatorError } from '#engine/base';
@@ -33,13 +33,13 @@ export type Background = (row: string) => Cell[] | undefined;
 export class TableData {
   readonly schema: TableSchema;
   background: Background | undefined;
-  /** Of the rows that the background makes, as long as they are not touched. */
+  /** Bytes of the rows that the background makes, before any of them is touched. */
   backgroundBytes = 0;
   /** Bytes of values and names that were set, less those erased. */
   bytes = 0;
   readonly #families: ReadonlySet<string>;
   readonly #rows = new Map<string, Cell[]>();
-  /** In order, without those that are new. */
+  /** In order, without `#newKeys`. */
   readonly #keys = new BTree<string, undefined>(undefined, compareKeys);
   /** Keys that have come since the last range: many tables are never asked for one. */
   readonly #newKeys = new Set<string>();
@@ -171,8 +171,8 @@ function put(cells: Cell[], mutation: Mutation & { readonly kind: 'set' }): numb
 }
 
 /**
- * A copy of the value. Otherwise a value of some bytes may keep the whole message in memory that it
- * came with, or the eight kilobytes that its client encoded it into.
+ * A copy of the value, unless it is large. Without it, a value of a few bytes might keep in memory
+ * the whole message that brought it, or the eight kilobytes into which its client encoded it.
  */
 function ownCopy(value: Uint8Array): Uint8Array {
   const { length } = value;

@@ -17,7 +17,7 @@ export interface Tablet {
   availableUs: number;
   /** Operations so far; shows which tablets are hot. */
   operations: number;
-  /** Since the tablets were balanced last. */
+  /** Work since the tablets were last balanced. */
   readonly recent: RecentWork;
   /** Bytes written since it was last loaded: what a log replay takes. */
   logBytes: number;
@@ -77,7 +77,7 @@ const SAMPLE_MAX = 512;
 
 /** How much work a tablet had, and a sample of the rows that clients asked for. */
 export class RecentWork {
-  /** Processor time of its rows, at the server; that of calls is not part of it. */
+  /** Processor time that the server spent on the tablet's rows, without that of the calls. */
   workUs = 0;
   operations = 0;
   /** The row of each operation; when the sample is full, of every second one, and so on. */
@@ -113,8 +113,8 @@ export class Tablets {
   }
 
   /**
-   * The tablets of a table that is split into as many as there are servers have one server each;
-   * tables with the same splits lie together, as locality groups of one table would.
+   * A table that is split into as many tablets as there are servers has one on each; tables with
+   * the same splits have them on the same servers, as locality groups of one table would.
    */
   create(table: string, splits: readonly string[]): void {
     const starts = ['', ...splits];
@@ -158,7 +158,7 @@ export class Tablets {
     return [...this.#tables.values()].flatMap(({ tablets }) => tablets);
   }
 
-  /** How many the table has. */
+  /** How many tablets the table has; 0 if there is no such table. */
   countOf(table: string): number {
     return this.#tables.get(table)?.tablets.length ?? 0;
   }

@@ -7,7 +7,7 @@ import type { Cluster, Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import { ALWAYS_WARM } from './warmth.ts';
 
-/** No call costs anything, and no death has to be noticed; sizes, batch and workloads stay. */
+/** No call costs anything, and deaths are detected at once; sizes, batch and workloads stay. */
 export function withoutCosts(calibration: Calibration): Calibration {
   const { storage, cache, network, oracle, lockService, failures } = calibration;
   const none = { serverUs: 0, clientUs: 0 };

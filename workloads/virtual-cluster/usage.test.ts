@@ -12,7 +12,7 @@ function calm(): Cluster {
   return new Cluster({ calibration, seed: 1, tabletServers: 2 });
 }
 
-test('a window has the share of the cores that worked in it, and of the busiest machine', async () => {
+test('a window has the share of time in which cores worked: all of a kind, and the busiest machine', async () => {
   const cluster = calm();
   const [busy, idle] = [cluster.addMachine('client'), cluster.addMachine('client')];
   await cluster.run(async () => {
@@ -26,7 +26,7 @@ test('a window has the share of the cores that worked in it, and of the busiest 
     assert.ok(clients !== undefined);
     assert.equal(usage.seconds, 0.02);
     assert.equal(clients.machines, 2);
-    // Of 20 ms on four cores, and 10 ms are still to come.
+    // In 20 ms, four cores did 30 of the 40 ms of work; the last 10 are still to come.
     assert.equal(clients.coresMax, 30_000 / (CORES * 20_000));
     assert.equal(clients.cores, clients.coresMax / 2);
     assert.equal(clients.coreWaitMeanUs, 0);

@@ -18,7 +18,7 @@ import type { Station } from './station.ts';
 import type { CallCounts, Storage } from './storage.ts';
 import { mean } from '../harness/statistics/mean.ts';
 
-/** Of all machines of one kind. */
+/** The usage of all machines of one kind. */
 export interface KindUsage {
   readonly kind: MachineKind;
   readonly machines: number;
@@ -26,7 +26,7 @@ export interface KindUsage {
   readonly cores: number;
   readonly disks: number;
   readonly cards: number;
-  /** The same of the cores of the busiest machine. */
+  /** The share of the cores of the busiest machine. */
   readonly coresMax: number;
   /** How long work waited for a core, on average. */
   readonly coreWaitMeanUs: number;
@@ -39,7 +39,7 @@ export interface Usage {
   readonly timestamps: number;
   readonly oracleCalls: number;
   readonly lockCalls: number;
-  /** Processor time of work in the background, which is on no machine here. */
+  /** Processor time of work in the background, which takes no core of these machines. */
   readonly maintenanceUs: number;
 }
 

@@ -10,11 +10,11 @@ import { PAPER, withoutCosts } from './testing.ts';
 import { ALWAYS_WARM, extraUs, type Idle, Warmth } from './warmth.ts';
 
 const IDLE: Idle = { refillUs: 200, longestMs: 50, warmingUs: 50 };
-/** So long that the machine misses the most, and so much work that it refills all of it. */
+/** So long a pause that the machine misses the most, and so much work that it refills it all. */
 const ALL = 1e9;
 
 describe('work', () => {
-  test('takes the most in addition after a long time, and none right after that', () => {
+  test('takes the most extra time after a long pause, and none right after that', () => {
     const warmth = new Warmth(IDLE);
     const mostUs = 200 * Math.sqrt(50);
     near(warmth.workUs(ALL, ALL), ALL + mostUs);
@@ -22,7 +22,7 @@ describe('work', () => {
     near(warmth.extraUs, mostUs);
   });
 
-  test('takes as much in all, in however many pieces it comes', () => {
+  test('takes the same time in all, in however many pieces it comes', () => {
     const pieces = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(pieces, fc.integer({ min: 0, max: 100_000 }), (some, idleUs) => {
@@ -53,7 +53,7 @@ describe('work', () => {
     assert.equal(extra(50), extra(100));
   });
 
-  test('misses as much after several times idle as after one of that length', () => {
+  test('takes as much extra time after several pauses as after one of their total length', () => {
     const warmth = new Warmth(IDLE);
     warmth.workUs(0, 3_000);
     warmth.workUs(0, 4_000);
@@ -61,7 +61,7 @@ describe('work', () => {
   });
 });
 
-test('a machine is idle from the end of its last work on, if it has several cores, too', () => {
+test('a machine is idle from the end of its last work on, even if it has several cores', () => {
   const loop = new EventLoop();
   const machine = new Machine(
     loop,
@@ -69,7 +69,7 @@ test('a machine is idle from the end of its last work on, if it has several core
     { cores: 2, disks: 1 },
     IDLE,
   );
-  const first = machine.work(1_000); // Nothing was idle before.
+  const first = machine.work(1_000); // The machine was not idle before.
   assert.equal(first, 1_000);
   loop.nowUs = 500;
   assert.equal(machine.work(100), 600, 'the other core is as warm');
@@ -99,7 +99,7 @@ test('a machine that stands still, or is dead, is idle', () => {
   });
   near(inPause, 9_000 + expected);
   const restarted = tookUs((machine, loop) => {
-    machine.work(1e6); // Is lost.
+    machine.work(1e6); // This work is lost.
     machine.kill();
     loop.nowUs = 11_000;
     machine.start();
@@ -152,7 +152,7 @@ describe('the curve that is fitted to measurements', () => {
   test('grows with the root of the pause where a group waits for the disk', () => {
     const extras = [4, 25, 100].map((idleMs) => ({ idleMs, us: 30 * Math.sqrt(idleMs) }));
     near(perRootMs(extras), 30);
-    // A short pause decides little: what is wrong there is few microseconds.
+    // A short pause decides little: an error there is only a few microseconds.
     const [short, ...long] = extras;
     assert.ok(short !== undefined);
     assert.ok(perRootMs([{ ...short, us: short.us / 4 }, ...long]) > 29);

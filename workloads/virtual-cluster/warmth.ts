@@ -49,7 +49,7 @@ export interface Alone {
   readonly us: number;
 }
 
-/** What it takes in addition. */
+/** The processor time that such a piece of work takes in addition. */
 export function extraUs({ refillUs, longestMs, warmingUs }: Idle, { idleMs, us }: Alone): number {
   return refillUs * Math.sqrt(Math.min(longestMs, idleMs)) * refilledShare(us, warmingUs);
 }

@@ -8,7 +8,7 @@ import type { Compared } from './findings.ts';
 const LATENCY_ERROR_MAX = 30;
 
 type PredictedCrawl = Pick<CrawlResult, 'latency' | 'completedPerSecond'> & {
-  /** Busy, on average. */
+  /** Cores that were busy, on average. */
   readonly cores: number;
 };
 
@@ -42,6 +42,7 @@ export function workloadOf({ store }: MeasuredCrawl, { ratePercentPerHour }: Poi
   return `crawl-rate${store === 'hbase' ? ' on HBase' : ''}, ${ratePercentPerHour} %/hour`;
 }
 
+/** The points to simulate: all; if tiny, only those with a limit, or the last one if none has. */
 export function pointsOf(
   crawl: MeasuredCrawl,
   { isTiny }: { readonly isTiny: boolean },

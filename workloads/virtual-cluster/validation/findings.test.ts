@@ -30,7 +30,7 @@ test('numbers within their limits are counted, and all numbers are shown as they
   );
 });
 
-test('a prediction that is not a finite number is no number in its sentence', () => {
+test('a prediction that is not finite is a question mark in its sentence', () => {
   const compared = [{ ...one, measured: 100, predicted: Infinity }];
   const { targets } = validationFindings({ runs: [], compared, counted, wrong: [] });
   assert.match(targets[0]?.measured ?? '', /^\? documents\/s predicted, 100 measured: /);

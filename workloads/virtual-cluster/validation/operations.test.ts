@@ -5,13 +5,13 @@ import { Repository } from '../figure-7/repository.ts';
 import { keptCalibration } from '../testing.ts';
 import { COUNTED_DOCUMENTS, virtualOperations } from './operations.ts';
 
-test('what is wrong with the simulation that counts operations is told', async ({ mock }) => {
+test('the simulation that counts operations returns what its check found', async ({ mock }) => {
   const { calibration } = keptCalibration('this-machine');
   const right = await virtualOperations(calibration);
   assert.deepEqual(right.wrong, []);
   assert.ok(right.counts.read > COUNTED_DOCUMENTS);
 
-  // To a reference in which each document is alone in its cluster, most clusters are wrong.
+  // Compared with a reference in which each document has a cluster of its own, most are wrong.
   const alone = (arrivals: Iterable<number>) => Array.from(arrivals, (one) => [one, one] as const);
   mock.method(Repository.prototype, 'follow', alone);
   const { wrong } = await virtualOperations(calibration);

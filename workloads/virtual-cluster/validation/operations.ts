@@ -30,7 +30,7 @@ const GIVEN = { repository: 1_000, documentBytes: 200, seed: 1 };
 export const COUNTED_DOCUMENTS = 200;
 /** So few that each is clustered long before the next one comes. */
 const PER_SECOND = 200;
-/** No scan comes by: whether it meets a document that is in work, and looks at it again, is chance. */
+/** So long that no scan comes: whether one meets a document in work, and reads it, is chance. */
 const SCAN_REST_MS = 60_000;
 
 /** @param folder an empty one */
@@ -72,7 +72,7 @@ export async function realOperations(folder: string): Promise<Operations> {
   };
 }
 
-/** Not the engine's own: it uses those by the clock. */
+/** Without the engine's own tables, which it reads and writes by the clock. */
 const COUNTED_TABLES: ReadonlySet<string> = new Set([DOCUMENTS, notifyTable(DOCUMENTS), KEYS]);
 
 function counting(store: Bigtable, counts: Operations): Bigtable {

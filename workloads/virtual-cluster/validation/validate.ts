@@ -3,8 +3,8 @@
  * that were measured here (calibration/this-machine.ts), on one machine in virtual time.
  *
  * The engine, its observers or clients, and the embedded store share one thread of one process, so
- * the simulated machine has one core. The batch has a process for each core, and gets all of them, and
- * so does HBase, whose processes share them with the client.
+ * the simulated machine has one core. The batch, which has a process for each core, and HBase,
+ * whose processes share the cores with the client, get all of them.
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, type Point, UsageError } from '#results';
@@ -44,7 +44,7 @@ export interface ValidationPlan {
   /** Documents in memory that stand for the repository, at most. */
   readonly repositoryMax: number;
   /**
-   * Whether a tiny brokerage stands for the measured one, whose rows are longer, only crawl rates with
+   * If true, a tiny brokerage with shorter rows stands for the measured one, only crawl rates with
    * a limit are predicted, and loads are short.
    */
   readonly isTiny: boolean;
@@ -102,7 +102,7 @@ export async function simulateValidation(
     progress.phase('the clustering of figure 7 on HBase', 0);
     const { calibration, used } = hbase.costs;
     runs.push(hbase.crawl.runId, ...used);
-    // Its processes share all cores of the machine.
+    // The processes of HBase and the client share all cores of the machine.
     const onHBase = new Simulating(plan, calibration, signal, wrong);
     for (const point of pointsOf(hbase.crawl, plan)) {
       tell(await onHBase.crawlPoint(hbase.crawl, point));
@@ -132,7 +132,7 @@ function batchPoint(
   ];
 }
 
-/** The calibration of this machine, with the core of the one thread. */
+/** The calibration of this machine with one core, that of the one thread. */
 function oneCore(): Calibration {
   const { calibration } = loadCalibration('this-machine');
   const cluster = { ...calibration.cluster, tabletServerCores: 1, workerCores: 1 };
@@ -215,7 +215,7 @@ class Simulating {
     return busyCores(usage, this.calibration.cluster.tabletServerCores);
   }
 
-  /** Offers more until the model does not keep up. */
+  /** Documents per second that the model completes; doubles the load until it does not keep up. */
   async #crawlCapacity(crawl: MeasuredCrawl, offered: number): Promise<number> {
     for (let times = 1; ; times *= 2) {
       const { growth, completedPerSecond } = await this.#crawl(crawl, offered * times);
@@ -263,7 +263,7 @@ class Simulating {
       clients: 1,
       scale: isTiny ? scaleOf(TINY_CUSTOMERS) : scale,
       batching,
-      // In the middle of its work: the time that messages may take passes before the load.
+      // So short that the collector has waited for it, and deletes, when the load begins.
       collector: { ...COLLECTING.embedded, messageLifetimeMs: 100 },
       // Orders need some time before their Trade-Results come at the same rate.
       warmUp: Math.max(isTiny ? 1 : 5, WARM_UP * seconds),

@@ -1,6 +1,6 @@
 /**
- * A bench of judges: a process that runs the steps of one job after the other, and a new process
- * when that one has ended.
+ * A bench of judges: a process that runs one job after the other, step by step, and is replaced
+ * when it has ended.
  *
  * A step that computes for too long is ended. Time is the process's own processor time, which other
  * work on a busy machine does not lengthen, so no mutant is mistaken for one that loops because the
@@ -11,7 +11,7 @@ import { ownCpuUs } from '../../harness/processes/processor-time.ts';
 import type { Job, StepMessage } from './step.ts';
 
 export interface JobResult {
-  /** How it ended before all steps had passed. */
+  /** Why the job ended before all steps had passed; undefined if all passed. */
   readonly failure?: Failure | undefined;
   readonly passed: readonly PassedStep[];
   readonly cpuMs: number;

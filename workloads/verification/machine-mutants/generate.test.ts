@@ -96,7 +96,7 @@ describe('the rule', () => {
     });
   }
 
-  test('bug allows that the condition of a `throw` changes, and not that it is left out', () => {
+  test('bug allows changing the condition of a `throw`, but not leaving out the `throw`', () => {
     const text = 'if (!(error instanceof PercolatorError)) throw error;';
     const { mutants, skipped } = mutantsOf(FILE, text);
     assert.deepEqual(
@@ -128,7 +128,7 @@ test('every mutant of the oracle parses, and differs from the original text', ()
   assert.ok(mutants > 200);
 });
 
-test('a change that does not parse is refused, and names the line', () => {
+test('a change that does not parse is refused with an error that names the line', () => {
   const [mutant] = mutantsOf(FILE, 'a();').mutants;
   assert.ok(mutant !== undefined);
   assert.throws(

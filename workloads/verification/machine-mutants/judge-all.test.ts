@@ -46,7 +46,7 @@ test('an error ends the processes of all judges, also of one that never ends', a
   assert.throws(() => kill(Number(readFileSync(pidFile, 'utf8')), 0), /ESRCH/);
 });
 
-/** Waits without giving way to events: a verdict is kept at once. */
+/** Waits without giving way to events, because `onVerdict` is synchronous. */
 function waitFor(file: string): void {
   const never = new Int32Array(new SharedArrayBuffer(4));
   for (let i = 0; i < WAITS_MAX && !existsSync(file); i++) Atomics.wait(never, 0, 0, WAIT_MS);

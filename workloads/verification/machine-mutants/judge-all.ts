@@ -11,8 +11,8 @@ export interface JudgeAllOptions {
 }
 
 /**
- * Rejects with the first error, also that of `onVerdict` or `signal`, when the processes of all
- * judges have ended.
+ * Judges each mutant. On an error, also of `onVerdict` or `signal`, ends the processes of all
+ * judges and then rejects with the first error.
  */
 export async function judgeAll(
   mutants: readonly MachineMutant[],
@@ -27,7 +27,7 @@ export async function judgeAll(
     stopped.addEventListener('abort', () => bench[Symbol.dispose]());
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
       const verdict = await judge(mutant, court, bench).finally(() => {
-        stopped.throwIfAborted(); // That the process of the judges was ended is no verdict.
+        stopped.throwIfAborted(); // The end of the judges' process is no verdict.
       });
       onVerdict(verdict);
     }

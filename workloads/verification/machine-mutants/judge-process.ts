@@ -39,7 +39,7 @@ let waitingTicks = 0;
 watchForEnds();
 process.on('message', (job: Job) => {
   isAtWork = true;
-  process.channel?.unref(); // Without any work left the process would end, and reports that below.
+  process.channel?.unref(); // With no work left the process would end; `beforeExit` reports that.
   void takeSteps(job).then(() => endJob(true));
 });
 

@@ -5,7 +5,7 @@
  * Before mutants are judged, each judge runs on the unchanged engine. That shows which judges
  * qualify (they pass, and take little time), what they cost, and which code they reach: a mutant is
  * only shown to judges that reach its place. A measurement is kept in a file until the engine, the
- * verification or its test changes.
+ * verification or the judge's test file changes.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -40,18 +40,18 @@ interface MeasuredStep {
 const CPU_MS_MAX = 6_000;
 /**
  * The most that test files of other folders may cost together for one mutant, without `--thorough`.
- * Those of its own folder always run.
+ * Those of the mutant's folder always run.
  */
 const ELSEWHERE_CPU_MS = 3_000;
 
 /** Parts of the paths of test files that are no judges. */
 export const NOT_JUDGES: readonly string[] = [
-  // They start processes of their own, in which the engine is unchanged, or servers.
+  // They start servers, or processes of their own, in which the engine is unchanged.
   '/processes.test.ts',
   'engine/hbase.test.ts',
   'engine/remote-database.test.ts',
   'engine/remote-increments.test.ts',
-  // Code of which no mutants are made: the embedded and the remote store, the test tools.
+  // They test code that is not changed: the embedded and the remote store, the test tools.
   'engine/bigtable/embedded/',
   'engine/bigtable/remote/',
   'engine/testing/',

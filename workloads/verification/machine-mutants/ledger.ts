@@ -13,7 +13,7 @@ export class Ledger {
 
   /**
    * Reads the existing verdicts; the newest verdict on a mutant counts. `anew` removes them.
-   * @throws UsageError if the file cannot be read or made, or is of another program; it then stays
+   * @throws UsageError if the file cannot be read or made, or holds something else; it then stays
    * as it is
    */
   constructor(file: string, { anew = false }: { readonly anew?: boolean } = {}) {
@@ -69,7 +69,7 @@ function textOf(file: string): string {
   return '';
 }
 
-/** Undefined for a line that was cut short, because its process was ended while it wrote. */
+/** Undefined for a line that was cut short, because its writer ended in the middle of it. */
 function parseLine(line: string): Verdict | undefined {
   try {
     const parsed = JSON.parse(line) as Partial<Verdict> | null;

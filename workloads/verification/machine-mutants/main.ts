@@ -9,8 +9,8 @@
  *   3. Another process (bench.ts) loads each mutant, and shows it to the judges that reach it:
  *      tests of its folder, tests of others, simulated seeds, exhaustive searches. The first that
  *      fails has killed it.
- *   4. The record counts them by folder, and lists the survivors. Each must be killed by a new test,
- *      or listed in equivalents/.
+ *   4. The record counts the mutants by folder, and lists the survivors. Each survivor must be
+ *      killed by a new test, or listed in equivalents/.
  *
  * Why not Stryker? Its operators are fixed: none awaits a promise too late or exchanges two
  * timestamps. Its judges are test runners, so the simulator and the search could not take part. And

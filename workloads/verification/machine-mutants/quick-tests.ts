@@ -2,9 +2,9 @@
  * The parts of `node:test` that the engine's tests use, for a process that judges mutants.
  *
  * It stops at the first test that fails, runs one test after the other, and does not track
- * promises, which makes the real one several times as slow. A test file that uses more of
+ * promises, which makes the real `node:test` several times as slow. A test file that uses more of
  * `node:test` than this also fails for the unchanged engine, and so is not a judge of mutants;
- * judges.ts reports these.
+ * judges.ts reports such files.
  */
 type Hook = () => unknown;
 

@@ -28,7 +28,7 @@ export interface Verdict {
 
 export interface VerdictOptions {
   readonly judges: readonly Judge[];
-  /** Whether to ask all judges that reach it, whatever they cost. */
+  /** Whether to ask all judges that reach the mutant, whatever they cost. */
   readonly isThorough: boolean;
 }
 

@@ -59,7 +59,7 @@ function sameKind(text: string, a: Node, b: Node): boolean {
   return kind !== undefined && kind === kindOf(text, b);
 }
 
-/** The kind, which is the last name: `counter` for `this.#lease.counter`. */
+/** The kind of the last name, which is `counter` in `this.#lease.counter`. */
 function kindOf(text: string, node: Node): string | undefined {
   if (node.type !== 'Identifier' && node.type !== 'MemberExpression') return undefined;
   const name = /[\w$]+$/.exec(codeOf(text, node))?.[0] ?? '';

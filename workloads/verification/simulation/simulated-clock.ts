@@ -1,8 +1,8 @@
 /**
  * A process's view of virtual time. Its monotonic clock has another origin, runs faster or slower
- * than virtual time by up to one percent, and pauses while its machine is suspended. Its wall clock
- * is off by an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and
- * only while the process is alive.
+ * than virtual time by up to one percent, and pauses while its machine is suspended. Its wall
+ * clock is off by an amount that the run decides, and jumps. Its sleepers wake by the monotonic
+ * clock, and only while the process is alive.
  *
  * The one assumption about clocks: a wall clock does not jump back by exactly the time for which
  * its machine is suspended at that moment. No clock of the process could tell the two from a moment

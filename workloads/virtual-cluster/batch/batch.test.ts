@@ -139,12 +139,12 @@ describe('the batch of figure 7', () => {
     assert.equal(simulateBatch(100_000, options).medianSeconds, null);
   });
 
-  test('has a latency wherever the batches become no larger any more', () => {
+  test('has a latency only at rates at which the batches stop growing', () => {
     const calibration = { ...paper, cluster: { ...paper.cluster, tabletServers: 4 } };
     const small = { ...options, calibration, repository: 1e7 };
     const [one, two] = [1, 2].map((times) => simulateRun(times * 1e7, small).seconds);
     assert.ok(one !== undefined && two !== undefined);
-    // At this rate a second of a run brings documents that take a second.
+    // At this rate, the documents that arrive in a second lengthen the next run by a second.
     const rateMax = (100 * 3600) / (two - one);
     const near = simulateBatch(0.85 * rateMax, small);
     const ratio = (near.runSeconds ?? Number.NaN) / one;

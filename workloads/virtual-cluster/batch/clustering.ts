@@ -26,7 +26,7 @@ export interface ClusteringOptions {
 }
 
 const KEYS_PER_DOCUMENT = 0.75;
-/** Of a document of our baseline: an id of 10 digits and a key of 12, each with its tab. */
+/** A document of our baseline has an id of 10 digits and keys of 12, each with its tab. */
 const ID_BYTES = 11;
 const KEY_BYTES = 13;
 const PHASES = [1, 2, 3] as const;
@@ -52,7 +52,7 @@ export function clusteringVolumes({
     return phase === 1 ? volume : { ...volume, inputBytes: carried + volume.inputBytes };
   });
 
-  /** Of the lines that a phase reads: the ids of all documents, and the keys of representatives. */
+  /** Bytes of the lines that a phase reads: ids of all documents, and keys of representatives. */
   function lineBytes(phase: number, representatives: number): number {
     const keysLeft = PHASES.length + 1 - phase;
     return ID_BYTES * documents + KEY_BYTES * keysLeft * representatives;

@@ -10,7 +10,9 @@ import { mean } from '../../harness/statistics/mean.ts';
 
 export interface BatchOptions extends Omit<ClusteringOptions, 'documents'> {
   readonly calibration: Calibration;
+  /** Documents. */
   readonly repository: number;
+  /** Whether idle cores run copies of the tasks that still run. */
   readonly backupTasks: boolean;
   readonly seed: number;
 }
@@ -19,9 +21,9 @@ export interface BatchOptions extends Omit<ClusteringOptions, 'documents'> {
 export interface BatchPoint {
   /** In percent of the repository per hour. */
   readonly rate: number;
-  /** Of a document from its arrival to its cluster. */
+  /** The latency of a document, from its arrival until it has a cluster. */
   readonly medianSeconds: number | null;
-  /** Of the three MapReduces together, on average. */
+  /** The mean time of the three MapReduces together. */
   readonly runSeconds: number | null;
   readonly cpuSecondsPerRun: number | null;
 }
@@ -30,9 +32,9 @@ const WARM_UP_RUNS = 2;
 const RUNS = 12;
 /** The last of the measured runs over the first: if it took longer, batches still grew. */
 const STEADY_TIMES = 1.1;
-/** Latencies of each run: arrivals are uniform, so a few stand for all. */
+/** Latencies taken from each run: arrivals are uniform, so a few stand for all. */
 const SAMPLES_PER_RUN = 50;
-/** A batch that has become so many times the repository grows without end. */
+/** Once the documents that arrived are this many times the repository, batches grow without end. */
 const GROWN_TIMES = 20;
 
 interface Run {

@@ -82,8 +82,8 @@ export function batchSeries(curves: readonly BatchCurve[]): readonly ResultSerie
 }
 
 /**
- * In a sentence, at the lowest rate.
- * @param saidRate that of the document which the sentence before is about, if there is one
+ * A sentence about the batch at the lowest rate.
+ * @param saidRate the rate of the document that the preceding sentence is about, if there is one
  */
 export function batchSentence(curves: readonly BatchCurve[], saidRate: number | undefined): string {
   const [always, once] = CONTENTS.map(

@@ -24,7 +24,7 @@ export interface JobOptions {
 export interface JobTimes {
   /** From the call to the end of the last task. */
   readonly seconds: number;
-  /** Of all tasks, copies included. */
+  /** Processor time of all tasks, copies included. */
   readonly cpuSeconds: number;
   /** Tasks that a second machine ran as well. */
   readonly copies: number;
@@ -32,7 +32,10 @@ export interface JobTimes {
 
 /** Copies of the output that the file system keeps. */
 const REPLICAS = 3;
-/** Tasks per core, if splits are not larger: the last ones to end then leave few cores idle. */
+/**
+ * Tasks per core: the last ones to end then leave few cores idle. There are more maps if the
+ * calibration's splits are smaller, and fewer if `SPLIT_BYTES_MIN` forbids so many.
+ */
 const REDUCES_PER_CORE = 2;
 const MAPS_PER_CORE = 4;
 const SPLIT_BYTES_MIN = 1024 * 1024;
@@ -81,7 +84,7 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
   };
 }
 
-/** Of a list that may be too long for the arguments of a function. */
+/** The latest time of a list that may be too long for the arguments of `Math.max`. */
 function latest(times: readonly number[]): number {
   return times.reduce((last, time) => Math.max(last, time), 0);
 }
@@ -138,7 +141,7 @@ class Machines {
 interface Tasks {
   readonly count: number;
   readonly cost: TaskCost;
-  /** When the first of them may begin. */
+  /** When the first task may begin. */
   readonly startUs: number;
 }
 
@@ -215,7 +218,7 @@ class FreeCores {
     return core;
   }
 
-  /** It is taken after all that are free at the same time or earlier; bisection finds its place. */
+  /** The core is taken after all that are free by then; bisection finds its place. */
   free(core: Core): void {
     let low = 0;
     let high = this.#cores.length;

@@ -14,7 +14,7 @@ interface Json {
   [key: string]: Json;
 }
 
-/** Of Linux: a file that even root cannot read from its beginning. */
+/** A file of Linux that even root cannot read from its beginning. */
 const UNREADABLE = '/proc/self/mem';
 const PAPER = path.join(import.meta.dirname, 'paper-2010.json');
 
@@ -131,7 +131,7 @@ describe('sensitivity', () => {
     const places = assumedPlaces(paper);
     assert.ok(places.includes('storage.call.fixed.clientUs'));
     assert.ok(!places.includes('oracle.perTimestampUs'));
-    assert.ok(!places.includes('log.wait.p99Us'), 'which moves with its median');
+    assert.ok(!places.includes('log.wait.p99Us'), 'a p99 moves with its median');
   });
 
   test('varies one number, a p99 with its median, and no number beyond its limits', () => {

@@ -18,7 +18,7 @@ interface SidedUs {
   readonly clientUs: number;
 }
 
-/** Of a row in a call. `perCell` counts the cells that the call carries of this row. */
+/** What a row costs in a call. `perCell` counts the cells of this row that the call carries. */
 export interface RowCost {
   readonly fixed: SidedUs;
   readonly perCell: SidedUs;
@@ -41,11 +41,11 @@ export interface Calibration {
   /** A machine that was idle has lost its caches to other processes (warmth.ts). */
   readonly idle: {
     /**
-     * Processor time in addition after a millisecond, until its caches are full again; it grows
-     * with the square root of the time.
+     * Additional processor time after an idle millisecond, until the caches are full again; it
+     * grows with the square root of the idle time.
      */
     readonly refillUs: number;
-    /** Time idle after which it grows no more. */
+    /** The idle time after which `refillUs` grows no more. */
     readonly longestMs: number;
     /** Processor time of a busy machine for the work that fills 63 % of what is missing. */
     readonly warmingUs: number;
@@ -58,16 +58,16 @@ export interface Calibration {
     readonly read: RowCost;
     readonly mutate: RowCost;
     readonly conditionalMutate: RowCost;
-    /** Of each byte of a mutation, at the server, besides what any byte costs. */
+    /** The server's cost of each byte of a mutation, on top of `perByte`. */
     readonly writtenByteNs: number;
-    /** Of each row, at a client that gathers operations in batches. */
+    /** The cost of each row, at a client that gathers operations in batches. */
     readonly batchedRowUs: number;
     /**
-     * At the server for each row that the scan of a tablet returns, none if it finds nothing; at the
-     * client once for each tablet.
+     * `fixed` counts, at the server, for each row that the scan of a tablet returns, and not at all
+     * if it finds nothing; at the client, once for each tablet.
      */
     readonly scan: RowCost;
-    /** Of each written byte: compactions and copies of the log, which take no machine's cores here. */
+    /** For each written byte: compactions and copies of the log, which take no machine's cores. */
     readonly maintenancePerByteNs: number;
   };
   /** From the mutation in memory until it is durable, for all mutations of a group together. */
@@ -80,7 +80,7 @@ export interface Calibration {
      */
     readonly perGroupUs: number;
     readonly perGroupAsideUs: number;
-    /** Of such a server's thread, for a group of provisional mutations alone, which is not synced. */
+    /** That thread's time for a group of provisional mutations alone, which is not synced. */
     readonly perUnsyncedGroupUs: number;
     /**
      * What a group waits in addition after the log was idle, for each square root of a millisecond,
@@ -111,7 +111,7 @@ export interface Calibration {
   readonly workload: {
     readonly documentLoadedUs: number;
     readonly documentClusteredUs: number;
-    /** Of any transaction of the brokerage's mix. */
+    /** The same for any transaction of the brokerage's mix. */
     readonly brokerageTransactionUs: number;
   };
   readonly batch: {
@@ -122,7 +122,7 @@ export interface Calibration {
     readonly map: { readonly perRecordUs: number; readonly perByteNs: number };
     readonly sort: { readonly perRecordUs: number };
     readonly reduce: { readonly perRecordUs: number };
-    /** Of all machines, during a run: a share is slower, its tasks so many times as long. */
+    /** A share of the machines is slower during a run: tasks take `times` as long there. */
     readonly stragglers: { readonly share: number; readonly times: number };
   };
 }

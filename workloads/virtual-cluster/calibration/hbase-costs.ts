@@ -15,14 +15,14 @@ import { assumed, type Change, must } from './change.ts';
 export interface HBaseRecords {
   /** With many callers. */
   readonly busy: RunRecord;
-  /** With one. */
+  /** With one caller. */
   readonly alone: RunRecord;
 }
 
 type Side = 'client' | 'server';
 type Value = Omit<Entry, 'unit'>;
 
-/** Of a prewrite (lock and data) and of a commit (write record, and the lock that it erases). */
+/** The cells of a prewrite (lock, data), and those of a commit (write record, erased lock). */
 const CONDITIONAL_CELLS = 2;
 const P99_TIMES = 10;
 

@@ -10,8 +10,8 @@ import { type Alone, ALWAYS_WARM, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
 
 /**
- * What an operation took in addition after a pause. A write waits for the disk on the way, with and
- * without a pause before it; what it takes in addition after that is not in the difference.
+ * What an operation took in addition after a pause. A write waits for the disk with and without a
+ * pause before it, so what it takes in addition after that wait is not in the difference.
  */
 export interface Extra {
   readonly alone: Alone;
@@ -46,7 +46,8 @@ const NOT_MEASURED: readonly Change[] = [
 
 /**
  * A read does not wait for the disk. So the processor time by which its thread exceeds the read's
- * own duration belongs to the end of the pause, and is subtracted. 0 if the record has no durations.
+ * own duration belongs to the end of the pause, and is subtracted from the thread's time for a
+ * write, too. 0 if the record has no durations.
  */
 function waitAfterIdle(costs: RunRecord): Change[1] {
   const of = (column: string, what: string, idleMs: number): number | null =>
@@ -65,7 +66,7 @@ function waitAfterIdle(costs: RunRecord): Change[1] {
   };
 }
 
-/** The extra wait for each √ms of a pause, with the least squares of the errors; at least 0. */
+/** The extra wait for each √ms of a pause, by least squares; at least 0. */
 export function perRootMs(
   extras: readonly { readonly idleMs: number; readonly us: number }[],
 ): number {
@@ -89,7 +90,7 @@ function extrasOf(costs: RunRecord): readonly Extra[] {
 /** Values of `warmingUs` that are tried: each a tenth more than the last. */
 const TRIED_US = { from: 5, to: 2_000, step: 1.1 };
 
-/** The least sum of squares of the errors, relative to what was measured. */
+/** The curve with the least sum of squares of the errors, relative to what was measured. */
 export function fitted(extras: readonly Extra[]): Idle {
   let best: Fit | undefined;
   for (let warmingUs = TRIED_US.from; warmingUs <= TRIED_US.to; warmingUs *= TRIED_US.step) {

@@ -10,21 +10,22 @@ import { BYTES, ROWS_READ, SHAPES } from '../measured-costs/shapes.ts';
 import { OWN } from '../measured-costs/workloads.ts';
 import { must } from './change.ts';
 
+/** Microseconds of processor time for one of each. */
 export interface ShapeCosts {
   readonly source: string;
-  /** Of a call besides its rows. */
+  /** A call without its rows. */
   readonly callUs: number;
   readonly byteUs: number;
-  /** Of a byte that is written, in addition to `byteUs`. */
+  /** A byte that is written, in addition to `byteUs`. */
   readonly writtenUs: number;
-  /** Of a row of a scan, without its call. */
+  /** A row of a scan, without its call. */
   readonly scannedUs: number;
-  /** Of a row that is read in a batch, in addition to what it takes alone. */
+  /** A row that is read in a batch, in addition to what it takes alone. */
   readonly batchedUs: number;
-  /** Of a group of the log: the main thread's time, and that of the threads that sync it. */
+  /** A group of the log: the main thread's time, and that of the threads that sync it. */
   readonly groupUs: number;
   readonly groupAsideUs: number;
-  /** Of a group that is not synced: the main thread's time. */
+  /** A group that is not synced: the main thread's time. */
   readonly unsyncedGroupUs: number;
   /** Own code of the workloads: for a document loaded, one clustered, and a transaction. */
   readonly loadedUs: number;

@@ -1,6 +1,6 @@
 /**
- * What engine and embedded store cost on this machine: by the shape of an operation, as bench:cluster
- * has measured it (shape-costs.ts), or without that as bench:micro has.
+ * What engine and embedded store cost on this machine: by the shape of an operation, as
+ * bench:cluster has measured it (shape-costs.ts); without a record of that, as bench:micro has.
  *
  * Everything runs in one process, so processor time has no sides: the store's is the server's, the
  * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds two.
@@ -11,10 +11,10 @@ import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
 import { cpuUs, groupsOf, type ShapeCosts, shapeCosts } from './shape-costs.ts';
 
-/** Bytes that the model counts of an operation on a cell of 100 bytes, about: heads, key, filter, cell. */
+/** About the bytes that the model counts for a cell of 100 bytes: heads, key, filter, cell. */
 const COUNTED_BYTES = 300;
 const VALUE_BYTES = 100;
-/** Of a prewrite (lock and data) and of a commit (write record, and the lock that it erases). */
+/** The cells of a prewrite (lock, data), and those of a commit (write record, erased lock). */
 const CONDITIONAL_CELLS = 2;
 
 type Value = Omit<Entry, 'unit'>;
@@ -87,7 +87,7 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
   ];
 }
 
-/** As if the shape did not matter. */
+/** The costs without a record of shapes, as if shapes did not matter. */
 const NONE = { callUs: 0, byteUs: 0, writtenUs: 0, scannedUs: undefined };
 
 class Times {
@@ -121,7 +121,7 @@ class Times {
     return { value: Math.max(0, us), source: `run ${runId}, processor time of ${what}` };
   }
 
-  /** @param otherwise why it is 0 if it was not measured */
+  /** @param otherwise why the value is 0 if it was not measured */
   shape(value: number, otherwise = 'not measured: bench:cluster --figure costs does'): Value {
     return this.shapes === null ? assumed(0, otherwise) : { value, source: this.shapes.source };
   }

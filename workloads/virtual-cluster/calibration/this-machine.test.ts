@@ -174,12 +174,12 @@ describe('with HBase in place of the embedded store', () => {
     within(0.01, ofWrite / (took(NAMES.write) - 2 * took(NAMES.timestamp)), 'a write');
   });
 
-  test('there is none without records of bench:micro on HBase', () => {
+  test('there is no calibration without records of bench:micro on HBase', () => {
     assert.equal(calibrateHBase([temporaryFolder()]), null);
   });
 });
 
-describe('with it the batch takes as long as it did', () => {
+describe('with the calibration of this machine, the batch takes as long as it did', () => {
   const { calibration } = parseCalibration(calibrateThisMachine([REFERENCE_FOLDER]).file, 'x');
   const given = { calibration, documentBytes: 1024, repository: 1e6, seed: 1 };
   const options = { ...given, contents: 'once', backupTasks: true } as const;
@@ -190,7 +190,7 @@ describe('with it the batch takes as long as it did', () => {
       : [],
   );
 
-  test('in the record that it was made from', () => {
+  test('in the record that the calibration was made from', () => {
     const record = readRunRecord(path.join(REFERENCE_FOLDER, 'batch-engines'));
     const measured = numberIn(record, 'engines', 'seconds', 'MapReduce') ?? Number.NaN;
     within(0.15, seconds / measured, 'a run');

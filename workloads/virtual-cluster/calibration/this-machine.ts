@@ -4,7 +4,8 @@
  *
  *     bench:cluster    with `--figure costs`: what operations of the embedded store cost, by their
  *                      shape and after pauses, and what the workloads' own code takes
- *     bench:micro      what a commit waits; and without the former, what reads and writes cost
+ *     bench:micro      how long a commit waits; and without a record of bench:cluster, what reads
+ *                      and writes cost
  *     bench:oracle     what a timestamp costs
  *     bench:mapreduce  what the batch costs for each document
  *
@@ -111,7 +112,7 @@ export function calibrateHBase(
   return { calibration, used: [busy.runId, alone.runId] };
 }
 
-/** Its writes tell how long a commit waits for the log. */
+/** Whether the writes of this record tell how long a commit waits for the log. */
 function waitsForDisk({ parameters: { noFsync, batching } }: RunRecord): boolean {
   return noFsync !== true && batching !== 'on';
 }

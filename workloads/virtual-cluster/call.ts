@@ -28,7 +28,7 @@ export abstract class RowWork {
   /** Cells and bytes that go to the server. */
   readonly cells: number;
   readonly bytes: number;
-  /** Whether a power failure may undo it, so that it waits for no disk where the store allows that. */
+  /** Whether a power failure may undo it; if the store allows that, it waits for no disk. */
   readonly isProvisional: boolean;
   /** Cells, bytes and rows of the answer, set by `serve`. */
   answerCells = 0;
@@ -49,7 +49,7 @@ export abstract class RowWork {
     this.isProvisional = isProvisional;
   }
 
-  /** The call before this one may have been lost after it was served. */
+  /** Called before each `serve`: an earlier call may have been lost after it was served. */
   forgetAnswer(): void {
     this.answerCells = 0;
     this.answerBytes = 0;
@@ -67,7 +67,7 @@ export abstract class RowWork {
 export interface Caller {
   readonly machine: Machine;
   readonly life: number;
-  /** Whether its operations wait for company, and travel together. Default false. */
+  /** Whether it gathers its operations in batches. Default false. */
   readonly isBatched?: boolean | undefined;
 }
 
@@ -97,7 +97,7 @@ class Call implements VirtualEvent {
   readonly #caller: Caller;
   readonly #kind: OperationKind;
   readonly #works: readonly RowWork[];
-  /** Undefined if there is no such table: then another server says so. */
+  /** If there is no such table, any server, which says so. */
   readonly #server: Machine;
   readonly #serverLife: number;
   #state: 'arriving' | 'served' | 'moved' | 'lost' = 'arriving';
@@ -215,7 +215,7 @@ class Call implements VirtualEvent {
     loop.at(finishUs + costs.roundTrip.next() / 2, this);
   }
 
-  /** Whether it needed the disk. */
+  /** @returns whether the row had to be read from the disk */
   #serveRow(work: RowWork): boolean {
     const { tablets, tables } = this.#storage;
     const tablet = tablets.find(work.table, work.row);
@@ -253,7 +253,7 @@ class Call implements VirtualEvent {
     );
   }
 
-  /** Returns when card, cores and disk will have done it. */
+  /** @returns when card, cores and disk will have done the work */
   #work(us: number, misses: number): number {
     const { loop, costs, counts } = this.#storage;
     const { nowUs } = loop;

@@ -135,7 +135,7 @@ export class ClientStore implements Bigtable {
     });
   }
 
-  /** Clients know the tablets, so it takes a round trip and costs nothing. */
+  /** Clients know the tablets, so this takes a round trip and costs nothing. */
   sampleRowKeys(table: string): Promise<readonly string[]> {
     return this.#administer(() => {
       this.#storage.table(table);
@@ -221,7 +221,7 @@ export class ClientStore implements Bigtable {
     });
   }
 
-  /** To the master, which has all the time in the world. */
+  /** A call to the master, whose work takes no time here. */
   #administer<T>(change: () => T): Promise<T> {
     const { loop, costs } = this.#storage;
     const { machine, life } = this.#caller;

@@ -139,7 +139,7 @@ test('a run repeats bit by bit from its seed', async () => {
   assert.notEqual((await run(2)).nowUs, first.nowUs);
 });
 
-test('without costs the cluster leaves what an untimed store is left with', async () => {
+test('without costs, the cluster leaves the same data as a store without time', async () => {
   for (const clients of [1, 3]) {
     const given = { seed: 5, clients, transfers: 15 };
     const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 5, tabletServers: 3 });
@@ -290,7 +290,7 @@ test('after the death of its server, the first read of each block of a tablet ne
   });
 });
 
-test('what waits for nothing in the cluster is refused, not waited for', async () => {
+test('a story that waits for nothing in the cluster is refused', async () => {
   const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 1, tabletServers: 1 });
   cluster.kill(cluster.oracleMachine);
   await assert.rejects(

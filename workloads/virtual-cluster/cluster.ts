@@ -14,7 +14,7 @@
  *       await percolator.close();
  *     });
  *
- * What runs inside `run` waits only for the engine and for `clock.sleep` of a machine, or of
+ * What runs inside `run` may wait only for the engine and for `clock.sleep` of a machine, or of
  * `cluster.clock` for what is no part of the cluster: arrivals, failures, samples. A real timer, a
  * file or a socket would never be waited for. `run` ends when its story does, whatever else is still
  * in flight, and may be called again: time goes on from there. Close databases and stop workers in
@@ -76,7 +76,7 @@ export type DatabaseOptions = Omit<
 
 export class Cluster {
   readonly calibration: Calibration;
-  /** Of an observer outside. */
+  /** The clock of an observer outside of the cluster. */
   readonly clock: Clock;
   readonly tabletServers: readonly Machine[];
   readonly oracleMachine: Machine;
@@ -88,7 +88,7 @@ export class Cluster {
   readonly random: Random;
   /** Called with each timestamp that is handed out, and when it was asked for, if set. */
   watchTimestamp: ((timestamp: number, askedUs: number) => void) | undefined;
-  /** Called with the store of each process, if set; the process uses what it returns. */
+  /** Called with the store of each process, if set; the process uses the store that it returns. */
   wrapStore: ((store: Bigtable) => Bigtable) | undefined;
   /** Processor time that was asked of machines by `work`. */
   otherWorkUs = 0;
@@ -179,7 +179,7 @@ export class Cluster {
     this.storage.setBackground(table, background, bytes);
   }
 
-  /** Runs the story and whatever it sets going, until it ends. @throws what it throws */
+  /** Runs the story and whatever it sets going, until the story ends. @throws what it throws */
   async run<T>(story: () => Promise<T>): Promise<T> {
     let isOver = false;
     const note = (): void => {
@@ -218,7 +218,10 @@ export class Cluster {
     machine.pause(seconds * 1e6);
   }
 
-  /** Starts a killed machine: a tablet server once its death was noticed. It has no tablets until `spread`. */
+  /**
+   * Starts a killed machine; a tablet server only once its death was noticed. It then has no
+   * tablets until `spread`.
+   */
   start(machine: Machine): void {
     machine.start();
     if (machine === this.oracleMachine) this.oracle.restart();

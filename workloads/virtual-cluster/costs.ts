@@ -49,12 +49,12 @@ export class Costs {
     return this.#kinds[kind].fixed[side];
   }
 
-  /** Of bytes of mutations, at the server. */
+  /** The server's time for bytes of mutations. */
   writtenUs(bytes: number): number {
     return (this.calibration.storage.writtenByteNs / 1000) * bytes;
   }
 
-  /** Of rows that waited for company. */
+  /** The client's time for rows that it gathered in a batch. */
   batchedUs(rows: number): number {
     return this.calibration.storage.batchedRowUs * rows;
   }
@@ -67,12 +67,12 @@ export class Costs {
     return this.#perByteUs[side] * bytes;
   }
 
-  /** Of bytes that were written, in the background. */
+  /** The time that bytes that were written cost in the background. */
   maintenanceUs(bytes: number): number {
     return (this.calibration.storage.maintenancePerByteNs / 1000) * bytes;
   }
 
-  /** How long a machine's card sends this. */
+  /** How long a machine's card takes to send the bytes. */
   cardUs(bytes: number): number {
     return this.#cardUsPerByte * bytes;
   }

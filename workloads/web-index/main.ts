@@ -8,7 +8,7 @@
  * 2. Start the search page, if it is asked for, and the pipeline process.
  * 3. When all is loaded and the observers are at rest, say how it went; the page stays until ctrl-C.
  *
- * A ctrl-C at any moment kills the pipeline. That loses nothing: all that it does are transactions.
+ * A ctrl-C at any moment kills the pipeline. That loses nothing: all its writes are transactions.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';

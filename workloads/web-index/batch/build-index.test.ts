@@ -46,7 +46,7 @@ test('the sample crawl becomes the index of the judge, page by page', async () =
   assert.deepEqual(found, judged(captures));
 });
 
-test('so do random crawls, in which pages move, vanish, change and are the same', async () => {
+test('random crawls, with moved, removed, changed and equal pages, become the index of the judge', async () => {
   let [duplicates, anchors] = [0, 0];
   for (const seed of [4, 5, 6, 7, 8]) {
     const random = createRandom(seed);
@@ -84,7 +84,7 @@ async function linesIn(output: string): Promise<readonly string[]> {
   return (await Promise.all(files)).join('').split('\n').filter(Boolean).toSorted();
 }
 
-test('a line that is no capture fails, with the line, and leaves nothing', async () => {
+test('a line that is no capture fails the batch, which names it and leaves no files', async () => {
   const file = path.join(folder, 'damaged');
   await writeCaptures(file, randomCrawl(createRandom(8), 5));
   await appendFile(file, 'no capture\n');

@@ -5,8 +5,8 @@
  *                               └──────────┬──────────┘
  *                                     serve-jobs ─▶ served pages
  *
- * It computes all of it, whatever has changed: a page that was crawled a moment ago is served when
- * the whole repository has been processed again.
+ * The batch computes the whole index, whatever has changed: a page that was crawled a moment ago is
+ * served when the whole repository has been processed again.
  */
 import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, open, readdir, rm } from 'node:fs/promises';
@@ -43,7 +43,7 @@ export async function buildIndex(engine: ChainEngine, run: BatchRun): Promise<vo
   }
 }
 
-/** Writes captures as lines, the input of the batch; after those that are in the file. */
+/** Appends captures to the file as lines, the input of the batch. */
 export async function writeCaptures(
   file: string,
   captures: Iterable<Capture> | AsyncIterable<Capture>,

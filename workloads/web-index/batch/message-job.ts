@@ -3,8 +3,8 @@
  *
  *     line "key TAB message" ─ map ─▶ all messages of a key ─ reduce ─▶ lines "key TAB message"
  *
- * So the jobs of a chain follow one another like the rounds of a game: what a page knows, it sends
- * to itself. Messages are JSON, which holds no tab and no line end, as every engine demands.
+ * So the jobs of a chain follow one another like the rounds of a game: what a key still needs, it
+ * sends to itself. Messages are JSON, which holds no tab and no line end, as every engine demands.
  */
 import { MapReduceError, type MapReduceJob, type Output, Slice } from '#mapreduce';
 
@@ -14,7 +14,7 @@ export type Addressed<M> = readonly [key: string, message: M];
 /** What a key answers to all that it has received, in no particular order. */
 export type Round<I, O> = (key: string, messages: readonly I[]) => Iterable<Addressed<O>>;
 
-/** What the lines of the input say, for the first job of a chain. Default: what they hold. */
+/** The messages in a line of the first job's input. Default: the line's message, to its key. */
 export type Opening<L, I> = (key: string, message: L) => Iterable<Addressed<I>>;
 
 export function messageJob<L, I, O>(round: Round<I, O>, opening?: Opening<L, I>): MapReduceJob {

@@ -24,7 +24,7 @@ export interface RankLine {
   readonly anchors: readonly Anchor[];
 }
 
-/** On its way to the page where it ends. */
+/** A link on its way to the page where it ends. */
 interface FollowedLink {
   readonly kind: 'link';
   readonly source: string;

@@ -1,11 +1,11 @@
 /** Loads what arrives by the schedule. */
 
-/** Captures that are loaded at the same time. The others wait, and their time counts. */
+/** Captures that are loaded at the same time. The others wait, and latency includes the wait. */
 export const IN_FLIGHT = 64;
 
-/** Loads arrivals in their order, some at a time. A failure ends the process. */
+/** Starts arrivals in their order, at most `IN_FLIGHT` at a time. A failure ends the process. */
 export class ArrivalLoader {
-  /** All before it have arrived. */
+  /** All arrivals before this number have come. */
   end = 0;
   #next = 0;
   readonly #loading = new Set<Promise<unknown>>();

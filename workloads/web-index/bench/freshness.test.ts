@@ -36,7 +36,7 @@ test('latency counts from when a recrawl was due until its edition, or a later o
   found(2, 3.5);
   found(4, 5); // Due at 4.
   found(2, 5.2); // An older edition again: nothing new.
-  found(5, 9, 4); // Due at 5, as a duplicate.
+  found(5, 9, 4); // Due at 5, found as a duplicate.
   const { latencies, lost, ages } = freshnessOf({
     crawl,
     schedule,

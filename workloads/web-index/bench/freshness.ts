@@ -20,7 +20,7 @@ export interface AgePoint {
 }
 
 export interface Freshness {
-  /** Those of the recrawls of the measured time, from when each was due; in microseconds. */
+  /** Latencies of the recrawls of the measured time, from when each was due; in microseconds. */
   readonly latencies: Histogram;
   /** Recrawls of the measured time that could never be found. */
   readonly lost: number;
@@ -36,9 +36,9 @@ export interface Observed {
 }
 
 /**
- * How many moments of the measured time have an age. Recrawls are due at even intervals, and the
- * age climbs until the next one is found. If this number divided that of the recrawls, each moment
- * would be one at which a recrawl is due; a prime number spreads them over the intervals.
+ * At how many moments of the measured time ages are taken. Recrawls are due at even intervals, and
+ * the age climbs until the next one is found. If this number divided that of the recrawls, each
+ * moment would be one at which a recrawl is due; a prime number spreads them over the intervals.
  */
 export const AGES = 127;
 

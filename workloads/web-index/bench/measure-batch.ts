@@ -2,8 +2,8 @@
  * Measures the batch on the same arrivals: it runs over the whole repository again and again, and
  * each run takes what was due before it began.
  *
- * Its repository has only the latest capture of each page, which costs it nothing here: a crawler
- * would keep it so.
+ * The repository holds only the latest capture of each page. Keeping it so costs the batch nothing
+ * here: a crawler would do it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { rm } from 'node:fs/promises';

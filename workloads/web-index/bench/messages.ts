@@ -11,7 +11,7 @@ export interface BenchPipelineOptions {
 }
 
 export type ToPipeline =
-  /** Loads the repository, as fast as it can; answers when no observer has work left. */
+  /** Loads the repository, at full speed; answers when no observer has work left. */
   | { readonly kind: 'load' }
   /** Recrawls before this number have arrived. */
   | { readonly kind: 'arrived'; readonly end: number }

@@ -1,5 +1,5 @@
 /**
- * When each edition of a page could be found: seen at the serving index, once it has resolved.
+ * When each edition of a page could be found: once the serving index's call had resolved.
  *
  * A page can be found under its own address or as a duplicate of a result. So a result shows its
  * edition for all of its addresses.

@@ -3,8 +3,8 @@
  * with `kill -9` while a crawl is loading. At rest all invariants hold, and the index is that of the
  * model: nothing is lost, and an export that arrives twice changes nothing.
  *
- * In every test run that is the beginning of the sample. To do it to any other crawl, with a kill
- * every second or two until all is loaded and indexed:
+ * Every test run loads the beginning of the sample. To load any other crawl, with a kill every
+ * second or two until all is loaded and indexed:
  *
  *     CRAWL=crawl.warc.gz node_modules/.bin/node --test workloads/web-index/chaos/chaos.test.ts
  */
@@ -65,7 +65,7 @@ class Fleet implements AsyncDisposable {
     const exited = once(oldest, 'exit');
     oldest.kill('SIGKILL');
     const [, signal] = (await exited) as [number | null, string | null];
-    assert.equal(signal, 'SIGKILL'); // It has not ended before.
+    assert.equal(signal, 'SIGKILL'); // The worker had not ended before.
     await this.start();
   }
 
@@ -90,7 +90,7 @@ class Fleet implements AsyncDisposable {
   }
 
   #answer(worker: ChildProcess, call: number): void {
-    if (worker.connected) worker.send(call, () => {}); // It may die before it hears of it.
+    if (worker.connected) worker.send(call, () => {}); // It may die before that.
   }
 }
 
@@ -174,7 +174,7 @@ test('workers killed while a crawl loads lose nothing: at rest the index is that
 });
 
 const skip = CRAWL === '' && 'CRAWL names no WARC file';
-test('so it is with a whole crawl', { skip }, async (t) => {
+test('workers killed while a whole crawl loads lose nothing', { skip }, async (t) => {
   const captures = await capturesIn(CRAWL);
   const chaos = { captures, kills: Infinity, pauses: [200, 1_500] } as const;
   const { findings, serving, appliedAtKill } = await survive(chaos);

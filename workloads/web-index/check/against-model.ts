@@ -1,7 +1,7 @@
 /**
  * Compares the tables at rest with the model, page by page: what `indexOf` computes from the same
- * captures. It contains all invariants of the contents: no document is lost, no change of a resource
- * is missed, ranks are those of the graph.
+ * captures. This covers all invariants of the contents: no document is lost, no change of a
+ * resource is missed, ranks are those of the graph.
  */
 import {
   type Capture,

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 /** A list with thousands of equal findings helps no reader. */
 const LISTED_MAX = 5;
 
-/** One sentence for each key whose values differ; for the first few of them. */
+/** One sentence for each of the first few keys whose values differ; a last one counts the rest. */
 export function differences<T>(
   what: string,
   actual: ReadonlyMap<string, T>,

@@ -3,7 +3,7 @@
  *
  * `liveFindings` is for any snapshot, also while a crawl is loading: each observer is one
  * transaction, so what it writes together is there together. `restFindings` is for a snapshot in
- * which no observer has anything to do: then all that was derived is what it would be now.
+ * which no observer has anything to do: then all that was derived is as it would be derived now.
  */
 import { electCanonical, mergeAnchors, type ServedPage, shownAnchors } from '../model/index.ts';
 import { pairRow } from '../percolator/pairs.ts';
@@ -50,7 +50,7 @@ export function liveFindings(state: IndexState): readonly string[] {
   ];
 }
 
-/** The rows that pairs of these second halves must have. */
+/** The rows of all pairs; the second half of each is a key of `remembered`. */
 function pairsOf<T, V>(
   remembered: ReadonlyMap<string, T>,
   pairs: (value: T) => readonly (readonly [first: string, value: V])[],

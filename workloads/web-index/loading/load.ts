@@ -38,7 +38,7 @@ export interface Loaded {
 
 /**
  * Resolves when all is loaded and the observers are at rest.
- * @throws UsageError if a file cannot be read
+ * @throws UsageError if a file cannot be read, or is no WARC
  */
 export async function loadInProcess(load: Load): Promise<Loaded> {
   const { store, indexFolder, inputs, progress, page, signal } = load;

@@ -54,8 +54,8 @@ async function rebuildMeanwhile(
 }
 
 for (const newer of [pageOf('new'), undefined]) {
-  const what = newer === undefined ? 'a page that another process removes' : 'a newer page';
-  test(`${what} while the index is rebuilt is not lost`, async () => {
+  const what = newer === undefined ? 'a removal' : 'a newer page';
+  test(`${what} that another process exports while the index is rebuilt is not lost`, async () => {
     await using percolator = await openPercolator({ folder: temporaryFolder() });
     await createTables(percolator);
     await decide(percolator, pageOf('old'));

@@ -1,6 +1,6 @@
 /**
- * Counts the addresses for which the observer of each stage has committed a run. The counts are those
- * of this process, so of one load; only the results are those of all loads.
+ * Counts the addresses for which the observer of each stage has committed a run. They are counts
+ * of this process, that is, of one load; only the results are those of all loads.
  */
 import type { CommittedRun } from '#engine';
 import type { LoadStage } from '../search-page/load-status.ts';

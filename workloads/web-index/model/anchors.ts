@@ -6,7 +6,8 @@
  * of its links: a link is a source, a target as it is written there, and a text.
  *
  * What is served has that number rounded down to a power of two. A search weighs a text by the
- * logarithm, and without rounding each new link to a home page would export the home page again.
+ * logarithm of that number, and without rounding each new link to a home page would export the home
+ * page again.
  */
 export interface Anchor {
   readonly text: string;

@@ -2,7 +2,7 @@
  * A capture: what a crawler met at a URL at a moment.
  *
  * The index is a function of the latest capture of each URL. Latest is by the crawler's clock, and
- * by the order in the input where that is equal. A capture that says nothing about the page, such
+ * by the order in the input where times are equal. A capture that says nothing about the page, such
  * as an error of the server, does not replace an earlier one.
  */
 import { webUrl } from './url.ts';

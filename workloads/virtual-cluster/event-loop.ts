@@ -1,7 +1,7 @@
 /**
  * Virtual time: a queue of future events, in whole microseconds.
  *
- *     at(time, event)    remembered
+ *     at(time, event)    remembers the event
  *     run(isOver)        takes all events of the earliest time, in the order they were added; lets
  *                        all code that they woke run until it waits again; then the next time
  *
@@ -14,7 +14,7 @@
  */
 import { nextTick } from 'node:process';
 
-/** An object and no function, because a message in flight is the event of its own arrival. */
+/** An object, not a function, because a message in flight is the event of its own arrival. */
 export interface VirtualEvent {
   happen(): void;
 }
@@ -22,14 +22,14 @@ export interface VirtualEvent {
 /** Slots of the ring: a power of two, so that few events wait in the heap. */
 const SLOTS = 1 << 16;
 const MASK = SLOTS - 1;
-/** Turns after which the real world has its turn: signals are delivered there. */
+/** Turns after which Node's own event loop has a turn, in which it delivers signals. */
 const TURNS_BETWEEN_BREAKS = 4_096;
 
 export class EventLoop {
   /** Now, in microseconds since the run began. Only grows. */
   nowUs = 0;
   readonly #slots: (VirtualEvent[] | undefined)[] = Array.from<undefined>({ length: SLOTS });
-  /** A bit for each slot that is not empty, and one for each word of those that is not 0. */
+  /** A bit is 1 for each slot that is not empty, and in `#summary` for each word that is not 0. */
   readonly #words = new Uint32Array(SLOTS / 32);
   readonly #summary = new Uint32Array(SLOTS / 1024);
   /** Events in the ring. */
@@ -54,7 +54,7 @@ export class EventLoop {
   run(isOver: () => boolean): Promise<boolean> {
     return new Promise((resolve, reject) => {
       let turns = 0;
-      // The tick comes when all reactions to settled promises have run, also those to come.
+      // The tick comes when all reactions to settled promises have run, with those they cause.
       const whenQuiet = (): void => {
         if (++turns % TURNS_BETWEEN_BREAKS === 0) setImmediate(turn);
         else nextTick(turn);

@@ -9,7 +9,7 @@ import { PAPER } from './testing.ts';
 const LOG_BYTES = 1e8;
 const REPLAY_MS = (1000 * LOG_BYTES) / PAPER.failures.logReplayBytesPerSecond;
 
-/** Two of three servers die at the same moment, each with two tablets, which the third one loads. */
+/** Two of three servers die at the same moment, each with two tablets, which the third loads. */
 async function killTwo(act: (cluster: Cluster, noticedMs: number) => void): Promise<void> {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 3 });
   const machine = cluster.addMachine('client');
@@ -50,7 +50,7 @@ test('one server replays the logs of two dead ones one after the other', async (
   });
 });
 
-test('both parts of a tablet that is split during the replay of its log wait for its end', async () => {
+test('both parts of a tablet that is split during the replay of its log wait for the end of the replay', async () => {
   await killTwo(({ tablets }) => {
     const left = tablets.find('t', 'a');
     assert.ok(left !== undefined && left.availableUs > 0);

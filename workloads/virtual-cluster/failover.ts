@@ -1,10 +1,12 @@
 /**
- * What the master does when a tablet server has died: it notices after a while, gives each tablet to
- * another server, and that server replays the tablet's log before it serves it.
+ * What the master does when a tablet server has died: it notices after a while and gives each
+ * tablet to another server. That server replays the tablet's log before it serves the tablet, and
+ * replays several logs one after the other.
  *
- *     dies ── detection ──▶ tablets assigned ── replay of the logs, one after the other on a server ──▶ served
+ *     dies ── detection ──▶ tablets assigned ── replay of the logs ──▶ served
  *
- * The new server has nothing of the tablet in its cache, so the first read of each block needs the disk.
+ * The new server has nothing of the tablet in its cache, so the first read of each block needs the
+ * disk.
  */
 import type { Machine } from './machine.ts';
 import type { Storage } from './storage.ts';
@@ -35,8 +37,8 @@ function assignTablets(storage: Storage, dead: Machine): void {
 }
 
 /**
- * Moves tablets from servers that have more than their share of a table to those that have less. The
- * old server has written what its log holds to files before, so there is nothing to replay.
+ * Moves tablets from servers that have more than their share of a table to those that have less.
+ * The old server has first written to files what its log holds, so there is nothing to replay.
  */
 export function spreadTablets({ servers, tablets }: Storage): void {
   const alive = servers.filter((server) => server.isAlive);

@@ -4,8 +4,9 @@
  *
  *     load ── kill a third ── detection, replay of the logs ── recovered ── killed ones start ── end
  *
- * The run is repeated with other detection times, logs and numbers of servers. Recovered is the end
- * of the first three seconds whose throughput is again 90 % of what it was before.
+ * The run is repeated with other detection times, logs and numbers of servers. The cluster has
+ * recovered at the end of the first three seconds whose throughput is again 90 % of what it was
+ * before.
  */
 import type { Measuring } from '#harness';
 import {
@@ -47,7 +48,7 @@ export interface FailurePoint extends Variant {
   readonly result: Pick<BrokerageResult, 'wrong' | 'judged' | 'endedAt'>;
   /** From the kill; 0 if the throughput never fell, null if it was not back before the end. */
   readonly recoverySeconds: number | null;
-  /** Of the throughput before; no number if there was none. */
+  /** Of the throughput before; NaN if there was none. */
   readonly lowestShare: number;
 }
 
@@ -59,7 +60,7 @@ const PAPER_SERVERS = 15;
 /** Transactions wait for a lock for this many times as long as a death takes to be noticed. */
 const LOCK_WAIT_DETECTIONS = 5;
 
-/** The paper's 15 servers, and what could matter, one at a time. */
+/** The paper's 15 servers; if `isWhole`, also runs that each change one thing that could matter. */
 export function variantsOf({ failures }: Calibration, isWhole: boolean): readonly Variant[] {
   const detectionSeconds = failures.detectionMs / 1000;
   const base: Variant = { servers: PAPER_SERVERS, detectionSeconds, logBytes: 1e8 };
@@ -182,7 +183,7 @@ export function figure10Findings(
 
 function wrongIn({ result, lowestShare }: FailurePoint): readonly string[] {
   if (result.wrong.length > 0) return result.wrong;
-  // Their orders stay incomplete, so the tables and the history were not checked (brokerage.ts).
+  // Failed transactions leave orders incomplete, so nothing was checked (brokerage.ts).
   if (result.judged === 0) return ['transactions failed, because they waited too long for locks'];
   return Number.isFinite(lowestShare) ? [] : ['no Trade-Result ended before the kill'];
 }
@@ -232,7 +233,7 @@ function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePo
   };
 }
 
-/** Next to the real HBase of bench:failover, whose transactions and machines are others. */
+/** Next to the real HBase of bench:failover, whose transactions and machines differ. */
 function shareChart({ before, after }: Figure10Plan, { result }: FailurePoint): ResultChart {
   const bins = perSecond(result.endedAt, before + after);
   const usual = mean(bins.slice(Math.floor(before / 2), before));

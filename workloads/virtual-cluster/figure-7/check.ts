@@ -1,8 +1,8 @@
 /**
  * The check of a crawl: was each document clustered once at most, and is it in the cluster that the
  * reference finds in commit order? It reads what the tablet servers hold, so it costs no virtual
- * time. Documents may still load, but each observer run that has committed must be among the commits:
- * others may have read what it wrote.
+ * time. Documents may still load, but each observer run that has committed must be among the
+ * commits: other runs may have read what it wrote.
  */
 import {
   CELLS,
@@ -34,7 +34,7 @@ export function checkClusters(
   const table = cluster.storage.table(DOCUMENTS);
   const inOrder = commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
   const arrivals = inOrder.map(({ arrival }) => arrival);
-  // A second pass finds the cluster of the first one, so only the count tells it.
+  // A document's second run finds the cluster of its first, so only the count shows it.
   const isOnce = new Set(arrivals).size === arrivals.length;
   const wrong = isOnce ? [] : ['a document was clustered twice'];
   for (const [arrival, founder] of repository.follow(arrivals)) {

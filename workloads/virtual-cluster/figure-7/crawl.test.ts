@@ -29,7 +29,7 @@ const plan: CrawlPlan = {
   seed: 3,
 };
 
-test('a crawl repeats bit by bit, and nothing is wrong with it', async () => {
+test('a crawl repeats bit for bit, and nothing is wrong with it', async () => {
   const first = await measureCrawl(plan, repository);
   assert.deepEqual(first.wrong, []);
   assert.equal(first.clustered, Math.floor(150 * 1.3));
@@ -61,7 +61,7 @@ test('above its capacity a cluster is saturated, and completes what it can', asy
   assert.ok(server !== undefined && server.coresMax > 0.9);
 });
 
-test('a document may join one whose commit its worker has not heard of when the measuring ends', async () => {
+test('a document may join another whose worker has not heard of the commit when the measuring ends', async () => {
   const options = { repository: 300, documentBytes: 200, seed: 3 };
   const few = new Repository(createSyntheticDocuments(options)); // Many new documents share a key.
   const times = { warmUp: 0.1, seconds: 0.3 };
@@ -71,7 +71,7 @@ test('a document may join one whose commit its worker has not heard of when the 
   assert.deepEqual(wrong, []);
 });
 
-test('loading pauses by the runs of the workers, of which there may be fewer than tablet servers', async () => {
+test('the runs of the workers decide when loading pauses, also if workers are fewer than tablet servers', async () => {
   const cluster = { ...PAPER.cluster, workerMachines: 1 };
   const overload = { tabletServers: 8, concurrency: 1, perSecond: 2_000, seconds: 0.5 };
   const rows = new Set<string>();
@@ -135,7 +135,7 @@ test('a document in a wrong cluster is found, and one that was clustered twice',
   );
 });
 
-test('a backlog that only fills at first is no growth, nor one that chance explains', () => {
+test('a backlog that only fills at first does not count as growth, nor does growth that chance explains', () => {
   const series = (perSample: number, backlog: (i: number) => number) =>
     Array.from({ length: 41 }, (_, i) => {
       const completed = perSample * i;

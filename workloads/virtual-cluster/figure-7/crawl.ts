@@ -5,12 +5,13 @@
  *
  *   1. Open the databases, and give the table of keys the repository as its background.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
- *   3. If the cluster keeps up, wait until all documents are clustered; else let the observer runs in
- *      flight end.
+ *   3. If the cluster keeps up, wait until all documents are clustered; else let the observer runs
+ *      in flight end.
  *   4. Compare the clusters with the reference's in commit order (check.ts).
  *
  * The loaders are the crawler: machines of their own, as many as it takes. As in bench:crawl-rate,
- * loading pauses while too many documents wait for their cluster; arrivals and latencies do not.
+ * loading pauses while too many documents wait for their cluster. Documents arrive all the same,
+ * and their latencies count from their arrival.
  */
 import type { CommittedRun, Observer, Percolator, Worker } from '#engine';
 import { createLatencyHistogram, percentileMs, type TimeSeriesRow } from '#results';
@@ -85,8 +86,8 @@ const SERVERS_PER_LOADER = 2;
 /** Loading transactions in flight on a loader; further documents wait in order of arrival. */
 const LOADING_MAX = 256;
 /**
- * Documents between their loading and their cluster for each observer run that can be in flight, at
- * which loading pauses. Above the cluster's capacity, loading would otherwise take cores from
+ * Loading pauses when, for each observer run that can be in flight, so many documents have begun to
+ * load and are not clustered. Above the cluster's capacity, loading would otherwise take cores from
  * clustering, and fewer documents would be finished. Arrivals do not pause.
  */
 const UNCLUSTERED_PER_RUN = 4;
@@ -97,7 +98,7 @@ const ENTRY_BYTES = 100;
 /** How long the last documents may take, in virtual time. */
 const DRAIN_SECONDS = 60;
 
-/** @param wrapStore makes what processes use of their stores */
+/** @param wrapStore makes, of the store of each process, the one that the process uses */
 export async function measureCrawl(
   plan: CrawlPlan,
   repository: Repository,
@@ -195,8 +196,8 @@ class Crawl {
   }
 
   /**
-   * Lets the runs in flight end: other documents may have joined one whose commit its worker has not
-   * heard of.
+   * Lets the runs in flight end: a document may have joined another whose worker has not heard of
+   * the commit.
    */
   async #stopRuns(): Promise<Ended> {
     const counted = this.#counted();
@@ -282,7 +283,7 @@ class Crawl {
     };
   }
 
-  /** Each document at its moment, whatever has become of the earlier ones. */
+  /** Lets each document arrive at its moment, whatever has become of the earlier ones. */
   async #arrive(): Promise<void> {
     const { perSecond, warmUp, seconds } = this.#plan;
     const { clock } = this.#cluster;

@@ -25,7 +25,7 @@ const planOf = (rates: readonly number[], calibration: Calibration = PAPER): Fig
   jobs: 1,
 });
 
-/** The result at a rate, of which the cluster completed so much; both in percent per hour. */
+/** The result at a rate at which the cluster completed `completed`; both in percent per hour. */
 function pointOf(
   rate: number,
   {
@@ -189,7 +189,7 @@ describe('the variations of the assumed numbers', () => {
     assert.deepEqual(tables.at(-1)?.rows[1], ['log.wait', 2, 20, 0.25]);
   });
 
-  test('are no finding if the check of one failed', () => {
+  test('leave no numbers if the check of one failed', () => {
     const wrong = ['document 7 is in the cluster of 1, not of 2'];
     const results = [overloaded(80), overloaded(84), overloaded(20, wrong), overloaded(81)];
     const sensitivity = { machines: 8, ...sensitivityOf(results, variations) };

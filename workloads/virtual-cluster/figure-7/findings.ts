@@ -33,7 +33,7 @@ import { capacityOf, type CapacitySensitivity, OFFERED } from './sensitivity.ts'
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
   machines: 240,
-  /** In percent of the repository per hour: of its latency, and where it does not keep up. */
+  /** In percent of the repository per hour: where its latency is stated, and where it is full. */
   rate: 1,
   wall: 40,
   percolatorSeconds: 2,
@@ -103,7 +103,7 @@ function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
     .toSorted((a, b) => a.rate - b.rate);
 }
 
-/** Null where the backlog grew: those that were clustered are not those that arrived. */
+/** Null where the backlog grew: not all documents that arrived were clustered. */
 function latencyOf({ growth, latency }: CrawlResult): CrawlResult['latency'] {
   return growth.isSaturated ? null : latency;
 }
@@ -169,7 +169,7 @@ interface CostRatio {
   readonly batch: string;
   readonly batchPerSecond: number;
   readonly capacity: number;
-  /** What a document costs in Percolator over what it costs in the batch, in time of all machines. */
+  /** A document's cost in Percolator over its cost in the batch, in time of all machines. */
   readonly q: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Did the cluster keep up? The number of documents between arrival and cluster decides: the cluster
- * is saturated if that number grows by more than a twentieth of the arrivals, and by more than chance
- * explains: of a hundred arrivals, thirty more or fewer documents in flight say nothing.
+ * is saturated if that number grows by more than a twentieth of the arrivals, and by more than
+ * chance explains. With a hundred arrivals, thirty more or fewer documents in flight say nothing.
  *
  * Nothing disturbs virtual time, so short intervals suffice: only the second half of the samples
  * counts, when queues have had the time to fill.

@@ -15,7 +15,7 @@ import type { CrawlPlan, CrawlResult } from './crawl.ts';
 /** Documents of the paper's repository, on its 240 machines. */
 const PAPER_REPOSITORY = 1e9;
 const PAPER_MACHINES = 240;
-/** Documents of a point in the history that is judged, about. */
+/** About how many documents of each point are in the history that is judged. */
 const JUDGED_DOCUMENTS = 4_000;
 export const DOCUMENT_BYTES = 1024;
 
@@ -49,7 +49,7 @@ export interface RatePoint {
   readonly result: CrawlResult;
 }
 
-/** Documents of the repository that these machines have their share of. */
+/** Documents in these machines' share of the paper's repository. */
 export function repositoryOf(machines: number): number {
   return (PAPER_REPOSITORY * machines) / PAPER_MACHINES;
 }

@@ -1,7 +1,7 @@
 /**
  * The repository that exists before the crawl, clustered, in a few bytes for each document: which
- * arrival represents the cluster of each key. A table of the cluster makes a row of it when the row
- * is read (`background`); `loadRepository` would have left the same cells there.
+ * arrival represents the cluster of each key. The table of keys in virtual time makes a row from it
+ * when the row is read (`background`); `loadRepository` would have left the same cells there.
  *
  * The clustering is the reference's: one document after the other, by the first key that is found
  * (documents/clustering.ts). `follow` goes on from there with the new documents.

@@ -1,6 +1,6 @@
 /**
- * Where the documents lie: arrivals are spread over the whole range of rows, in which the tables are
- * split, so that every tablet server takes part at every moment.
+ * Where the documents lie: arrivals are spread over the whole range of rows, and so over all
+ * tablets, so that every tablet server takes part at every moment.
  *
  *     arrival 0, 1, 2, ...  ──times an odd number, modulo 2^32──▶  number of the document, its row
  *
@@ -16,8 +16,8 @@ const STRIDE = 2_654_435_769;
 const INVERSE = inverseOf(STRIDE);
 const NUMBERS = 2 ** 32;
 /**
- * Of all reads and writes of keys, those of each key space, as simulated with even tablets. Keys begin
- * with the number of their key space.
+ * Each key space's share of all reads and writes of keys, as simulated with even tablets. Keys
+ * begin with the number of their key space.
  */
 const LOAD_OF_SPACES: readonly number[] = [0.67, 0.215, 0.115];
 const KEY_VALUES = 16 ** 12;
@@ -30,13 +30,13 @@ export function arrivalOf(number: number): number {
   return Math.imul(number, INVERSE) >>> 0;
 }
 
-/** Where the tablets of each table begin, if it has so many; the first begins before all rows. */
+/** Where `tablets` tablets of each table begin, except the first, which begins before all rows. */
 export function splitsFor(tablets: number): TableSplits {
   const documents = fractions(tablets).map((part) => documentId(Math.floor(part * NUMBERS)));
   return { documents, keys: fractions(tablets).map(keyAt) };
 }
 
-/** The key before which this part of the load lies, from 0 to 1. */
+/** The key before which this part of the load lies; the part is from 0 to 1. */
 function keyAt(part: number): string {
   let rest = part;
   let space = 0;

@@ -1,5 +1,5 @@
 /**
- * Which assumed number decides where the wall is: the capacity with each of them halved and doubled.
+ * Which assumed number decides where the wall is: the capacity with each one halved and doubled.
  *
  * A few machines that are offered more than they can do stand for the cluster: what a machine does
  * depends little on how many others there are, and a hundred simulations of the whole would take
@@ -42,7 +42,7 @@ export async function varyFigure7(
   loaded: LoadedCalibration,
   plan: Figure7Plan,
   given: {
-    /** Default: all that are assumed. */
+    /** Default: all assumed ones that the capacity may depend on. */
     readonly places?: readonly string[];
     readonly machines?: number;
     readonly signal: AbortSignal;

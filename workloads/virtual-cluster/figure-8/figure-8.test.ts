@@ -26,7 +26,7 @@ async function measureAll(): Promise<readonly MeasuredCase[]> {
   return cases;
 }
 
-test('a case counts the operations of its window alone, and reads leave the server no time', async () => {
+test('a case counts the operations of its window alone, and reads leave the server no idle time', async () => {
   const [rawRead, read, rawWrite] = await measureAll();
   assert.ok(rawRead !== undefined && read !== undefined && rawWrite !== undefined);
   // The calibration has the paper's rates of a raw Bigtable with four busy cores.
@@ -97,7 +97,7 @@ test('there are no numbers if a case is missing, or anything is wrong with a cas
   }
 });
 
-test('a cheaper conditional mutation moves the writes alone, and one that costs more does, too', async () => {
+test('a cheaper or more expensive conditional mutation moves the ratio of the writes alone', async () => {
   const place = 'storage.conditionalMutate.fixed.serverUs';
   const counts: number[][] = [];
   // With fewer callers, writes would wait for the log alone.

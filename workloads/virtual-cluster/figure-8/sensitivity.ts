@@ -1,6 +1,6 @@
 /**
- * Figure 8 with each assumed number of the calibration halved and doubled. A ratio needs no long run:
- * the servers are busy all the time, and the rates of a run have thousands of operations.
+ * Figure 8 with each assumed number of the calibration halved and doubled. A ratio needs no long
+ * run: the server is busy all the time, and even a short run has thousands of operations.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
@@ -20,7 +20,7 @@ export interface Variation {
 
 /** What a tablet server's limit depends on; oracle and clients have time to spare at our costs. */
 const PLACES = /^(storage|cluster\.tabletServerCores|log|network)\b/;
-/** Of a variation. */
+/** What differs in the plan of a variation. */
 const SMALL = { rows: 4_000, warmUp: 0.2, seconds: 0.4 };
 /** A ratio that changes by less is the same. */
 const SAME = 0.005;
@@ -30,7 +30,7 @@ export async function varyFigure8(
   loaded: LoadedCalibration,
   plan: Figure8Plan,
   given: {
-    /** Default: all that are assumed. */
+    /** Default: all assumed ones that match `PLACES`. */
     readonly places?: readonly string[];
     readonly signal: AbortSignal;
     /** Called before each variation, with the number of those before it, and of all. */

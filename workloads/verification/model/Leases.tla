@@ -7,7 +7,8 @@
 (*               the past, renews, reads, and relies on its lease while both  *)
 (*               of its clocks say that it is young                           *)
 (*               (engine/leases/leases.ts, transaction/stale.ts)              *)
-(*   collector   N, leases, persist the horizon, leases again, delete below D *)
+(*   collector   asks for a timestamp N, reads the leases, persists the       *)
+(*               horizon H, reads the leases again, and deletes below D       *)
 (*               (engine/leases/lease-watch.ts,                               *)
 (*               garbage-collection/horizon.ts)                               *)
 (*                                                                            *)
@@ -136,8 +137,8 @@ Send(p, known, bound) ==
       /\ slot' = [slot EXCEPT ![p] = [s \in Slots |->
            [@[s] EXCEPT !.isInRenewal = @ \/ (slot[p][s].state = "pinning" /\ bound <= slot[p][s].bound)]]]
 
-\* The mistake of the audit's bug 1: a snapshot that is pinned between computing and recording is
-\* not in the bound.
+\* The mistake "bound recorded later", the audit's bug 1 (docs/verification.md): a snapshot that is
+\* pinned between computing and recording is not in the bound.
 ComputeOnly(p, known, bound) ==
   /\ process' = [process EXCEPT ![p] = [known EXCEPT !.renewal = "computed", !.fresh = bound]]
   /\ UNCHANGED <<mail, slot>>
@@ -323,7 +324,8 @@ Begin(c) ==
          !.limit = IF Mistake = "timestamp after the leases" THEN LastTimestamp ELSE last])
   /\ UNCHANGED <<horizon, deletedTo, table>>
 
-\* The leases are read. A lease that was old when the read was sent has lapsed if it is unchanged.
+\* The leases are read. A lease that is old by now has lapsed if it is unchanged. The engine counts
+\* the age only until it sends the read, and so gives up no lease earlier.
 Served(my) ==
   [my EXCEPT !.state = IF @ = "look 1" THEN "answer 1" ELSE "answer 2",
              !.read = table,

@@ -154,8 +154,8 @@ CommitPrimary ==
   /\ writer.state = "timestamped"
   /\ Write("committing", {Message("commit", Primary, C)})
 
-\* Always conditional on its lock. The mistakes are unconditional while the writer believes that it
-\* is covered.
+\* Always conditional on the lock. With the mistakes it is unconditional while the writer believes
+\* that it is covered.
 SecondPhase ==
   /\ writer.state = "committed"
   /\ CASE Mistake = "blind second phase, checked before it is sent" ->
@@ -248,8 +248,8 @@ WaitEnds ==
 
 Other(c) == IF c = Primary THEN Secondary ELSE Primary
 
-\* One cell after the other, beginning with either; no lock of the writer below the limit is left in
-\* it.
+\* One cell after the other, beginning with either. A cell is done when no lock of the writer below
+\* the limit is left in it.
 Resolved(c) ==
   /\ collector.state \in {"resolving", "resolving the other"}
   /\ collector.state = "resolving the other" => c = collector.cell

@@ -12,9 +12,10 @@
 (*                      collector that looked                                 *)
 (*   resolving          D: at or below a horizon that was persisted before a  *)
 (*                      collector looked, and the bounds of all leases that   *)
-(*                      were live for it; a message lifetime ago              *)
-(*   collecting         an earlier D: from now on versions below may be gone  *)
-(*   read answered      if S is below, it was served before that (P31)        *)
+(*                      were live for it; it looked a message lifetime ago    *)
+(*   collecting         such a D: from now on versions below may be gone      *)
+(*   read answered      if S is below such a D, the read was served before    *)
+(*                      the collecting (P31)                                  *)
 (*                                                                            *)
 (* A run that the model does not allow ends in a deadlock at the forbidden    *)
 (* event. Times are milliseconds; Ttl and Lifetime are shortened by the amount*)
@@ -56,7 +57,7 @@ TraceLeaseErased ==
               THEN [table EXCEPT ![Event.process] = NoLease] ELSE table
   /\ UNCHANGED <<horizon, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
 
-\* The leases of an event are a sequence of the existing ones.
+\* An event lists the leases that exist, as a sequence.
 LeaseIn(leases, p) ==
   IF \E i \in DOMAIN leases : leases[i].process = p
   THEN LET i == CHOOSE i \in DOMAIN leases : leases[i].process = p
@@ -69,7 +70,7 @@ TraceLeasesServed ==
   /\ servedAt' = [servedAt EXCEPT ![Event.collector] = horizon]
   /\ UNCHANGED <<table, horizon, deletedTo, collector, heardAt, looks, fixed, late>>
 
-\* As LeasesServed and LeasesHeard, with all the time since the last answer.
+\* LeasesServed and LeasesHeard in one step, after all the time since the last answer.
 TraceLeasesHeard ==
   LET c == Event.collector
       before == collector[c]

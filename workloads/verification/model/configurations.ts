@@ -137,6 +137,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   ),
   secondPhase('none', 'P9', { expected: 'holds' }),
   secondPhase('blind second phase, checked before it is sent', 'P9'),
+  // Harmless, but no process can do it: it may always pause between the check and the sending (P9).
   secondPhase('blind second phase, checked as it is sent', 'P9', { expected: 'holds' }),
   secondPhase('the collector does not wait', 'P4'),
   secondPhase('the collector does not resolve locks', 'P30'),

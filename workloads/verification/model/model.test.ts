@@ -118,7 +118,7 @@ test('a result that was not expected is named', () => {
   assert.match(verdict.detail, /^1 of 1 configuration .*: no-second-look \(holds\)$/);
 });
 
-test('a run whose check was not finished is named as that, and by no event', () => {
+test('a run whose check was not finished is named as unfinished, and by no event', () => {
   const outcome = { result: 'unfinished', states: 3, steps: [], seconds: 1, output: '' } as const;
   const constants = { Processes: [], Collectors: [], LastTimestamp: 1, Ttl: 1 };
   const trace = { seed: 7, events: ['[at |-> 1]'], deletions: 1, reads: 1, data: '', constants };

@@ -1,6 +1,4 @@
-/**
- * Mistakes in batching and reading ahead (section 2.5), which must keep P9, P11, P19, P20 and P40.
- */
+/** Mistakes in batching and reading ahead (section 2.5): P11, P19, P20 and P40. */
 import { change, type Mutant } from './mutant.ts';
 
 /** Marks are lost on the way, so the outcome depends on what their commit assumes about them. */

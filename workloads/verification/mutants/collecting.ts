@@ -56,7 +56,7 @@ export const COLLECTING: readonly Mutant[] = [
     rule: 'P31',
     name: 'leases-ignored',
     mistake:
-      'The collector ignores the readers of old versions, and readers do not validate their reads.',
+      'The collector ignores the leases, and deletes versions that covered readers still need.',
     changes: [
       change(
         'garbage-collection/horizon.ts',

@@ -1,4 +1,4 @@
-/** Mistakes in committing: P9 to P18 without P13, which has no mutant, P26, P60 and P61. */
+/** Mistakes in committing: P9 to P18 (P13 has no mutant), P26, P60 and P61. */
 import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 

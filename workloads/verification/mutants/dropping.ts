@@ -57,7 +57,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P54',
     name: 'drop-not-announced',
-    mistake: 'A drop is recorded in the definition only, which processes believe to know.',
+    mistake: 'A drop is recorded only in the definition, which other processes do not read again.',
     changes: [
       change('tables/drop.ts', '    await administration.context.oracle.announceDrop();\n', ''),
     ],

@@ -11,7 +11,7 @@ const SERVERS = 'bigtable/hbase/servers.ts';
 
 /**
  * A server stands still when an answer has left it, and the answer takes longer than the session:
- * what the answer proves is of long ago when it arrives, and another answer may arrive with it.
+ * when the answer arrives, it proves something long past, and another answer may arrive with it.
  */
 const SLOW_ANSWERS: Partial<HBaseKnobs> = {
   events: {},
@@ -210,7 +210,7 @@ const MOVED: readonly Mutant[] = [
   {
     rule: 'P65',
     name: 'moved-region-not-looked-up',
-    mistake: 'What found its region gone is sent to the same server again.',
+    mistake: 'An operation that found its region gone is sent to the same server again.',
     changes: [
       change(
         CALLS,

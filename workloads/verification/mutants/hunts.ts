@@ -65,7 +65,8 @@ async function ask(
   hunt: Hunt,
   signal: AbortSignal | undefined,
 ): Promise<Pick<HuntResult, 'caught'> | 'interrupted'> {
-  const answered = once(thread, 'message', { ...(signal && { signal }) }); // Rejects with its error.
+  // Rejects with the thread's error.
+  const answered = once(thread, 'message', { ...(signal && { signal }) });
   thread.postMessage(hunt);
   try {
     const [caught] = (await answered) as [Catch | undefined];

@@ -2,8 +2,8 @@
  * `./run.sh mutants`: are the judges any good? Every known mistake of the protocol is put back into
  * the engine, one at a time, and simulated until a judge convicts it.
  *
- * 1. For each mutant, try seeds from the first on, until one convicts it that the unchanged engine
- *    passes; or only the one seed that is known to convict it.
+ * 1. For each mutant, try seeds from the first on, until a judge convicts it with a seed that the
+ *    unchanged engine passes; or only the one seed that is known to convict it.
  * 2. Record the rule, the mutant, which judge convicted it of what, and after how many runs.
  */
 import { writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Mistakes in notifications and observers: P40 to P50, P56, P57 and P63. */
+/** Mistakes in notifications and observers: P40 to P50 (P46 has no mutant), P56, P57 and P63. */
 import { change, type Mutant } from './mutant.ts';
 
 export const NOTIFYING: readonly Mutant[] = [

@@ -1,7 +1,7 @@
 /**
- * A seed that catches each mutant, the first that does, found by
- * `./run.sh mutants --profile standard --update`. Tests run only these. A change of the engine or the
- * simulator may stop a seed from catching its mutant; find another one then.
+ * For each mutant, the first seed that catches it, found by
+ * `./run.sh mutants --profile standard --update`. Tests run only these seeds. A change of the
+ * engine or the simulator may stop a seed from catching its mutant; find another one then.
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,5 +1,6 @@
 /**
- * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, and P33.
+ * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, without
+ * P26 (in committing.ts), and P33.
  */
 import { change, type Mutant } from './mutant.ts';
 
@@ -107,7 +108,8 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P24',
     name: 'slow-answer-taken-for-death',
-    mistake: "A lock's age is counted until its answer came, not until it was asked for.",
+    mistake:
+      "A lock's age is counted until the read of it is answered, not until that read is sent.",
     changes: [
       change(
         'transaction/locks/lock-watch.ts',

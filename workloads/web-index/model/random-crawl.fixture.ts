@@ -13,7 +13,7 @@ const PAGE_TYPES = ['text/html', 'text/html; charset=windows-1251'];
 const STYLESHEETS = ['.menu { display: none }', 'nav { display: none }', 'p { color: red }'];
 const SCRIPTS = ['one()', 'two()'];
 
-/** Captures in the order of the crawl; some are of the same moment, and none is older. */
+/** Captures in the order of the crawl; some are of the moment of the one before, none is older. */
 export function randomCrawl(random: Random, size: number): readonly Capture[] {
   const contents = Array.from({ length: 7 }, (_, i) => contentOf(random, i));
   let timeMs = 0;
@@ -42,7 +42,7 @@ function captureOf(random: Random, contents: readonly string[]): Capture {
   return pageCapture(`http://${host}/t.js`, random.pick(SCRIPTS), { contentType });
 }
 
-/** Links are relative, so that the copies of a page on two hosts are equal and link to their own. */
+/** Most links are relative: copies of a page on two hosts are equal, and link to their own host. */
 function contentOf(random: Random, i: number): string {
   const links = Array.from({ length: random.integer(0, 4) }, () => {
     const host = random.integer(1, 4) === 1 ? `http://${random.pick(HOSTS)}` : '';

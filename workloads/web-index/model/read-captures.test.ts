@@ -59,7 +59,7 @@ test('the sample is read whole, with nothing left out', async () => {
   assert.deepEqual(problems, []);
 });
 
-test('several files are read in their order, gzipped or not, and captures are counted on', async () => {
+test('several files are read in their order, gzipped or not, and their captures are numbered through', async () => {
   const first = write('first.warc.gz', Buffer.concat([before, after].map((one) => gzipSync(one))));
   const second = write('second.warc', Buffer.concat([after, before]));
   const { captures, names } = await read(first, second);

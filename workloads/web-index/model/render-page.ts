@@ -53,7 +53,7 @@ export function describeResource(capture: Capture): Resource {
   return { hash: hash('sha256', capture.body, 'base64url'), hides: hidingRules(text) };
 }
 
-/** The text of the page without its title, which is apart. */
+/** The text of the page, without its title. */
 function visibleText(capture: Capture, hidden: ReadonlyMap<string, boolean>): string {
   const text = new TextPieces();
   /** For each open element, whether it or one around it is hidden. */

@@ -11,7 +11,7 @@ export interface ServedPage {
   readonly anchors: readonly Anchor[];
   /** The other URLs with the same rendered form, sorted. */
   readonly duplicates: readonly string[];
-  /** The canonical URL's, as results show it (page-rank.ts). */
+  /** The rank of the canonical URL, as results show it (page-rank.ts). */
   readonly rank: number;
   /** When the canonical URL was last fetched, in milliseconds since 1970. */
   readonly capturedMs: number;

@@ -93,7 +93,7 @@ const RECORD_START = Buffer.from('\nWARC/');
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** What is known of a stream of bytes from the place of reading on. */
+/** The bytes of a stream, from the place of reading on. */
 class ByteWindow {
   readonly #source: AsyncGenerator<Buffer>;
   #held: Buffer = Buffer.alloc(0);

@@ -68,7 +68,7 @@ export const documentProcessor: Observer = {
   },
 };
 
-/** Has the time of the capture served, by the renderer if that waits for the document. */
+/** Has the publisher serve the time of the capture, or the renderer run if that is waiting. */
 async function serveTime(transaction: Transaction, url: string, isAwaited: boolean): Promise<void> {
   await transaction.lock(cellOf(AWAITED, url)); // A renderer that begins to wait now conflicts.
   notify(transaction, isAwaited ? DOCUMENT : PUBLISH, url);
@@ -91,7 +91,7 @@ function process(capture: Capture): Processed {
   return kind === 'redirect' ? { redirect: redirectTarget(capture) } : {};
 }
 
-/** Of all that the renderer reads of a capture: the content type may name the charset. */
+/** The hash of all that the renderer reads of a capture: the content type may name the charset. */
 export function hashOfContent({ contentType, body }: Capture): string {
   return createHash('sha256').update(`${contentType}\0`).update(body).digest('base64url');
 }

@@ -198,7 +198,7 @@ test('a text that comes while a page is away is at the canonical page once it is
   await script.run({ without: ['election'] }); // The text goes to no page: 'Two' has no election.
   await script.load(page('b', 'One'));
   await script.run({ without: ['election'] });
-  await script.run(); // The election finds the members of before.
+  await script.run(); // The election finds the same members as before.
   assert.deepEqual(await script.findings(), []);
 });
 
@@ -220,7 +220,7 @@ test('a page that is back in its charset before its other document came is rende
   await script.load(inCharset('utf-8'));
   await script.run();
   await script.load(inCharset('windows-1251'));
-  // A resource may have notified it.
+  // As if a stylesheet of the page had notified it.
   await (await script.begin('renderer', at('a'))).commit();
   await script.load(inCharset('utf-8'));
   await script.run();

@@ -31,7 +31,7 @@ async function styledIndex(): Promise<{ index: SimulatedIndex; captures: Capture
   return { index, captures };
 }
 
-test('a stylesheet that changes renders just the pages that include it again, and moves them on', async () => {
+test('when a stylesheet changes, only pages that include it are rendered again, and they move on', async () => {
   const { index, captures } = await styledIndex();
   const start = index.runs.length;
   captures.push(stylesheet('.menu { display: none }'));
@@ -50,7 +50,7 @@ test('a stylesheet that changes renders just the pages that include it again, an
   await index.close();
 });
 
-test('a stylesheet that changes nothing to be seen renders its pages again, and none is exported', async () => {
+test('when a stylesheet changes nothing visible, its pages are rendered again, and none is exported', async () => {
   const { index, captures } = await styledIndex();
   const start = index.runs.length;
   captures.push(stylesheet('.menu { display: block }'));

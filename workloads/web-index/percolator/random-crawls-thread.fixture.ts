@@ -46,7 +46,7 @@ async function indexed({ seed, kills }: RandomCrawl): Promise<IndexedCrawl> {
   return { findings, failures: index.failures.map(String), applied };
 }
 
-// Most conflicts are errors, and no code reads their stack traces.
+// Most errors are conflicts, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 for (const crawl of workerData as readonly RandomCrawl[]) {
   parentPort?.postMessage(await indexed(crawl));

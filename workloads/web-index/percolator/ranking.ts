@@ -75,7 +75,7 @@ export const electionCaller: Observer = {
     if (cluster === undefined) return;
     const elected = await read(transaction, ELECTED, cluster);
     if (await isOutdated(transaction, url, elected)) notify(transaction, VOTE, cluster);
-    // An election that has read the rank of before, and has not committed yet, conflicts.
+    // An election that has read the previous rank, and has not committed yet, conflicts.
     else await transaction.lock(cellOf(ELECTED, cluster));
   },
 };

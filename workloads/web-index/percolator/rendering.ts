@@ -5,7 +5,7 @@
  *     pages:resource ─▶ dependents ─ ─ weakly ─ ─▶ pages:document ─▶ pages:form
  *
  * The notifications are weak: a thousand pages that share a stylesheet are marked without a lock,
- * and are not written at all unless their form changes.
+ * and their values are not written unless their form changes.
  */
 import type { Observer } from '#engine';
 import { kindOf, renderPage, type RenderedPage, type Resource } from '../model/index.ts';
@@ -53,7 +53,7 @@ export const renderer: Observer = {
   },
 };
 
-/** 'Not yet' while the document is that of an earlier capture: its processor runs this again. */
+/** 'Not yet' while the document is of an earlier capture: its processor runs the renderer again. */
 async function render(
   transaction: Transaction,
   url: string,

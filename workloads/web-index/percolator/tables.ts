@@ -32,11 +32,11 @@ const EXPORTS = 'exports';
 
 /** What the document processor has found in a page, without its links. */
 export interface PageDocument extends Omit<ProcessedPage, 'links'> {
-  /** Of the captured bytes and their type: tells the renderer whether it looks at the same ones. */
+  /** The hash of the captured bytes and their type: the renderer compares it with its capture's. */
   readonly contentHash: string;
 }
 
-/** What others than the document processor need of a capture. */
+/** What the loader and the publisher need of a capture. */
 export type Captured = Pick<Capture, 'timeMs' | 'ordinal'>;
 
 /** The cluster as elected. */
@@ -90,7 +90,7 @@ export const TEXTS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'texts');
 /** The page's rank at the last level, and what it gives to each page that it links to, by level. */
 export const RANK: Column<number> = jsonColumn(PAGES, 'rank');
 export const SHARES: Column<readonly number[]> = jsonColumn(PAGES, 'shares');
-/** No value: what decides over the page's anchors has changed. */
+/** No value: what decides the page's anchors has changed. */
 export const PLACE: Column<never> = jsonColumn(PAGES, 'place');
 /** The anchors of a canonical page; other pages have none. */
 export const ANCHORS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'anchors');

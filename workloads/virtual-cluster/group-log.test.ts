@@ -1,4 +1,4 @@
-/** Mutations of one thread share groups of the log: the busier it is, the more of them. */
+/** Mutations of a thread share groups of the log: the busier the thread, the larger its groups. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -68,7 +68,7 @@ test('after the log was idle a group waits longer, up to the longest time', asyn
   assert.deepEqual(heard, expected);
 });
 
-test('those that come while a group is written are the next group', async () => {
+test('mutations that come while a group is written are the next group', async () => {
   const { loop, log } = logOfOneCore();
   const heard: number[] = [];
   for (const us of [0, 200, 300, 400]) {

@@ -7,8 +7,8 @@
  *                     └── more of them come until the thread hears of it, which is ◀───┘
  *                         when it has nothing else to do
  *
- * So the busier the thread, the larger the groups. A group of provisional mutations alone waits for
- * no disk, and takes none of the other threads. As in the embedded store (row-store.ts). A group
+ * So the busier the thread, the larger the groups. As in the embedded store (row-store.ts), a group
+ * of provisional mutations alone waits for no disk, and takes none of the other threads. A group
  * waits longer for a disk that was idle before.
  */
 import type { Costs } from './costs.ts';

@@ -18,7 +18,7 @@ const copier: Observer = {
   },
 };
 const ROWS = 30;
-/** Of 240 machines with 64 runs in flight each, and then some. */
+/** More timestamps than 240 machines with 64 runs in flight each ask for at a time. */
 const OTHERS = 50_000;
 
 /** Two clients write rows, and a worker copies each; the cluster is at rest afterwards. */
@@ -174,7 +174,7 @@ function eraseC({ storage }: Cluster): void {
   storage.table('t').mutateRow('c', [all]);
 }
 
-test('a scan that does not return the only row of its range is judged, but not one of no row', async () => {
+test('a scan that does not return the only row of its range is judged, but not a scan of a range without rows', async () => {
   const scan = (start: string, end?: string) => (snapshot: Snapshot) =>
     Array.fromAsync(snapshot.scan({ table: 't', start, end, columns: ['v'] }));
   assert.deepEqual(await readLoaded(() => undefined, scan('c')), []);

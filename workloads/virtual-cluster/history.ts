@@ -68,7 +68,7 @@ interface Recording {
   run?: HistoricTransaction['run'];
 }
 
-/** What of a transaction or of a snapshot is recorded. */
+/** The methods of a transaction or of a snapshot that are recorded. */
 interface Recordable extends Reader {
   readonly set?: Transaction['set'];
   readonly delete?: Transaction['delete'];
@@ -77,14 +77,14 @@ interface Recordable extends Reader {
 
 /** Values are told apart by their beginnings: documents are long. */
 const VALUE_CHARACTERS = 60;
-/** Timestamps whose transactions may still wait for a core before they begin: of thousands of machines. */
+/** Timestamps that are kept: the transactions of thousands of machines may wait for a core first. */
 const ASKED_KEPT = 1_000_000;
 
 export class HistoryRecorder {
   readonly #cluster: Cluster;
   /** One row of so many is in the sample. */
   readonly #share: number;
-  /** When the rows that are not touched were committed. */
+  /** When the rows of the background were committed. */
   background: CommitTimes | undefined;
   readonly #recordings = new Map<Timestamp, Recording>();
   readonly #records = new Map<string, HistoricRecord>();
@@ -98,7 +98,7 @@ export class HistoryRecorder {
   /** When the last timestamps were asked for. */
   readonly #askedAt = new Map<Timestamp, number>();
 
-  /** Before the databases are opened. */
+  /** To be called before the databases are opened. */
   constructor(cluster: Cluster, share: number) {
     this.#cluster = cluster;
     this.#share = share;
@@ -255,7 +255,7 @@ export class HistoryRecorder {
     if (this.#holdsSampled(range)) this.#recordings.set(recording.startTimestamp, recording);
   }
 
-  /** A row that the range should hold has been prewritten or loaded in bulk, so it is known. */
+  /** Whether a sampled row lies in the range: all are known, prewritten or loaded in bulk. */
   #holdsSampled({ table, start = '', end }: ScanRange): boolean {
     const rows = this.#rows.get(table) ?? [];
     const first = rows[positionOf(rows, start)];
@@ -278,7 +278,7 @@ export class HistoryRecorder {
     this.#noteLoaded(cell, name);
   }
 
-  /** The row's background, from before anything was written there. */
+  /** Notes what the background, which is older than all writes, holds in the cell. */
   #noteLoaded(cell: CellAddress, name: string): void {
     const times = this.background;
     if (times === undefined || this.#loaded.has(name)) return;
@@ -352,7 +352,7 @@ export class HistoryRecorder {
   }
 }
 
-/** For the check of a run: how many transactions were judged, and what of. */
+/** For the check of a run: how many transactions were judged, and for what. */
 export function judgedWords(transactions: number, has: { readonly observers: boolean }): string {
   if (transactions === 0) return 'no history was judged, because no cluster came to rest';
   const judged = `the ${formatCount(transactions)} transactions that touched a sample of rows satisfy snapshot isolation`;
@@ -389,7 +389,7 @@ function textOf(value: string | Uint8Array | undefined): string | undefined {
 }
 
 function historic({ reads, writes, commitTimestamp, ...rest }: Recording): HistoricTransaction {
-  // If it wrote no row of the sample, the sample cannot show that it was committed.
+  // If the transaction wrote no row of the sample, the sample cannot show its commit.
   const hasRecord = writes.size > 0 || rest.run !== undefined;
   const committed = commitTimestamp !== undefined && hasRecord ? { commitTimestamp } : {};
   const values = (map: ReadonlyMap<string, string | undefined>) =>

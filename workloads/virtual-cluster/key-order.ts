@@ -1,6 +1,9 @@
 /** The order of row keys and qualifiers: that of their UTF-8 bytes, without making bytes. */
 
-/** Code units order as bytes do, except that those of pairs are smaller than some others. */
+/**
+ * UTF-16 code units order as UTF-8 bytes do, except that surrogates are smaller than the units from
+ * U+E000 on, but belong after them.
+ */
 export function compareKeys(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);

@@ -32,7 +32,7 @@ export class Machine {
   readonly kind: MachineKind;
   readonly cores: Station;
   readonly disks: Station;
-  /** Sends. */
+  /** The network card, which sends. */
   readonly card: Station = new Station(1);
   readonly clock: Clock;
   readonly warmth: Warmth;
@@ -70,8 +70,8 @@ export class Machine {
   }
 
   /**
-   * Work for a core and then for the card comes now; returns when both will be finished. The order
-   * of coming decides at both: what comes later would otherwise wait for a card that is still idle.
+   * Work for a core and then for the card comes now; returns when both will be finished. Both serve
+   * in order of arrival: otherwise later work would wait for a card that is still idle.
    */
   take(coreUs: number, cardUs: number): number {
     const { nowUs } = this.#loop;
@@ -108,7 +108,7 @@ export class Machine {
     this.#loop.at(untilUs, { happen: () => this.#continue() });
   }
 
-  /** The time by which work in the machine is later because of pauses that began while it was. */
+  /** How much later work ends because of pauses that began while the work was in the machine. */
   delayedUs(arrivedUs: number, finishUs: number): number {
     if (this.#pauses.length === 0) return 0;
     let delayUs = 0;

@@ -294,7 +294,7 @@ async function simulateFigure8(
   return figure8Findings({ calibration: name, cases, variations });
 }
 
-/** Not in the record, which has nothing that another machine would not repeat. */
+/** Not in the record: another machine would not repeat it. */
 function speedWords({ name, usage, cpuSeconds }: MeasuredCase): string {
   const answered = Object.values(usage.calls).reduce((sum, calls) => sum + calls.answered, 0);
   const speed = formatCount(rounded(answered / cpuSeconds, 3) ?? 0);

@@ -50,7 +50,7 @@ test('ratios are at the place of their operation, and those of a second store ne
   assert.ok(ratios.every(({ points }) => points.every(({ y }) => y > 0 && y < 1)));
 });
 
-test('cores grow with the load, and the rate before a kill is all of it', () => {
+test('cores grow with the load, and before a kill all that arrives is completed', () => {
   const cores = named(measuredCores(RUNS), 'this machine, Percolator');
   assert.ok((cores.at(-1)?.y ?? 0) > (cores[0]?.y ?? Infinity));
   const recovery = named(measuredRecovery(RUNS), 'this machine, HBase');

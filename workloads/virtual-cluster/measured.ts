@@ -11,21 +11,21 @@ import {
   RUNS_FOLDER,
 } from '#results';
 
-/** Of `./run.sh bench:crawl-rate`, with the settings that are simulated: one process, no batches. */
+/** A run of bench:crawl-rate with the settings that are simulated: one process, no batches. */
 export interface MeasuredCrawl {
   readonly runId: string;
   readonly store: 'embedded' | 'hbase';
   readonly repository: number;
   readonly documentBytes: number;
   readonly concurrency: number;
-  /** Of Percolator, and of the batch; none of a batch on another engine than our own. */
+  /** Of Percolator, and of the batch; none of the batch if it ran on another engine than ours. */
   readonly points: readonly Point[];
   readonly batch: readonly Point[];
   /** Seconds of one batch over the whole repository; null without a batch that fits its model. */
   readonly batchRunSeconds: number | null;
 }
 
-/** Of `./run.sh bench:brokerage` on the embedded store, with the settings that are simulated. */
+/** A run of bench:brokerage on the embedded store, with the settings that are simulated. */
 export interface MeasuredBrokerage {
   readonly runId: string;
   readonly users: number;
@@ -76,8 +76,8 @@ export function measuredCrawl(
 }
 
 /**
- * Of a run of the embedded store alone, or else of a run with other systems, whose processes share
- * the machine's caches even when they wait: no cost was measured next to them.
+ * From a run of the embedded store alone, or else from a run with other systems. Their processes
+ * share the machine's caches even when they wait, and no cost was measured next to them.
  */
 export function measuredBrokerage(
   runs: readonly RunRecord[] = runsHere(),
@@ -99,7 +99,7 @@ export function measuredBrokerage(
   };
 }
 
-/** Whether it has numbers of the brokerage that is simulated. */
+/** Whether the run has numbers of the brokerage that is simulated. */
 function isOfOurs(record: RunRecord): boolean {
   const { processes, broker = 'omit', prefetch = 'off' } = record.parameters;
   const isSimulated = processes === undefined && broker === 'omit' && prefetch === 'off';
@@ -162,7 +162,7 @@ export function rowsOf(
 
 let here: readonly RunRecord[] | undefined;
 
-/** Those of the user, newest first, before those of the reference. */
+/** The user's runs, newest first, before those of the reference. */
 export function runsHere(): readonly RunRecord[] {
   // Read once: figures ask for them after each of their points.
   here ??= runsIn([RUNS_FOLDER, REFERENCE_FOLDER]);

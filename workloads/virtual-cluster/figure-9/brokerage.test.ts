@@ -18,7 +18,7 @@ const plan = {
   isChecked: true,
 };
 
-test('a load above the capacity was not kept up with, and is no mistake of the engine', async () => {
+test('a load above the capacity is not kept up with, which is no mistake of the engine', async () => {
   const { storage } = calibration;
   const fixed = { ...storage.read.fixed, serverUs: 60 * storage.read.fixed.serverUs };
   const slow = { ...calibration, storage: { ...storage, read: { ...storage.read, fixed } } };
@@ -39,7 +39,7 @@ test("a brokerage at rest asserts Little's law", async ({ mock }) => {
   );
 });
 
-test('a collector visits rows meanwhile, and what it deletes is missed by no check', async () => {
+test('a collector visits rows meanwhile, and no check misses what it deletes', async () => {
   const collector = { messageLifetimeMs: 100, rowsPerStep: 64, pauseMs: 5 };
   const [without, collected] = await Promise.all([
     simulateBrokerage(plan),

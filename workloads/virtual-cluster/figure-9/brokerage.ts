@@ -1,14 +1,14 @@
 /**
- * The brokerage of figure 9 on a cluster in virtual time: the population, the transactions, customers
- * and exchange, and the check of all tables at rest are those of `workloads/brokerage`.
+ * The brokerage of figure 9 on a cluster in virtual time: the population, the transactions,
+ * customers and exchange, and the check of all tables at rest are those of `workloads/brokerage`.
  *
- *     load ─▶ split the tables over the servers ─▶ warm-up ─▶ measured ─▶ every order completed ─▶ check
+ *     load ─▶ split the tables over the servers ─▶ warm-up ─▶ measured ─▶ orders completed ─▶ check
  *
  * During the warm-up the master splits hot tablets and evens the servers (balance.ts).
  *
- * A small population stands for a large one: a brokerage of the paper's has a customer for each 1/500
- * of a Trade-Result per second, which does not fit into this machine's memory. Fewer customers trade
- * more often here, so conflicts are more frequent than they would be.
+ * A small population stands for a large one: the paper's brokerage has a customer for each 1/500 of
+ * a Trade-Result per second, too many for this machine's memory. Fewer customers trade more often
+ * here, so conflicts are more frequent than they would be.
  */
 import { type CollectorOptions, createRandom, type Percolator, PercolatorError } from '#engine';
 import {
@@ -34,7 +34,7 @@ export interface BrokeragePlan {
   /** Machines with customers, exchange and the client library. */
   readonly clients: number;
   readonly tradeResultsPerSecond: number;
-  /** Instead of that load: so many users of a client, each of which begins again at once. */
+  /** Instead of that load: users on each client, each of which begins again at once. */
   readonly users?: number | undefined;
   /** Whether the clients are on the tablet servers' machines. Default false. */
   readonly isOneMachine?: boolean | undefined;
@@ -45,7 +45,7 @@ export interface BrokeragePlan {
   readonly batching?: DatabaseOptions['batching'];
   /** How long a transaction waits for a lock. Default: that of the engine. */
   readonly lockWaitMsMax?: number | undefined;
-  /** What a collector of the first client does from the load on. Default: there is no collector. */
+  /** Options of a collector that the first client runs under load. Default: there is none. */
   readonly collector?: CollectorOptions | undefined;
   /** In seconds of virtual time, as is the measured interval after it. */
   readonly warmUp: number;
@@ -78,7 +78,7 @@ export interface BrokerageResult {
   readonly keptUp: boolean;
   /** Moments at which a Trade-Result ended, in seconds since the load began. */
   readonly endedAt: readonly number[];
-  /** The tablet with the most operations on its rows, and its share of all of them. */
+  /** Of the tablet with the most operations on its rows: its table, and its share of them all. */
   readonly hottest: { readonly table: string; readonly share: number };
   readonly wrong: readonly string[];
 }
@@ -99,7 +99,7 @@ const TRADES_PER_CLIENT = 1e9;
 const BALANCES = 8;
 /** The history that is judged is about as long as that of all rows during so many Trade-Results. */
 const HISTORY_TRADES = 50;
-/** A backlog that grows by more of what came in means that the cluster does not keep up. */
+/** A backlog that grows by more than this share of what came in: the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
@@ -132,15 +132,15 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
 }
 
 /**
- * What is enough for a load, in Trade-Results per second. Prices turn so quickly that limit orders
- * are triggered while it warms up: each order then has its Trade-Result.
+ * The scale and layout that are enough for a load, in Trade-Results per second. Prices turn so
+ * quickly that limit orders are triggered during the warm-up: each order then has its Trade-Result.
  */
 export function brokerageOf(load: number): Required<Pick<BrokeragePlan, 'scale' | 'layout'>> {
   const customers = 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
   return { scale: { ...scaleOf(customers), pricePeriodMs: 2_000 }, layout: 'large' };
 }
 
-/** A quarter of a day of trades for each customer, and little else that is not needed. */
+/** A quarter of a day of trades for each customer, and as little else as is possible. */
 export function scaleOf(customers: number): Scale {
   return { ...TINY, customers };
 }
@@ -164,7 +164,7 @@ class Run {
   readonly #brokerages: readonly Brokerage[];
   readonly #endedAt: number[] = [];
   #judged = 0;
-  /** Failures of transactions that did not wait for a lock for too long. */
+  /** Failures of transactions, except those that waited too long for a lock. */
   readonly #mistakes: string[] = [];
 
   constructor(plan: BrokeragePlan, parts: Parts) {
@@ -272,8 +272,9 @@ class Run {
   }
 
   /**
-   * Above its capacity a cluster keeps some transactions waiting for a lock for longer than the engine
-   * allows. Their orders stay incomplete, so the tables are not checked; other failures still count.
+   * Above its capacity a cluster keeps some transactions waiting for a lock for longer than the
+   * engine allows. Their orders stay incomplete, so the tables are not checked; other failures
+   * still count.
    */
   async #wrongIn(results: readonly EmulatorResult[], keptUp: boolean): Promise<readonly string[]> {
     const failures = results.flatMap(({ firstFailure }) =>

@@ -60,7 +60,7 @@ test('the cost of a Trade-Result is the slope of the line', () => {
   assert.deepEqual(line?.rows[0]?.slice(1), [0.25, 0, 1]);
 });
 
-test('two loads make no line, of which nothing is said then', () => {
+test('two loads make no line, and the headline mentions none', () => {
   const { headline, tables } = figure9Findings(PLAN, [10, 20].map(pointOf), []);
   assert.match(headline, /a Trade-Result takes 0\.250 core seconds; the paper's took 1\.34/);
   assert.match(headline, /5\.4 times as much\.$/);

@@ -48,7 +48,10 @@ interface Variation {
 
 /** Section 3.3 of the paper: 15,000 cores for 11,200 transactions per second. */
 const PAPER = { cores: 15_000, perSecond: 11_200 };
-/** A Trade-Result takes up to 0.29 core seconds, the clients' included: 0.6 of a server's four cores. */
+/**
+ * A Trade-Result takes up to 0.29 core seconds, the clients' included, so this many a second take
+ * 0.6 of a server's four cores.
+ */
 const LOAD_PER_SERVER = 8;
 const LOAD_PER_CLIENT = 25;
 /** Trade-Results of a variation: enough to show what a transaction costs. */

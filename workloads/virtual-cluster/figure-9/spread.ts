@@ -1,4 +1,4 @@
-/** Splits tables that were loaded in one piece, as Bigtable would have by now, over all servers. */
+/** Splits tables that were loaded in one piece, and spreads them as Bigtable would have by now. */
 import type { Cluster } from '../cluster.ts';
 
 /** Fewer rows are not worth a tablet. */

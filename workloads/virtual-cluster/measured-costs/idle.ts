@@ -1,8 +1,8 @@
 /**
  * What operations take one by one, and after a pause: other processes use the processor's caches
  * meanwhile, so this one is slower at first (warmth.ts), and so are the disk and the threads that
- * write to it. A pause ends with a timer, as documents and customers come; its processor time
- * counts.
+ * write to it. A timer ends the pause, as timers let documents and customers arrive; its processor
+ * time counts.
  */
 import { median } from 'simple-statistics';
 import { systemClock } from '#engine';
@@ -62,7 +62,7 @@ function timed(one: Case, idleMs: number, tookUs: number[]): Case {
   return { ...one, operate };
 }
 
-/** The medians: what other processes do meanwhile is what is measured, so no quartile. */
+/** Medians, not lower quartiles: what other processes do meanwhile is to be in the cost. */
 export function mediansOf(costs: readonly IdleCost[]): readonly IdleCost[] {
   const groups = Map.groupBy(costs, ({ what, idleMs }) => `${what} ${idleMs}`);
   return [...groups.values()].flatMap((some) => {

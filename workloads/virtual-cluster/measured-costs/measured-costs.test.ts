@@ -23,7 +23,7 @@ test('reads of every shape fail if what they read is not there', async () => {
   for (const { name, operate } of reads) await assert.rejects(operate(1), /returned/, name);
 });
 
-test('a scan that finds fewer rows than it is said to read fails', async () => {
+test('a scan that finds fewer rows than its name says fails', async () => {
   const data = new Data({ rows: 50, valueBytes: 10, seed: 1 });
   const store = createMemoryBigtable();
   await store.createTable(RAW, { families: [FAMILY] });

@@ -1,7 +1,8 @@
 /**
- * What operations of engine and embedded store cost by their shape: rows of a call, cells and bytes of
- * a row, mutations that share a group of the log. On tables as large as those of the workloads, and
- * in one process, whose compiled code has seen all of them: a read alone is cheaper.
+ * What operations of engine and embedded store cost by their shape: rows of a call, cells and bytes
+ * of a row, mutations that share a group of the log. They run on tables as large as those of the
+ * workloads, and in one process, whose compiled code has seen all operations: code that has seen
+ * only reads would be faster.
  */
 import path from 'node:path';
 import { quantile } from 'simple-statistics';

@@ -16,7 +16,7 @@ test('samples count for the workload if its function is the innermost of ours', 
       frame(1, '(root)', '', [2, 6, 7]),
       frame(2, 'sell', HERE, [3, 4]),
       frame(3, 'read', ENGINE, [5]),
-      frame(4, 'parse', ''), // Of the machine, called by the workload.
+      frame(4, 'parse', ''), // Built into the runtime, called by the workload.
       frame(5, 'slice', 'node:buffer'), // Called by the engine.
       frame(6, '(idle)', ''),
       frame(7, '(garbage collector)', ''),

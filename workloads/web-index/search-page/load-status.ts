@@ -18,7 +18,7 @@ export interface LoadStatus {
   readonly remark: string;
 }
 
-/** Tells those who watch about each change. */
+/** Tells its watchers about each change. */
 export class LoadProgress {
   #status: LoadStatus;
   readonly #watchers = new Set<() => void>();

@@ -89,7 +89,7 @@ export function startSearchPage(): void {
     showBelow(state, stages.at(-1)?.documents ?? 0);
   }
 
-  /** What the page says below the panel was right when it was sent. */
+  /** Corrects what the page says below the panel, which was right when the page was sent. */
   function showBelow(state: Status['state'], found: number): void {
     const searchable = document.getElementById('searchable');
     if (searchable !== null && found > 0) {

@@ -46,7 +46,7 @@ const HEIGHTS_OF_NUMBERS = `Array.from(document.querySelectorAll('.number'), (ce
   return text.getBoundingClientRect().height;
 })`;
 
-/** Read in one step: between two the script of the page may replace the rows. */
+/** Read in one step: between two steps the script of the page may replace the rows. */
 const ROWS_OF_STATUS = `Array.from(document.querySelectorAll('#status tr'), (row) => row.innerText)`;
 
 describe('the search page', () => {
@@ -78,7 +78,7 @@ describe('the search page', () => {
     await index[Symbol.asyncDispose]();
   });
 
-  /** Opens a page, runs `look`, and fails on any complaint, dialog, and request to another place. */
+  /** Opens a page, runs `look`, and fails on any complaint, dialog, or request to another place. */
   async function withPage(
     path: string,
     look: (page: Page) => Promise<void>,
@@ -257,7 +257,7 @@ describe('the search page', () => {
     });
   });
 
-  test('says in words that a search failed, and goes on', async () => {
+  test('says in words that a search failed', async () => {
     const closed = await openServingIndex(temporaryFolder());
     await using broken = await openSearchServer({ index: closed, progress });
     await closed[Symbol.asyncDispose]();
@@ -292,7 +292,7 @@ describe('the search page', () => {
       }
     });
 
-    test('takes no other methods and paths, and survives requests that are none', async () => {
+    test('refuses methods other than GET and HEAD, and other paths, and answers malformed queries', async () => {
       assert.equal((await ask({ method: 'POST' })).statusCode, 405);
       assert.equal(await text(await ask({ method: 'HEAD', path: '/?q=many' })), '');
       const signal = AbortSignal.timeout(10_000);

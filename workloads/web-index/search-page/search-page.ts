@@ -89,7 +89,7 @@ function shell(title: string, body: Html): string {
   return page.text;
 }
 
-/** The program of the page keeps it up to date. Without documents to come it is not shown. */
+/** Kept up to date by the program of the page; hidden once loaded, unless there is a remark. */
 function statusPanel({ state, stages, documentsExpected, remark }: LoadStatus): Html {
   const most = Math.max(1, documentsExpected ?? 0, ...stages.map(({ documents }) => documents));
   const rows = stages.map(
@@ -254,7 +254,7 @@ function addressOf(query: string, page: number): string {
   return `/?${new URLSearchParams({ q, page: String(page) }).toString()}`;
 }
 
-/** What a crawled URL may be as a link; null for `javascript:` and all others but the web's own. */
+/** Where a link to a crawled URL leads; null if it is not http or https, such as `javascript:`. */
 function linkOf(url: string): string | null {
   const parsed = URL.parse(url);
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.href : null;

@@ -27,7 +27,7 @@ import { startSearchPage } from './page-script.ts';
 import { errorPage, RESULTS_PER_PAGE, searchPage } from './search-page.ts';
 
 const HOST = '127.0.0.1';
-/** A query is cut to a thousand characters; more than this of a request is refused by Node. */
+/** A query is cut to a thousand characters; Node refuses a request with a longer head than this. */
 const HEADER_BYTES_MAX = 64 * 1024;
 /** The time between two states of loading. Shorter: the browser is busy with its panel. */
 const STATUS_MS = 250;
@@ -74,14 +74,14 @@ export async function openSearchServer(options: SearchServerOptions): Promise<Se
       if (!server.listening) return;
       const closed = once(server, 'close');
       server.close();
-      server.closeAllConnections(); // Those of panels stay open otherwise.
+      server.closeAllConnections(); // The connections of panels stay open otherwise.
       await closed;
     },
   };
 }
 
 const NAMES = [HOST, 'localhost'];
-/** A browser leaves it out of the name of the host. */
+/** A browser leaves this port out of the name of the host. */
 const USUAL_PORT = 80;
 
 /** What a request may name as its host. */

@@ -67,7 +67,7 @@ export function numberOf(row: Row | undefined, column: string): number {
   return Number(row?.[column] ?? 0);
 }
 
-/** Node binds a number as a fraction, and FTS5 ignores a condition on its rows with one. */
+/** Node binds a number as REAL, and FTS5 ignores a condition on its row id with a REAL. */
 export function rowId(value: SQLOutputValue | undefined): bigint {
   return BigInt(Number(value));
 }

@@ -14,7 +14,7 @@ export const TOKENIZER = `tokenize = 'porter unicode61 remove_diacritics 2'`;
 /** FTS5 puts these around a hit. `cleaned` takes them out of every page. */
 const [HIT_BEGINS, HIT_ENDS] = ['\u0002', '\u0003'];
 const PASSAGE_CHARACTERS = 280;
-/** Looked at for a passage; what is after it is found, but not shown. */
+/** Passages are taken from the text up to here; words after it are found, but not shown. */
 const LOOKED_AT_CHARACTERS = 150_000;
 
 export class Excerpts {

@@ -1,4 +1,4 @@
-/** Another process at the serving index of a folder: `write folder [name count]`, or `read folder`. */
+/** A process with the serving index of a folder: `write folder [name count]`, or `read folder`. */
 import process from 'node:process';
 import { openIndexReader, openServingIndex } from './index.ts';
 

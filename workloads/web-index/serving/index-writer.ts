@@ -42,7 +42,7 @@ export class IndexWriter implements Disposable {
     );
   }
 
-  /** Changes whose versions are not above those that are held change nothing. */
+  /** Skips each change whose version is not above the one that its URL has. */
   apply(changes: readonly Change[]): void {
     inTransaction(this.#database, () => {
       for (const change of changes) this.#apply(change);

@@ -33,7 +33,7 @@ function pageOf(page: Partial<ServedPage>): ServedPage {
   };
 }
 
-/** Scores depend on what is usual. */
+/** Pages to compare with: a score depends on how usual a word is. */
 function otherPages(text: string): readonly Partial<ServedPage>[] {
   return Array.from({ length: 20 }, (_, i) => ({
     url: `http://a.org/x${i}`,
@@ -205,7 +205,7 @@ describe('a search', () => {
     assert.deepEqual(found?.anchors, ['more often', 'often']);
   });
 
-  test('for words that no page has all of finds pages with some, and says so', async () => {
+  test('finds pages with some of the words if no page has all, and says so', async () => {
     await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ text: 'apples grow here' }), 1);
     const { total, haveAllWords } = index.search('apples pears', { limit: 5 });
@@ -308,7 +308,7 @@ describe('hostile', () => {
 });
 
 describe('a folder', () => {
-  test('without an index, or with another file in its place, is one sentence', async () => {
+  test('without an index, or with another file in its place, fails with one sentence', async () => {
     const folder = temporaryFolder();
     await assert.rejects(openIndexReader(folder), isOneSentence);
     mkdirSync(path.join(folder, 'wrong'));

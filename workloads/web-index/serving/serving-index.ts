@@ -6,8 +6,8 @@
  * one another between processes. Without versions, a late export of an older page would bring it
  * back, and a page that was removed would return.
  *
- * All of it can be computed again from the tables: it is a copy in another order, never the only
- * place of anything.
+ * The whole index can be computed again from the tables: it is a copy in another order, never the
+ * only place of anything.
  */
 
 import type { ServedPage } from '../model/index.ts';
@@ -76,8 +76,11 @@ export interface ServingIndex extends IndexReader, AsyncDisposable {
    * Resolves when that survives a power failure.
    */
   put(page: ServedPage, version: number): Promise<void>;
-  /** Serves the URL no more, unless a newer version of it has been put. Resolves as `put` does. */
+  /**
+   * Serves the URL no more, unless this or a newer version of it has been put or removed. Resolves
+   * as `put` does.
+   */
   remove(url: string, version: number): Promise<void>;
-  /** Forgets all else, in one step: for a rebuild, and for the result of a batch. */
+  /** Replaces all that the index holds, in one step: for a rebuild, and for a batch's result. */
   replaceAll(changes: Iterable<Change>): Promise<void>;
 }

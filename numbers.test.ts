@@ -1,7 +1,7 @@
 /**
  * The main measured numbers in the documents come from run records in results/reference: each text
- * below is made from a record, and the document must contain it. A new reference run makes this test fail
- * until the documents say what it measured.
+ * below is made from a record, and the document must contain it. A new reference run makes this
+ * test fail until the documents say what it measured.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

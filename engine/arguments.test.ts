@@ -1,7 +1,7 @@
 /**
- * Claims of the checks at the front door: a wrong argument is refused with one clear sentence and the
- * code INVALID_ARGUMENT, and nothing has been done. The types forbid most of these calls; a program
- * without types can make them all.
+ * Claims of the checks at the front door: a wrong argument is refused with one clear sentence and
+ * the code INVALID_ARGUMENT, and nothing has been done. The types forbid most of these calls; a
+ * program without types can make them all.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

@@ -35,8 +35,8 @@ export interface BulkCell {
 export interface BulkLoader {
   /**
    * Adds a row; waits when enough is in flight. Rows in key order load fastest.
-   * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a column of the engine, and the storage's error if
-   *   an earlier batch failed
+   * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a column of the engine, and the storage's error
+   *   if an earlier batch failed
    */
   add(row: BulkRow): Promise<void>;
   /**

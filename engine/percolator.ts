@@ -142,8 +142,8 @@ export interface Percolator extends AsyncDisposable {
    * all tables, because a transaction may have left locks whose fate only its cells in this table
    * tell. May be called again after any failure.
    * @throws LOCKED if a live transaction has kept its lock for longer than `lockWaitMsMax`
-   * @throws TABLE_MISMATCH if its definition cannot be decoded or, for a later incarnation, is lost;
-   *   or if another program made it in another form
+   * @throws TABLE_MISMATCH if its definition cannot be decoded or, for a later incarnation, is
+   *   lost; or if another program made it in another form
    */
   dropTable(table: string): Promise<void>;
   /**

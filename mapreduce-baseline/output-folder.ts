@@ -39,8 +39,9 @@ export class UnfinishedOutput implements AsyncDisposable {
 
   /**
    * What if the process dies here? Before the rename there is no output folder, only an unfinished
-   * one that nothing reads. After it there is the whole output. The caller has synced the parts; their
-   * names are made durable before the rename, and the rename before the run is called finished.
+   * one that nothing reads. After it there is the whole output. The caller has synced the parts;
+   * their names are made durable before the rename, and the rename before the run is called
+   * finished.
    * @param durable whether the output must survive a power failure
    * @throws OUTPUT_EXISTS if another run was faster
    */

@@ -63,7 +63,9 @@ function historyOf(cells: readonly Cell[]): ColumnHistory {
   };
 }
 
-/** The record in the cell; undefined if it cannot be decoded, or does not commit after it starts. */
+/**
+ * The record in the cell; undefined if it cannot be decoded, or does not commit after it starts.
+ */
 function readRecord(cell: Cell): WriteRecord | undefined {
   try {
     const record = decodeWriteRecord(cell);

@@ -34,9 +34,9 @@
  *
  * Empty filters are legal, because code that builds filters and mutations from data produces them:
  * an empty list of filters, or a filter with an empty range (`from` above `to`), passes nothing, so
- * a check finds nothing and a read no row; a row without mutations stays unchanged. Two are refused:
- * a conditional mutation without any mutations, because its caller must have meant a read, and an
- * erase with an empty range.
+ * a check finds nothing and a read no row; a row without mutations stays unchanged. Two are
+ * refused: a conditional mutation without any mutations, because its caller must have meant a read,
+ * and an erase with an empty range.
  *
  * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
  * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable

@@ -1,4 +1,6 @@
-/** What a commit survives on each store: one sentence, which the manifest and all reports repeat. */
+/**
+ * What a commit survives on each store: one sentence, which the manifest and all reports repeat.
+ */
 import { unreachable } from '../base/index.ts';
 
 type Store =

@@ -9,7 +9,8 @@
  *         [?namespace=name&sessionTimeoutMs=90000]       either parameter, both, or none
  *
  * A name says which kind; an address says where, and is plain data. One process makes the address,
- * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
+ * starting an emulator or an HBase if needed, and sends it to the others, which open the same
+ * store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
 import { checkOptions, CLOCK, FLAG, type Kinds } from '../base/options.ts';
@@ -100,7 +101,9 @@ export function parseStoreName(name: string): StoreName {
   );
 }
 
-/** A regular expression parses the name, because `URL` accepts any case of a host, and much else. */
+/**
+ * A regular expression parses the name, because `URL` accepts any case of a host, and much else.
+ */
 function parseCloud(name: string): CloudAddress | undefined {
   const id = '[a-z][-a-z0-9.:]*';
   const form = new RegExp(

@@ -1,8 +1,8 @@
 /**
  * Random operations on two stores, whose answers are compared: the heart of the differential tests.
  *
- * Names are few and short, so that operations meet each other's cells. fast-check prints the seed of
- * a failure and shrinks its operations.
+ * Names are few and short, so that operations meet each other's cells. fast-check prints the seed
+ * of a failure and shrinks its operations.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';

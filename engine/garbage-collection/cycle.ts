@@ -17,8 +17,8 @@
  * record or a marker. Collecting that before the lock is resolved would roll back half of a
  * committed transaction (P30). Locks that appear below D later belong to transactions that will not
  * commit. The tables are listed after the horizon was moved: a table created since has no lock that
- * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names a
- * primary, the evidence there is collected.
+ * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
+ * a primary, the evidence there is collected.
  *
  * The collector works in steps of some rows, each of which may be its last. Its progress is kept in
  * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.

@@ -37,8 +37,8 @@ export interface LockServiceOptions {
   /** Names our token, and knows the processes of this machine: `localProcesses(...)`. */
   readonly local: Liveness;
   /**
-   * Whole milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a
-   * pause of the process costs its transactions. Too large: locks of a process whose machine is
+   * Whole milliseconds without a beat after which we are taken for dead. Default 3,000. Too small:
+   * a pause of the process costs its transactions. Too large: locks of a process whose machine is
    * gone wait that long. If a process exits or is killed, the end of the connection shows it at
    * once.
    */

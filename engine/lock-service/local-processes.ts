@@ -36,8 +36,8 @@ export function localProcesses(nonce: string): Liveness {
 }
 
 /**
- * Machines may share a host name, and the first namespace has the same number on all. Short, because
- * every lock holds the token. Empty where there is no /proc.
+ * Machines may share a host name, and the first namespace has the same number on all. Short,
+ * because every lock holds the token. Empty where there is no /proc.
  */
 function bootId(): string {
   try {
@@ -47,7 +47,9 @@ function bootId(): string {
   }
 }
 
-/** The number of the namespace that our process number belongs to. Empty where there is no /proc. */
+/**
+ * The number of the namespace that our process number belongs to. Empty where there is no /proc.
+ */
 function processNamespace(): string {
   try {
     return String(statSync('/proc/self/ns/pid').ino);

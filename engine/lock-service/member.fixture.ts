@@ -1,6 +1,6 @@
 /**
- * A process that announces its token to a lock service, locks the rows from a to b, prints its token,
- * and stays until it is killed.
+ * A process that announces its token to a lock service, locks the rows from a to b, prints its
+ * token, and stays until it is killed.
  */
 import { argv, stdout } from 'node:process';
 import { systemClock } from '../base/index.ts';

@@ -7,8 +7,8 @@
  *
  * - Every committed change of the column is eventually seen by a run whose snapshot includes it.
  * - "Message collapsing": several changes may be seen by one run.
- * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs for
- *   weak notifications of the cell are in addition, and acknowledge nothing.
+ * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs
+ *   for weak notifications of the cell are in addition, and acknowledge nothing.
  *
  * All workers with observers of a column must have all of its observers. A worker clears a mark
  * when its own observers have run: an observer that only other workers have may miss that change

@@ -279,8 +279,10 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** A scan has ended. If it was empty, no refused cell is marked any more: it would have counted as
-   * dirty. */
+  /**
+   * A scan has ended. If it was empty, no refused cell is marked any more: it would have counted as
+   * dirty.
+   */
   #sweepRefusals(isEmpty: boolean): void {
     for (const name of this.#refusals.names) {
       if (isEmpty) this.#failures.forget(name);

@@ -208,9 +208,9 @@ async function tryToCreate(
 }
 
 /**
- * The first number whose names are free: another table may have, or have had, a name that looks like
- * an incarnation's, from before such names were refused. A late drop of that table must not find
- * ours.
+ * The first number whose names are free: another table may have, or have had, a name that looks
+ * like an incarnation's, from before such names were refused. A late drop of that table must not
+ * find ours.
  */
 async function nextIncarnation(
   store: Bigtable,

@@ -10,9 +10,9 @@
  * `dropping` if such tables are dropped.
  *
  * The version is the cell's timestamp and grows with each step. Each step is one conditional
- * mutation, "unless there is a newer version". So of two processes that see the same definition, one
- * makes the next step, and a step that a process decided on an hour ago is refused, however late it
- * arrives. The row is never deleted: it remembers which incarnations there were, so none is
+ * mutation, "unless there is a newer version". So of two processes that see the same definition,
+ * one makes the next step, and a step that a process decided on an hour ago is refused, however
+ * late it arrives. The row is never deleted: it remembers which incarnations there were, so none is
  * mistaken for another.
  *
  * All the same, a definition may be lost, and processes that still know it take only a larger

@@ -1,4 +1,6 @@
-/** The claims about definitions that are lost or damaged, and processes that knew them (P52, P54). */
+/**
+ * The claims about definitions that are lost or damaged, and processes that knew them (P52, P54).
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';

@@ -12,8 +12,8 @@
  * the previous one has been applied, so the n-th mutation is the same one in every run.
  *
  * Faults compose. `loseRequest` and `duplicate` on one mutation make a delayed request: the caller
- * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called. With `refuse`
- * in place of `loseRequest`, the caller hears "no" to a request whose copy is applied.
+ * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called. With
+ * `refuse` in place of `loseRequest`, the caller hears "no" to a request whose copy is applied.
  *
  * The client never draws at random; a predicate may.
  */
@@ -129,7 +129,9 @@ export class FaultyBigtable implements Bigtable {
     this.#losesRequest.push(predicate);
   }
 
-  /** A mutation that the predicate accepts is not applied: its caller receives STORE_UNAVAILABLE. */
+  /**
+   * A mutation that the predicate accepts is not applied: its caller receives STORE_UNAVAILABLE.
+   */
   refuse(predicate: MutationPredicate): void {
     this.#refuses.push(predicate);
   }

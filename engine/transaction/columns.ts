@@ -95,8 +95,8 @@ export function placeOf(kind: Kind, column: string): Place {
 /** A transaction asks for the places of one column ten times and more. */
 const places = new Map<string, Readonly<Record<Kind, Place>>>();
 /**
- * The number of columns remembered. Tables have few; when there are more, all are forgotten, so that
- * columns that differ in each row do not fill the memory.
+ * The number of columns remembered. Tables have few; when there are more, all are forgotten, so
+ * that columns that differ in each row do not fill the memory.
  */
 const PLACES_MAX = 1_000;
 

@@ -138,7 +138,9 @@ function isRefusedForGood({ isInDoubt, refusal }: Told): boolean {
   return !isInDoubt && refusal !== undefined && !mayPass(refusal);
 }
 
-/** Whether a later attempt may be applied: the storage refuses only for a moment, or is in doubt. */
+/**
+ * Whether a later attempt may be applied: the storage refuses only for a moment, or is in doubt.
+ */
 function mayPass({ code }: PercolatorError): boolean {
   return code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT';
 }

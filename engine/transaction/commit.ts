@@ -27,8 +27,8 @@
  * - while prewriting: the locks point to a primary that is locked or absent; a process that meets
  *   them waits until we are known to be dead, and rolls back.
  * - after the commit timestamp: the same. A timestamp is only a number until it is written.
- * - after the notifications: the same, and a worker looks at the cells in vain. Only for a weak mark
- *   does an observer run.
+ * - after the notifications: the same, and a worker looks at the cells in vain. Only for a weak
+ *   mark does an observer run.
  * - after the commit point: a process that meets a secondary's lock finds the primary's write
  *   record and rolls forward.
  *
@@ -202,12 +202,12 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
 }
 
 /**
- * Sends the notify cells and waits for no answer. Where the storage applies the mutations sent in one
- * turn in order, the commit of the primary follows at once: it cannot be applied without them. But
- * both may be lost together, so a repeated commit is sent after its marks (P61).
+ * Sends the notify cells and waits for no answer. Where the storage applies the mutations sent in
+ * one turn in order, the commit of the primary follows at once: it cannot be applied without them.
+ * But both may be lost together, so a repeated commit is sent after its marks (P61).
  *
- * Not for weak marks. Their tables may be ones in which we hold no lock: if one is dropped meanwhile,
- * the storage refuses all marks, and would still take the commit.
+ * Not for weak marks. Their tables may be ones in which we hold no lock: if one is dropped
+ * meanwhile, the storage refuses all marks, and would still take the commit.
  */
 async function send(context: Context, marks: readonly RowMutation[]): Promise<void> {
   const sent = context.store.mutateRows(marks);

@@ -141,9 +141,9 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
 const users = new WeakMap<object, Map<string, number>>();
 
 /**
- * Drawn from the run's seed, so that a run can be repeated. Databases with one seed and one liveness
- * token differ by their count, if they share the store or the liveness: a count for the whole
- * process would depend on earlier runs.
+ * Drawn from the run's seed, so that a run can be repeated. Databases with one seed and one
+ * liveness token differ by their count, if they share the store or the liveness: a count for the
+ * whole process would depend on earlier runs.
  */
 function nonceOf({ store, direct = store, liveness, random }: Services): number {
   const { self } = liveness;

@@ -83,8 +83,8 @@ export async function quietly(rollingBack: Promise<void>): Promise<void> {
 }
 
 /**
- * Rolls back the primary's row of this process's own transaction, whose commit was sent and refused,
- * if its lock is still there: a late copy of the commit may have been applied after all
+ * Rolls back the primary's row of this process's own transaction, whose commit was sent and
+ * refused, if its lock is still there: a late copy of the commit may have been applied after all
  * (bigtable.ts, promise 4). Only afterwards may the other rows be rolled back: one that another
  * process has rolled forward would lose its data (P11).
  * @returns whether the transaction is rolled back. If not, it may have committed
@@ -102,8 +102,8 @@ export async function rollBackPrimary(
 }
 
 /**
- * Mutates rows of one table. If the storage refuses one of them for good, it refuses the whole call;
- * that row was never locked, so the rows are sent one by one.
+ * Mutates rows of one table. If the storage refuses one of them for good, it refuses the whole
+ * call; that row was never locked, so the rows are sent one by one.
  */
 async function mutateEach(context: Context, rows: readonly RowMutation[]): Promise<void> {
   try {

@@ -192,8 +192,8 @@ test('P8: our own rollback of the primary is found by a reader that meets a seco
 });
 
 test('P33: rolled back data is gone, so that it does not hide the version of a reader', async () => {
-  // If it stayed, two rolled back versions would fill the two versions that a read asks for, and the
-  // reader would have to read again.
+  // If it stayed, two rolled back versions would fill the two versions that a read asks for, and
+  // the reader would have to read again.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'old' });

@@ -1,6 +1,7 @@
 /**
- * The rule P11 of protocol.md: a process that cannot hear how its commit ended looks until it knows,
- * and says so if it cannot know; and P7, where a commit shows it. Each test fails without its rule.
+ * The rule P11 of protocol.md: a process that cannot hear how its commit ended looks until it
+ * knows, and says so if it cannot know; and P7, where a commit shows it. Each test fails without
+ * its rule.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

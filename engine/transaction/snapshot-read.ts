@@ -162,8 +162,8 @@ export function pendingLocks(row: Row | undefined): readonly Cell[] {
 /**
  * Deals with the locks found in a row. Readers may wait, because they hold nothing that others wait
  * for (P22).
- * @throws LOCKED if a live transaction's lock is there when the read has waited for locks for longer
- * than `lockWaitMsMax`
+ * @throws LOCKED if a live transaction's lock is there when the read has waited for locks for
+ * longer than `lockWaitMsMax`
  */
 async function resolveOrWait(
   context: Context,

@@ -19,7 +19,9 @@ export interface WriteRecord {
   readonly commitTimestamp: Timestamp;
   readonly startTimestamp: Timestamp;
   readonly operation: Operation;
-  /** Timestamp of the data; 0 without a value. Means nothing for an acknowledgment: it has no data. */
+  /**
+   * Timestamp of the data; 0 without a value. Means nothing for an acknowledgment: it has no data.
+   */
   readonly dataTimestamp: Timestamp;
   /** When the value last changed: the commit timestamp, unless this is a touch. */
   readonly changedTimestamp: Timestamp;

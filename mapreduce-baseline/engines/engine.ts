@@ -38,9 +38,9 @@ export interface EngineSize {
    */
   readonly workers: number;
   /**
-   * Bytes for sorting, of all workers together. Too little: more is sorted on the disk. With GNU sort, each
-   * later job of a chain may take as much again at the same time. Spark and a Hadoop cluster have
-   * settings of their own.
+   * Bytes for sorting, of all workers together. Too little: more is sorted on the disk. With GNU
+   * sort, each later job of a chain may take as much again at the same time. Spark and a Hadoop
+   * cluster have settings of their own.
    */
   readonly memoryBytes: number;
 }

@@ -1,6 +1,7 @@
 /**
- * What a run on a Hadoop cluster does besides its jobs: it puts the program and this machine's inputs
- * into the cluster's file system, fetches the output, and ends jobs that are no longer wanted.
+ * What a run on a Hadoop cluster does besides its jobs: it puts the program and this machine's
+ * inputs into the cluster's file system, fetches the output, and ends jobs that are no longer
+ * wanted.
  */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';

@@ -16,8 +16,8 @@
  * input end at a newline alone. Between map and reduce Hadoop also ends lines at carriage returns,
  * so a job must not emit any.
  *
- * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone, and
- * would lose the values.
+ * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone,
+ * and would lose the values.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -164,8 +164,8 @@ function settingsOf(
     'mapreduce.local.map.tasks.maximum': String(workers),
     'mapreduce.local.reduce.tasks.maximum': String(workers),
     'mapreduce.task.io.sort.mb': String(sortMebibytes({ memoryBytes, workers })),
-    // By default, Hadoop's client reports progress every second, and looks every five seconds whether
-    // the job has ended.
+    // By default, Hadoop's client reports progress every second, and looks every five seconds
+    // whether the job has ended.
     'mapreduce.client.progressmonitor.pollinterval': '100',
     'mapreduce.client.completion.pollinterval': '100',
   };

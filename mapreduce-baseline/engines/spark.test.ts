@@ -28,7 +28,9 @@ test('spark-submit gets the settings before its script, also if another program 
   assert.match(await given(['nice'], 'bin/spark-submit'), begin);
 });
 
-/** The input that Spark is given, and its folder for spills, of a run whose files are in a folder. */
+/**
+ * The input that Spark is given, and its folder for spills, of a run whose files are in a folder.
+ */
 async function givenIn(folder: string): Promise<readonly string[]> {
   await mkdir(folder);
   const [words, outputFolder] = [join(folder, 'my [1] words?'), join(folder, 'my counts')];

@@ -65,8 +65,8 @@ export function inputOf(path: string): string {
 }
 
 /**
- * An input that is this file or folder, and no pattern. Commas are in braces, because Hadoop divides
- * an input at all others, also at those after a backslash.
+ * An input that is this file or folder, and no pattern. Commas are in braces, because Hadoop
+ * divides an input at all others, also at those after a backslash.
  */
 export function literalInput(uri: string): string {
   return uri.replaceAll(/[\\{}[\]*?,]/g, (special) =>

@@ -15,7 +15,9 @@ interface FakeMember {
   readonly onMessage: (answer: Answer) => void;
 }
 
-/** Three clients that answer at once; each has seen one Trade-Result more than the one before it. */
+/**
+ * Three clients that answer at once; each has seen one Trade-Result more than the one before it.
+ */
 async function runThree(
   offered: OfferedLoad,
 ): Promise<{ readonly clients: Clients; readonly orders: readonly Order[]; result: RunResult }> {

@@ -1,6 +1,6 @@
 /**
- * What the master does while all is well: it splits hot tablets, and gives tablets of busy servers to
- * idle ones, by the work of their rows since it did so last.
+ * What the master does while all is well: it splits hot tablets, and gives tablets of busy servers
+ * to idle ones, by the work of their rows since it did so last.
  *
  *     hot tablet ─▶ parts with an equal share of the rows that were asked for
  *     busiest server ── the tablet that evens the two best ──▶ idlest server, until no move helps
@@ -89,7 +89,9 @@ function move(tablet: Tablet, from: Load, to: Load): void {
   to.workUs += tablet.recent.workUs;
 }
 
-/** The tablet whose work is nearest to half of the gap; undefined if no move would make it smaller. */
+/**
+ * The tablet whose work is nearest to half of the gap; undefined if no move would make it smaller.
+ */
 function bestToMove({ tablets }: Load, gapUs: number): Tablet | undefined {
   let best: Tablet | undefined;
   let distance = gapUs / 2;

@@ -1,4 +1,7 @@
-/** What happens to a call on its way: its server dies and it is sent again, or its server stands still. */
+/**
+ * What happens to a call on its way: its server dies and it is sent again, or its server stands
+ * still.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cluster, type Machine } from './cluster.ts';
@@ -6,11 +9,15 @@ import { ClientStore } from './client-store.ts';
 import type { CallCounts } from './storage.ts';
 import { PAPER, withoutCosts } from './testing.ts';
 
-/** Deaths are noticed before the oracle reads its lease again, so all reads are those of the test. */
+/**
+ * Deaths are noticed before the oracle reads its lease again, so all reads are those of the test.
+ */
 const CALIBRATION = { ...PAPER, failures: { ...PAPER.failures, detectionMs: 5 } };
 const CELL = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.alloc(1_000) };
 
-/** `disturb` runs once the server has applied the only read of the row, before its answer is heard. */
+/**
+ * `disturb` runs once the server has applied the only read of the row, before its answer is heard.
+ */
 async function readOnce(
   disturb: (cluster: Cluster, server: Machine) => void,
 ): Promise<{ readonly counts: CallCounts; readonly latencyUs: number }> {

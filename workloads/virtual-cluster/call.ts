@@ -7,8 +7,8 @@
  *
  * A row is applied when its call arrives, which is one moment between sending and answer, in the
  * order of arrival. Queues are first come first served, so the same moment decides when the call
- * will be finished, and a call has only two events: its arrival and its answer. The client's work on
- * the answer makes its cores busy, but does not delay that answer.
+ * will be finished, and a call has only two events: its arrival and its answer. The client's work
+ * on the answer makes its cores busy, but does not delay that answer.
  *
  * If the server dies before it has finished, the answer is lost. The client hears of that when the
  * cluster does, and then sends reads and blind mutations again; the outcome of a conditional

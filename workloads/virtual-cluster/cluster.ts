@@ -16,20 +16,20 @@
  *
  * What runs inside `run` may wait only for the engine and for `clock.sleep` of a machine, or of
  * `cluster.clock` for what is no part of the cluster: arrivals, failures, samples. A real timer, a
- * file or a socket would never be waited for. `run` ends when its story does, whatever else is still
- * in flight, and may be called again: time goes on from there. Close databases and stop workers in
- * the story, or they go on working in the next one.
+ * file or a socket would never be waited for. `run` ends when its story does, whatever else is
+ * still in flight, and may be called again: time goes on from there. Close databases and stop
+ * workers in the story, or they go on working in the next one.
  *
  * Several databases are several processes; each has the oracle, the lock service
- * (`cluster.rangeLocks`, for `startWorker`) and the liveness of the whole cluster. Tables are spread
- * over the tablet servers by the splits that they are created with. `scale` makes a small repository
- * stand for a large one (`setBackground`).
+ * (`cluster.rangeLocks`, for `startWorker`) and the liveness of the whole cluster. Tables are
+ * spread over the tablet servers by the splits that they are created with. `scale` makes a small
+ * repository stand for a large one (`setBackground`).
  *
  * Machines that are killed lose all that they were doing. The tablets of a tablet server go to the
  * others after the time that the calibration says; a worker's locks are its rivals' to resolve.
  *
- * `HistoryRecorder` (history.ts) records what transactions saw of a sample of rows, for the judges of
- * snapshot isolation and of notifications.
+ * `HistoryRecorder` (history.ts) records what transactions saw of a sample of rows, for the judges
+ * of snapshot isolation and of notifications.
  *
  * The same seed gives the same run, bit by bit.
  */
@@ -228,7 +228,9 @@ export class Cluster {
     if (machine === this.lockMachine) this.locks.restart();
   }
 
-  /** The tablets of each table are moved so that every tablet server that is alive has its share. */
+  /**
+   * The tablets of each table are moved so that every tablet server that is alive has its share.
+   */
   spread(): void {
     spreadTablets(this.storage);
   }

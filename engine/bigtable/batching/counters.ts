@@ -1,9 +1,9 @@
 /** The effect of batching: counts for each lane since the store was wrapped. */
 
 /**
- * Each count grows when a batch is sent. `operations`, `rows`, `rowsSent` and `rpcs` also grow when a
- * conditional mutation is passed on without waiting, `rowsSent` and `rpcs` when a part of a batch is
- * sent again.
+ * Each count grows when a batch is sent. `operations`, `rows`, `rowsSent` and `rpcs` also grow when
+ * a conditional mutation is passed on without waiting, `rowsSent` and `rpcs` when a part of a batch
+ * is sent again.
  */
 export interface LaneCounters {
   /**

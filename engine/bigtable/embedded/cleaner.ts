@@ -13,8 +13,8 @@
  * four times as large as the one before it. So there is no pause, and a log that does not grow is
  * left alone.
  *
- * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can go
- * with its file, because no older record of that page is left; and the log alone, read from its
+ * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can
+ * go with its file, because no older record of that page is left; and the log alone, read from its
  * oldest file on, gives the whole store.
  */
 import { GroupReader } from './group-reader.ts';

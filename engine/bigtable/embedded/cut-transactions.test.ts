@@ -1,10 +1,10 @@
 /**
- * Transactions and a collector on a disk whose power is cut. Prewrites, marks, second phases and the
- * place of the collector are provisional, so a cut may undo them: what was committed must be there
- * as a whole all the same, and what was not committed must not be there at all.
+ * Transactions and a collector on a disk whose power is cut. Prewrites, marks, second phases and
+ * the place of the collector are provisional, so a cut may undo them: what was committed must be
+ * there as a whole all the same, and what was not committed must not be there at all.
  *
- * Clients transfer money between accounts; each transfer also writes a row of its own. So the rows of
- * transfers say which have committed, and the accounts must show the sum of exactly these.
+ * Clients transfer money between accounts; each transfer also writes a row of its own. So the rows
+ * of transfers say which have committed, and the accounts must show the sum of exactly these.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

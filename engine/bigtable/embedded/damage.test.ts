@@ -1,7 +1,7 @@
 /**
- * Damaged files of a store that was closed: each is found, when the store is opened or when the rows
- * are read, and named in one sentence; or it does no harm, and every row is right. A row that can be
- * read stays so, whatever the cleaner meets.
+ * Damaged files of a store that was closed: each is found, when the store is opened or when the
+ * rows are read, and named in one sentence; or it does no harm, and every row is right. A row that
+ * can be read stays so, whatever the cleaner meets.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';

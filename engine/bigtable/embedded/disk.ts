@@ -71,7 +71,9 @@ class UnsyncedFile implements DiskFile {
     return fs.fstatSync(this.file).size;
   }
 
-  /** At once: a record is mostly in the system's cache, and a thread would cost ten times as much. */
+  /**
+   * At once: a record is mostly in the system's cache, and a thread would cost ten times as much.
+   */
   read(target: Uint8Array, position: number): number {
     let read = 0;
     while (read < target.length) {

@@ -1,8 +1,8 @@
 /**
  * Transactions on a disk that fails: each operation of the disk fails once with EIO and once with
- * ENOSPC, while several transactions commit. Each caller hears what is true, nothing acknowledged is
- * lost, not even by a power cut afterwards, and the database works on (P11, P58). Two tests have a
- * disk that works: when a mutation is answered, and what becomes of a row whose key is too long.
+ * ENOSPC, while several transactions commit. Each caller hears what is true, nothing acknowledged
+ * is lost, not even by a power cut afterwards, and the database works on (P11, P58). Two tests have
+ * a disk that works: when a mutation is answered, and what becomes of a row whose key is too long.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -4,9 +4,9 @@
  *
  *     entries ─▶  key length, file, offset, length, footprint, key │ ...      free      ... ◀─ slots
  *
- * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry leaves
- * its bytes until the leaf is packed. After `write` the 16 KB alone hold the whole leaf, so they go
- * to a file as they are (hint.ts).
+ * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry
+ * leaves its bytes until the leaf is packed. After `write` the 16 KB alone hold the whole leaf, so
+ * they go to a file as they are (hint.ts).
  */
 import { assert } from '../../base/index.ts';
 

@@ -8,9 +8,10 @@
  * begin a new file. The first group there says where the group before it ends, so what may have
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
- * A group that may be lost in a power failure waits for the sync of a later one, which makes durable
- * all that is before it. Each group says how much before it was not yet synced: what a power failure
- * tears there ends the log, also if a later group is whole. The first group of a file never waits.
+ * A group that may be lost in a power failure waits for the sync of a later one, which makes
+ * durable all that is before it. Each group says how much before it was not yet synced: what a
+ * power failure tears there ends the log, also if a later group is whole. The first group of a file
+ * never waits.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.

@@ -1,4 +1,6 @@
-/** The claims of recent.ts: which pieces of the log are in memory, and which records are checked. */
+/**
+ * The claims of recent.ts: which pieces of the log are in memory, and which records are checked.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Recent } from './recent.ts';

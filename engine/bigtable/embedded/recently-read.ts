@@ -7,9 +7,9 @@
  *                     half
  *     older half      forgotten when the younger one is full and takes its place
  *
- * So a record stays as long as it is read again before half of this memory was filled by others; and
- * a scan of everything, such as the collector's, reads each record once and fills nothing. A record
- * never changes at its place, so nothing here is ever out of date.
+ * So a record stays as long as it is read again before half of this memory was filled by others;
+ * and a scan of everything, such as the collector's, reads each record once and fills nothing. A
+ * record never changes at its place, so nothing here is ever out of date.
  */
 import type { Place } from './leaf.ts';
 

@@ -6,9 +6,10 @@
  *     3. From there on, each group's records, in order.
  *
  * What is not intact ends the log, if no later group says that it was synced: then a power failure
- * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost what
- * it once had, and the store is refused. (No group says so of the last group and of what was synced
- * with it: a loss there looks like a write that never finished, unless a hint was written later.)
+ * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost
+ * what it once had, and the store is refused. (No group says so of the last group and of what was
+ * synced with it: a loss there looks like a write that never finished, unless a hint was written
+ * later.)
  *
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
  * may have failed, or was not waited for. The caller gets their records, to write them again.
@@ -218,8 +219,8 @@ class Recovery {
   }
 
   /**
-   * The header of a file's first group; undefined if the file does not count. In the newest file the
-   * whole group must be intact: it may be the last group of the file before, written again.
+   * The header of a file's first group; undefined if the file does not count. In the newest file
+   * the whole group must be intact: it may be the last group of the file before, written again.
    *
    * A file was given up if a later one goes on from a file before it. If its group is intact, both
    * files go on from the same place: an opening that finds this group last writes it again, from

@@ -158,8 +158,8 @@ export class RowStore implements Stored {
   }
 
   /**
-   * Resolves when all that was changed so far is visible. A power failure may undo it, until a later
-   * call of `durable` has resolved.
+   * Resolves when all that was changed so far is visible. A power failure may undo it, until a
+   * later call of `durable` has resolved.
    * @throws what `durable` throws
    */
   visible(): Promise<void> {

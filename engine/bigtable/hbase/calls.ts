@@ -51,8 +51,8 @@ export interface Operation {
 }
 
 /**
- * A `Get` is answered by `result`, which is empty for all others; `isApplied` says of a mutation, or
- * of a call of the endpoint, whether it was applied. `isWritten` says whether that wrote to the
+ * A `Get` is answered by `result`, which is empty for all others; `isApplied` says of a mutation,
+ * or of a call of the endpoint, whether it was applied. `isWritten` says whether that wrote to the
  * server's log, which only the owner of the region can.
  */
 export interface Answer {
@@ -369,7 +369,9 @@ function isWritten(outcome: Outcome): boolean {
   return !(outcome instanceof Error) && outcome.isWritten;
 }
 
-/** Whether the answer tells what was in a row: it is worth something only from the region's owner. */
+/**
+ * Whether the answer tells what was in a row: it is worth something only from the region's owner.
+ */
 function isSeen(outcome: Outcome | undefined): boolean {
   return outcome !== undefined && !(outcome instanceof Error) && !outcome.isWritten;
 }

@@ -1,7 +1,7 @@
 /**
- * The certificate of an authority for tests only, and the certificate that it issued for `localhost`,
- * with the latter's private key. Only the tests trust this authority, so the key is no secret. Both
- * certificates are valid for a hundred years.
+ * The certificate of an authority for tests only, and the certificate that it issued for
+ * `localhost`, with the latter's private key. Only the tests trust this authority, so the key is no
+ * secret. Both certificates are valid for a hundred years.
  */
 export const AUTHORITY: string = `-----BEGIN CERTIFICATE-----
 MIIBqzCCAVGgAwIBAgIUbV7zKsiliB3sM8fltYa+swnyuDIwCgYIKoZIzj0EAwIw

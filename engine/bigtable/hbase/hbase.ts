@@ -3,13 +3,14 @@
  *
  *     call ──▶ checked ──▶ families known? ──▶ one call per server ──▶ answers, doubt
  *
- * Conditional mutations go through the MultiRowMutationEndpoint, a service that ships with HBase and
- * is switched on for our tables: several conditions, each with a range of timestamps, and all
+ * Conditional mutations go through the MultiRowMutationEndpoint, a service that ships with HBase
+ * and is switched on for our tables: several conditions, each with a range of timestamps, and all
  * mutations of the row in one step. Many of them share a call (`manifest.conditionalBatch`): the
  * change that the paper's authors made to their Bigtable.
  *
- * What it does not do (`manifest.tombstones`, `manifest.checksColumns`): check whole families, erase
- * a range other than one timestamp or all up to one, and show what is set later within an erase.
+ * What it does not do (`manifest.tombstones`, `manifest.checksColumns`): check whole families,
+ * erase a range other than one timestamp or all up to one, and show what is set later within an
+ * erase.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type {

@@ -177,8 +177,8 @@ export class Tables {
 
   /**
    * Starts a procedure of the master, and waits for its end.
-   * @throws what `Master.ask` throws if it cannot be started; afterwards HBaseFailure, `lost` if the
-   * master has forgotten it, works on it for too long, or cannot be asked about it
+   * @throws what `Master.ask` throws if it cannot be started; afterwards HBaseFailure, `lost` if
+   * the master has forgotten it, works on it for too long, or cannot be asked about it
    */
   async #procedure(method: string, request: object): Promise<void> {
     const { master, clock } = this.#options;

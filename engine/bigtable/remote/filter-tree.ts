@@ -41,9 +41,9 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
 }
 
 /**
- * The emulator answers a read without an Interleave from a list of columns that mutations of the row
- * change meanwhile, so that a lock or a record may be missing (P20). An Interleave makes a list of
- * its own, but must have two branches, so the second branch passes nothing.
+ * The emulator answers a read without an Interleave from a list of columns that mutations of the
+ * row change meanwhile, so that a lock or a record may be missing (P20). An Interleave makes a list
+ * of its own, but must have two branches, so the second branch passes nothing.
  */
 function ofItsOwn(filter: RowFilter | undefined): RowFilter | undefined {
   if (filter === undefined || filter.interleave) return filter;
@@ -238,8 +238,8 @@ function escapeFamily(family: string): string {
 }
 
 /**
- * A pattern of bytes. Every byte that may have a special meaning is escaped; the letters, digits and
- * `_` of ASCII have none.
+ * A pattern of bytes. Every byte that may have a special meaning is escaped; the letters, digits
+ * and `_` of ASCII have none.
  */
 function patternOf(qualifier: string): string {
   if (/^[-\w]*$/.test(qualifier)) return qualifier;

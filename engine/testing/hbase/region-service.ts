@@ -132,8 +132,8 @@ export class RegionService {
   }
 
   /**
-   * The endpoint: nothing is written to the log if a condition does not hold, or there is nothing to
-   * write.
+   * The endpoint: nothing is written to the log if a condition does not hold, or there is nothing
+   * to write.
    */
   #mutateRows(held: Held, { row: key, request }: ServiceCall): boolean {
     const { mutationRequest, condition } = messageOf<{

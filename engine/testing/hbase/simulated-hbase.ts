@@ -1,7 +1,7 @@
 /**
- * An HBase in memory: a master, region servers, and the table of the regions. It answers the messages
- * of the client as HBase does, byte for byte, and has no clock and no network of its own: the caller
- * brings messages to it and says what happens to it.
+ * An HBase in memory: a master, region servers, and the table of the regions. It answers the
+ * messages of the client as HBase does, byte for byte, and has no clock and no network of its own:
+ * the caller brings messages to it and says what happens to it.
  *
  * The states of a region server:
  *

@@ -1,6 +1,6 @@
 /**
- * A row as HBase keeps it: cells, and the deletes that hide cells at or below their timestamps, also
- * those put later. Rows do not change; a mutation makes another row.
+ * A row as HBase keeps it: cells, and the deletes that hide cells at or below their timestamps,
+ * also those put later. Rows do not change; a mutation makes another row.
  */
 import {
   messageOf,

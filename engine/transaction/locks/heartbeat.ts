@@ -98,8 +98,8 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
 }
 
 /**
- * One beat may be lost, and the next one may come late, before another process may take this one for
- * dead.
+ * One beat may be lost, and the next one may come late, before another process may take this one
+ * for dead.
  */
 function intervalMs(lock: Lock): number {
   return lock.timeToLiveMs / 3;

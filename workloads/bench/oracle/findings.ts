@@ -17,8 +17,8 @@ const AIM_PER_SECOND = 4_000_000;
 const AIM_CALLERS = 60_000;
 
 /**
- * @param few the point with few callers, shown next to the others; if it was not measured, there are
- * no charts
+ * @param few the point with few callers, shown next to the others; if it was not measured, there
+ * are no charts
  */
 export function findingsOf(points: readonly Point[], few: Point | undefined): FindingsParts {
   const all = few === undefined ? points : [...points, few];

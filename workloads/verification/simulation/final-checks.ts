@@ -25,8 +25,8 @@ export class FinalChecks {
   }
 
   /**
-   * Writes every cell of `CELLS` that is not observed, without reading any: the lock of a dead owner
-   * must not block a writer for ever (P21).
+   * Writes every cell of `CELLS` that is not observed, without reading any: the lock of a dead
+   * owner must not block a writer for ever (P21).
    */
   async writeBlindly(): Promise<void> {
     // A new change of an observed cell would hide that the notification of an old one was lost.

@@ -1,4 +1,6 @@
-/** The simulated batch: volumes are those of the real one, and time follows from machines and costs. */
+/**
+ * The simulated batch: volumes are those of the real one, and time follows from machines and costs.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine/base';

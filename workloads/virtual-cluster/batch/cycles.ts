@@ -1,6 +1,7 @@
 /**
  * The batch of figure 7: three MapReduces over the repository and all documents that arrived during
- * the three before, again and again. A document waits for the run in progress, and then for its own.
+ * the three before, again and again. A document waits for the run in progress, and then for its
+ * own.
  */
 import { createRandom } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';

@@ -1,4 +1,7 @@
-/** The batch next to Percolator in figure 7: the same repository on the same machines, by crawl rate. */
+/**
+ * The batch next to Percolator in figure 7: the same repository on the same machines, by crawl
+ * rate.
+ */
 import { formatCount, type ResultSeries, type ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';

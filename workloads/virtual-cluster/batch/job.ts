@@ -7,8 +7,8 @@
  *
  * A machine runs as many tasks as it has cores. Some machines are slow; when no task is left to
  * begin, idle cores run copies of the tasks that still run elsewhere, and the first copy to end
- * counts. Not in the model: failed tasks, combiners, disks for the shuffle, and the network for copies
- * of the output. A task whose other copy has ended goes on to its end.
+ * counts. Not in the model: failed tasks, combiners, disks for the shuffle, and the network for
+ * copies of the output. A task whose other copy has ended goes on to its end.
  */
 import type { Random } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';

@@ -1,4 +1,6 @@
-/** Calibrations: ours are whole, mistakes in a file are one sentence, assumed numbers can be varied. */
+/**
+ * Calibrations: ours are whole, mistakes in a file are one sentence, assumed numbers can be varied.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';

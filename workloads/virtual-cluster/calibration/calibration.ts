@@ -107,7 +107,9 @@ export interface Calibration {
     readonly detectionMs: number;
     readonly logReplayBytesPerSecond: number;
   };
-  /** Processor time of the workloads' own code, at the client; the engine's is part of the calls. */
+  /**
+   * Processor time of the workloads' own code, at the client; the engine's is part of the calls.
+   */
   readonly workload: {
     readonly documentLoadedUs: number;
     readonly documentClusteredUs: number;

@@ -8,7 +8,7 @@ const NORMAL_99 = probit(0.99);
 export function drawUs({ medianUs, p99Us }: Duration, uniform: number): number {
   if (p99Us === medianUs) return medianUs;
   const sigma = Math.log(p99Us / medianUs) / NORMAL_99;
-  // This probit treats exactly 0 and 1 as 0.0001 and 0.9999, which are less extreme than the numbers
-  // next to 0 and 1.
+  // This probit treats exactly 0 and 1 as 0.0001 and 0.9999, which are less extreme than the
+  // numbers next to 0 and 1.
   return medianUs * Math.exp(sigma * probit(Math.min(Math.max(uniform, 1e-12), 1 - 1e-12)));
 }

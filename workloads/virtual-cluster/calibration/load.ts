@@ -1,9 +1,9 @@
 /**
  * Reads a calibration: one of ours by its name, or any file.
  *
- * A file is `{ name, about, numbers }`, where `numbers` is the tree of `Calibration` with an `Entry`
- * for each number. A mistake is one sentence that names file and place: a missing number, one that
- * no calibration has, another unit, a value out of range, a number without a source.
+ * A file is `{ name, about, numbers }`, where `numbers` is the tree of `Calibration` with an
+ * `Entry` for each number. A mistake is one sentence that names file and place: a missing number,
+ * one that no calibration has, another unit, a value out of range, a number without a source.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';

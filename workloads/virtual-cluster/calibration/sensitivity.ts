@@ -1,15 +1,16 @@
 /**
  * How sure a result is: the assumed numbers of a calibration, each to be halved and doubled.
  *
- * Durations and shares keep their meaning: a p99 moves with its median and is never below it, a share
- * stays at most 1, whole numbers stay whole, and all stay within their limits (calibration.ts).
+ * Durations and shares keep their meaning: a p99 moves with its median and is never below it, a
+ * share stays at most 1, whole numbers stay whole, and all stay within their limits
+ * (calibration.ts).
  */
 import { type Calibration, type Entry, type Limits, LIMITS } from './calibration.ts';
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
 /**
- * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`; of a p99 only if its
- * median is not assumed.
+ * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`; of a p99 only if
+ * its median is not assumed.
  */
 export function assumedPlaces({ entries }: LoadedCalibration): readonly string[] {
   return placesIn(entries as unknown as Tree<Entry>, '').filter(

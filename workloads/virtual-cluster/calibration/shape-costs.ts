@@ -1,7 +1,7 @@
 /**
- * What `bench:cluster --figure costs` has measured: what operations cost by their shape, and what the
- * workloads' own code takes. All in microseconds of the main thread, which does all the work of a
- * process, except syncing the log and what helpers of the garbage collector do.
+ * What `bench:cluster --figure costs` has measured: what operations cost by their shape, and what
+ * the workloads' own code takes. All in microseconds of the main thread, which does all the work of
+ * a process, except syncing the log and what helpers of the garbage collector do.
  */
 import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';

@@ -3,7 +3,8 @@
  * bench:cluster has measured it (shape-costs.ts); without a record of that, as bench:micro has.
  *
  * Everything runs in one process, so processor time has no sides: the store's is the server's, the
- * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds two.
+ * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds
+ * two.
  */
 import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';

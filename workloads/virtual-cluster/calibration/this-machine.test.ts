@@ -1,4 +1,6 @@
-/** The calibration of this machine comes from run records, and predicts another run of the batch. */
+/**
+ * The calibration of this machine comes from run records, and predicts another run of the batch.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

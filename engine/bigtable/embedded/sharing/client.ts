@@ -221,8 +221,8 @@ export class Client implements Bigtable {
   }
 
   /**
-   * One for all requests of a turn: if it were later for a commit than for the marks sent before it,
-   * an owner could find the marks late, and take the commit (P61).
+   * One for all requests of a turn: if it were later for a commit than for the marks sent before
+   * it, an owner could find the marks late, and take the commit (P61).
    */
   #deadlineMs(): number {
     if (this.#turnDeadlineMs === undefined) {

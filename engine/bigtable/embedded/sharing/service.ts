@@ -4,9 +4,9 @@
  *     request ─▶ too late? refused │ else the store's own method, in the order received ─▶ answer
  *
  * Why may a request be too late? This process may have been stopped for an hour with requests in
- * its socket. Their callers have given up, and what would have stopped an old prewrite may have been
- * collected since (P4). What is taken in time is applied in the same turn, unless the store must
- * first settle a commit that failed.
+ * its socket. Their callers have given up, and what would have stopped an old prewrite may have
+ * been collected since (P4). What is taken in time is applied in the same turn, unless the store
+ * must first settle a commit that failed.
  *
  * Serving does not keep the process alive. When the store closes, every request that was not taken
  * is answered with that, so that its caller sends it to the next owner.

@@ -2,8 +2,9 @@
  * Where the owner of a folder listens: at `socket` in the folder.
  *
  * The system limits the path of a socket to about a hundred bytes, and not every file system can
- * hold one. Then the socket is in a private temporary folder, whose path is in the file `socket-at`.
- * Only the owner of the folder changes either, after removing what a killed owner has left.
+ * hold one. Then the socket is in a private temporary folder, whose path is in the file
+ * `socket-at`. Only the owner of the folder changes either, after removing what a killed owner has
+ * left.
  */
 import {
   chmodSync,

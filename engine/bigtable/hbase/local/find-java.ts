@@ -44,8 +44,8 @@ const HBASE: Artifacts = {
 const JAVA_VERSION_MIN = 11;
 
 /**
- * Why there can be no local HBase on this machine, in a sentence; undefined if there can be. Fetches
- * nothing.
+ * Why there can be no local HBase on this machine, in a sentence; undefined if there can be.
+ * Fetches nothing.
  */
 export async function whyNoHBase(environment: Environment): Promise<string | undefined> {
   const java = await javaVersion(environment);

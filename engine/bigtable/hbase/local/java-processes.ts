@@ -27,7 +27,9 @@ export interface JavaProgram {
 }
 
 export interface LocalProcess {
-  /** `zookeeper`, `name-node`, `data-node-1`, `master`, `region-server-1`, ... or `hbase` for all. */
+  /**
+   * `zookeeper`, `name-node`, `data-node-1`, `master`, `region-server-1`, ... or `hbase` for all.
+   */
   readonly name: string;
   readonly pid: number;
   readonly heapMb: number;

@@ -1,8 +1,8 @@
 /**
  * The history of a lot is a chain. The trade that the lot is named after opens it, from 0; then it
  * only shrinks, and each change begins where the last one ended. The lot equals the end of the
- * chain, or is gone if that is 0. Each completed trade has moved exactly its quantity of shares, and
- * no other trade has moved any.
+ * chain, or is gone if that is 0. Each completed trade has moved exactly its quantity of shares,
+ * and no other trade has moved any.
  */
 import type { Row } from '../../model/index.ts';
 import { type Facts, isCompleted, signedQuantity } from '../facts.ts';

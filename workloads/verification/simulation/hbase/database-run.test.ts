@@ -1,6 +1,6 @@
 /**
- * The engine on simulated clusters: whole runs of a few seeds, each about a second of processor time.
- * A seed that fails is run again by `simulate(planOnHBase(seed))`.
+ * The engine on simulated clusters: whole runs of a few seeds, each about a second of processor
+ * time. A seed that fails is run again by `simulate(planOnHBase(seed))`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,7 +1,7 @@
 /**
  * The HBase client on simulated clusters whose regions move, split and merge in the middle of
- * batches, and whose servers stop, go on with what they had, and die. A seed that fails is run again
- * by `simulateStore`; the mutants (mutants/hbase.ts) show that the judge sees mistakes.
+ * batches, and whose servers stop, go on with what they had, and die. A seed that fails is run
+ * again by `simulateStore`; the mutants (mutants/hbase.ts) show that the judge sees mistakes.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

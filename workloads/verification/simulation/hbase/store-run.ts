@@ -224,8 +224,8 @@ class StoreRun {
   }
 
   /**
-   * Half of the calls only lock the rows. The others read them first, and remove four in five of the
-   * locks that they find; the other rows they lock.
+   * Half of the calls only lock the rows. The others read them first, and remove four in five of
+   * the locks that they find; the other rows they lock.
    */
   async #lock(
     store: Bigtable,

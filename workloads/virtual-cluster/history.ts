@@ -77,7 +77,7 @@ interface Recordable extends Reader {
 
 /** Values are told apart by their beginnings: documents are long. */
 const VALUE_CHARACTERS = 60;
-/** Timestamps that are kept: the transactions of thousands of machines may wait for a core first. */
+/** Timestamps that are kept: thousands of machines may have transactions that wait for a core. */
 const ASKED_KEPT = 1_000_000;
 
 export class HistoryRecorder {

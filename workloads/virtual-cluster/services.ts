@@ -1,7 +1,7 @@
 /**
  * The two small services on machines of their own: the timestamp oracle (the engine's, which hands
- * out of memory and holds a lease in the storage) and the lock service (the engine's table of locks
- * on ranges of rows).
+ * out timestamps from memory and holds a lease in the storage) and the lock service (the engine's
+ * table of locks on ranges of rows).
  *
  *     client's cores ─▶ half a round trip ─▶ service's cores: asked ─▶ half a round trip ─▶ heard
  *
@@ -38,7 +38,7 @@ export class OracleService {
   timestamps = 0;
   readonly #storage: Storage;
   readonly #machine: Machine;
-  /** Of the present life; rejected by none. */
+  /** That of the machine's present life. */
   #allocator: Promise<LeasedAllocator>;
 
   constructor(storage: Storage, machine: Machine) {
@@ -47,12 +47,12 @@ export class OracleService {
     this.#allocator = this.#open();
   }
 
-  /** After the machine has been started again. */
+  /** To be called after the machine has been started again. */
   restart(): void {
     this.#allocator = this.#open();
   }
 
-  /** The oracle as one process sees it: callers share requests, of which one is pending. */
+  /** The oracle as one process sees it: callers share requests, one of which is in flight. */
   clientOf(caller: Caller): TimestampOracle {
     const { perTimestampUs } = this.#storage.costs.calibration.oracle;
     return batchTimestamps({
@@ -100,7 +100,7 @@ export class LockService {
     this.#locks = new RangeLockTable(machine.clock);
   }
 
-  /** After the machine has been started again: it has forgotten all locks, which are advisory. */
+  /** To be called after the machine has been started again; forgets all locks: they are advisory. */
   restart(): void {
     this.#locks = new RangeLockTable(this.#machine.clock);
   }
@@ -175,7 +175,7 @@ class ServiceCall<T> {
     const finishUs = service.work(serviceUs);
     counts.serverUs += serviceUs;
     // The answer is decided now, or once the storage has answered the service, and leaves when the
-    // service has finished. If the service dies before it is decided, the caller asks again.
+    // service has finished. If the service dies before that decision, the caller asks again.
     const { resolve, reject } = this.#settlers;
     const repeat = (): void => this.#repeat();
     service.atDeath.add(repeat);

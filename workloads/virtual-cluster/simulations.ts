@@ -45,7 +45,7 @@ export interface Performed {
 }
 
 /**
- * The latest repository. Most crawls of a figure have the same one, and to cluster its million
+ * The latest repository. Most crawls of a figure have the same one, and clustering its million
  * documents takes a thread longer than a small crawl.
  */
 let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
@@ -61,8 +61,8 @@ const RESOURCE_LIMITS = {
 };
 
 /**
- * Begins them in order. Rejects with the first failure, or when the signal aborts; those that have
- * begun are stopped.
+ * Begins the simulations in order. Rejects with the first failure, or when the signal aborts;
+ * simulations that have begun are stopped.
  * @param onResult called with the index and the result of each, until one fails
  */
 export async function performAll<S extends Simulation>(

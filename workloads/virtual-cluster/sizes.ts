@@ -1,4 +1,4 @@
-/** The sizes of bench:cluster, and how long they take: guesses of one core. */
+/** The sizes of bench:cluster, and guesses of how long they take on one core. */
 import type { Sizes } from '#harness';
 import { type Figure7Plan, repositoryOf } from './figure-7/measure.ts';
 import type { Figure8Plan } from './figure-8/measure.ts';
@@ -10,7 +10,7 @@ import type { MeasuredCostsPlan } from './measured-costs/measured-costs.ts';
 import { MODES, type ScannersPlan } from './scanners/scanners.ts';
 import type { ValidationPlan } from './validation/validate.ts';
 
-/** Times are virtual. */
+/** Times are virtual, except those of `costs`. */
 export interface Size {
   readonly machines: number;
   readonly rates: readonly number[];
@@ -127,12 +127,12 @@ const DIRTY_PER_SECOND = 300;
 const TRADES_PER_SECOND = 50;
 /** Trade-Results per second whose brokerage is so large that each of them takes twice as long. */
 const LARGE_LOAD = 8_000;
-/** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
+/** In a virtual second of all four cases: an operation takes a tablet server 1/15 ms, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
-/** Operations of a variation of figure 8, and Trade-Results of one of figure 9. */
+/** Operations of a variation of figure 8; its variations, or the numbers that figure 9 varies. */
 const FIGURE_8_VARIATION = 60_000;
 const VARIATIONS = 40;
-/** Of figure 7, and how long one takes. */
+/** Variations of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;
 const CAPACITY_SECONDS = 4;
 

@@ -1,8 +1,8 @@
 /**
  * A queue with servers, first come first served: the cores of a machine, its disks, its card.
  *
- * Who comes first is decided by the order of the calls, and each call says when its work will be
- * finished. So a station needs no event of its own: work that has come later cannot overtake it.
+ * The order of the calls decides which work comes first, and each call says when its work will be
+ * finished. So a station needs no event of its own: later work cannot overtake earlier work.
  */
 import { assert } from '#engine/base';
 
@@ -44,14 +44,14 @@ export class Station {
     return finishUs;
   }
 
-  /** No server works for this long, from now, or from the end of an earlier stand. */
+  /** No server works for this long from `nowUs` on, which may be the end of an earlier stand. */
   stand(nowUs: number, us: number): void {
     const free = this.#freeUs;
     this.#standsUntilUs = nowUs + us;
     for (let i = 0; i < free.length; i++) free[i] = Math.max(free[i] ?? 0, nowUs) + us;
   }
 
-  /** All work that has come is lost. The work that was to come does not count as done. */
+  /** All work that has come is lost. What of it was not finished does not count in `busyUs`. */
   clear(nowUs: number): void {
     this.busyUs -= this.backlogUs(nowUs);
     this.#freeUs.fill(nowUs);

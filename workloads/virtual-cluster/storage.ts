@@ -15,8 +15,8 @@ import { ColdBlocks, type Tablet, Tablets } from './tablets.ts';
 /** Of the calls of one kind. */
 export interface CallCounts {
   /**
-   * Calls sent, answered, and lost: with a server, or because a row had moved to another one. Those sent
-   * again count again.
+   * Calls sent, answered, and lost: with a server, or because a row had moved to another one. Calls
+   * sent again count again.
    */
   sent: number;
   answered: number;
@@ -65,7 +65,7 @@ export class Storage {
   readonly #logs = new Map<Machine, GroupLog>();
   readonly #random: Random;
   readonly #bytesFactor: number;
-  /** Bytes of backgrounds, as they stand for the whole repository. */
+  /** Bytes of all backgrounds, each of which stands for `#bytesFactor` bytes. */
   #backgroundBytes = 0;
 
   constructor({ loop, costs, random, servers, bytesFactor }: StorageParts) {

@@ -108,7 +108,7 @@ function plain(row: ReturnType<TableData['readRow']>): unknown {
   );
 }
 
-test('a short value that stays does not keep the message in memory that it came with', () => {
+test('a short value that stays does not keep in memory the message that it came with', () => {
   const table = new TableData({ families: FAMILIES });
   const message = Buffer.from('12345');
   const set = { kind: 'set', family: 'write', qualifier: 'c', timestamp: 1 } as const;

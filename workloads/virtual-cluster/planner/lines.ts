@@ -127,7 +127,7 @@ function checkedWords(question: Question, { check, size: planned }: Plan): strin
   if (share < 1) {
     return `${formatShare(share)} of it (${words}) under that part of the load; what all share, such as the oracle, was not checked`;
   }
-  // Without time for a check, the last trial of the search may have had some machines fewer.
+  // Without time for a check, the last trial of the search may have had fewer machines.
   return isSame(size, planned) ? 'the planned cluster' : `${words} under the whole load`;
 }
 
@@ -179,7 +179,7 @@ function tooSlowWords(question: Question, { outcome, busyMax }: TooSlow): string
   return `with ${sizedKinds(question)} busy for at most ${formatShare(busyMax)} of the time, ${found}`;
 }
 
-/** The machines of which a plan says how many. */
+/** The kinds of machines whose numbers a plan gives. */
 function sizedKinds({ workload }: Question): string {
   return `tablet servers and ${workload.unit === 'documents' ? 'workers' : 'clients'}`;
 }

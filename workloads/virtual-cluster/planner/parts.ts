@@ -17,7 +17,7 @@ export interface Demand {
   readonly resource: 'processors' | 'disks' | 'network' | 'observer runs';
   /** Machines that are busy all the time for a load of one unit a second. */
   readonly perUnit: number;
-  /** The same without work that shrinks when the part is busy: it decides when the part is full. */
+  /** The same without work that shrinks when the part is busy; decides when the part is full. */
   readonly perUnitWhenFull: number;
 }
 
@@ -69,7 +69,7 @@ export function demandsOf(
 }
 
 /**
- * The fewest tablet servers and workers of which no part is busy for more than `busyMax` of the
+ * The fewest tablet servers and workers whose resources are each busy for at most `busyMax` of the
  * time. The oracle and the lock service are one machine each, whatever the load, and may be busier.
  */
 export function sizeFor(
@@ -96,7 +96,7 @@ export interface Part extends Pick<Demand, 'place' | 'resource'> {
   readonly machines: number;
   /** Share of the time, at the planned load; at most 1. */
   readonly busy: number;
-  /** The load, in units a second, at which it works all the time. */
+  /** The load, in units a second, at which the part works all the time. */
   readonly fullAt: number;
 }
 

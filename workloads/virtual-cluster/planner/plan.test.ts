@@ -42,7 +42,7 @@ test('where a busy cluster is too slow, the latency decides', async () => {
   assert.ok(check.outcome.latencyMs[90] <= 20);
 });
 
-test('a percentile that no cluster can have is said', async () => {
+test('a latency that no cluster reaches has no plan, and one trial shows it if the latency is far too low', async () => {
   const found = await planCluster(requestOf(formula(), { latencyMs: 9 }));
   assert.ok(found instanceof TooSlow);
   assert.ok(found.outcome.keptUp && found.busyMax < 0.1 && found.busyMax > 0.05);
@@ -67,7 +67,7 @@ test('a first trial that asks too much of a few machines is repeated with less',
   assert.equal(found.outcome.keptUp, false);
 });
 
-test('a cluster that is too slow has no part that is busier than is said', async () => {
+test('a cluster that is too slow is reported as busy as its busiest part', async () => {
   const disks = formula({ latencyMs: () => 1e6 });
   const withDisks = {
     ...disks,
@@ -106,7 +106,7 @@ test('what a unit takes may depend on the size: a cache that many servers have',
   const serverPerUnit = ({ tabletServers, share }: Trial): number =>
     SERVER_PER_UNIT * (tabletServers / share < 28 ? 4 : 1);
   const { size } = await planOf(formula({ serverPerUnit }));
-  // 15 would do if they had the cache, and 58 without it; the least that has it is 28.
+  // 15 would do if they had the cache, and 58 without it; the fewest that have it are 28.
   assert.ok(size.tabletServers >= 28 && size.tabletServers <= 32, String(size.tabletServers));
 });
 
@@ -121,7 +121,7 @@ test('a whole cluster that is slower than its part grows', async () => {
   assert.ok(check.outcome.latencyMs[90] <= 1_000);
 });
 
-test('without time for all of it, the largest part is checked', async () => {
+test('without time to check the whole cluster, its largest part is checked', async () => {
   // 25,000 documents in a second of warm-up and 1.5 measured: two fifths of the cluster.
   const slow = { ...formula(), simulatedPerSecond: 100 };
   const { check } = await planOf(slow, { checkSeconds: 100 });
@@ -170,7 +170,7 @@ test('a load at which the one oracle is full has no plan, and nothing is checked
   assert.equal(firstFull(parts).place, 'oracle');
 });
 
-test('other costs of an assumed number have other plans', async () => {
+test('assumed numbers that are halved and doubled have other plans if they cost machines', async () => {
   const { alternatives, size } = await planOf(formula());
   const of = (place: string) => alternatives.find((one) => one.place === place);
   // Half of one core is one core.
@@ -222,7 +222,7 @@ test('other plans have whole machines, also if calls cost one side nothing', asy
   }
 });
 
-test('a trial in which shared machines did nothing has no other plan but by their cores', () => {
+test('where shared machines did nothing in the trial, only other numbers of cores have other plans', () => {
   const each = { resource: 'processors', perUnit: 1e-3, perUnitWhenFull: 1e-3 } as const;
   const alternatives = alternativesTo({
     loaded,

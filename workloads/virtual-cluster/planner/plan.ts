@@ -4,9 +4,9 @@
  *   1. Try a few machines under a small load: what does a unit of load take of each part?
  *   2. From that, the tablet servers and workers that the whole load needs, with the margin.
  *   3. Try the same part of those machines, of the load and of the repository, again and again,
- *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not keep
- *      up, plan again with parts that are less busy. If the oracle, of which there is one, is full
- *      below the load, there is no plan.
+ *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not
+ *      keep up, plan again with parts that are less busy. If the one oracle is full below the load,
+ *      there is no plan.
  *   4. Check: try the planned cluster itself, or the largest part of it that this machine simulates
  *      in the given time. If it is too slow, plan more machines, and check again.
  */
@@ -33,7 +33,7 @@ export interface Plan {
   readonly alternatives: readonly Alternative[];
 }
 
-/** No cluster carries the load: the oracle, of which each has one, is full below it. */
+/** No cluster carries the load: its one oracle is full below that load. */
 export class FullBelowLoad {
   readonly part: Part;
 
@@ -76,13 +76,13 @@ export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow 
       load,
       demands,
       usage,
-      busyMax, // It would grow as much at other costs.
+      busyMax, // The cluster would grow as much at other costs.
       hasWorkers,
     }),
   };
 }
 
-/** The largest trial that there is time for, and the size that it is right for. */
+/** Checks the largest part that there is time for; the size has grown if a check was too slow. */
 async function checkAll(
   request: PlanRequest,
   { size: planned, check: done }: Found,

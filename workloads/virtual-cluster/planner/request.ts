@@ -7,7 +7,7 @@ export interface PlanRequest {
   readonly workload: Workload;
   /** Units a second. */
   readonly load: number;
-  /** So many percent of the units, `percentile`, must be done within this time. */
+  /** The time within which `percentile` percent of the units must be done. */
   readonly latencyMs: number;
   readonly percentile: Percentile;
   /** Share of the time that tablet servers and workers are free. */
@@ -55,7 +55,7 @@ export function partOf(
 /** Without it, 24 / 47 of 47 machines would be 23. */
 const ROUNDING = 1e-6;
 
-/** Simulates the trial. @throws what the signal says once it is aborted */
+/** Simulates the trial. @throws the signal's reason once the signal is aborted */
 export function tryOut(
   { workload, signal, onTrial }: PlanRequest,
   what: string,

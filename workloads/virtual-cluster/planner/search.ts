@@ -53,7 +53,7 @@ export class TooSlow {
   }
 }
 
-/** Machines of each kind of a trial of a part: few, but more than one. */
+/** Machines of each kind in a trial of a part: few, but more than one. */
 const SMALL: Size = { tabletServers: 4, workers: 2 };
 const ROUNDS_MAX = 12;
 /** A plan that changes by a smaller share is the same. */
@@ -114,7 +114,7 @@ class Search {
     return demandsOf(outcome, workload, loaded.calibration);
   }
 
-  /** By what a unit took in the last trial. */
+  /** The size by what a unit took in the last trial. */
   #wanted(): Size {
     const { load, workload } = this.#request;
     const limits = { busyMax: this.#busyMax, hasWorkers: workload.hasWorkers };
@@ -149,9 +149,9 @@ function noted(tooSmall: Size, size: Size, wanted: Size): Size {
 }
 
 /**
- * The wanted size; but if a trial has found it too small, one between the largest such size and the
- * present one. That happens because what a unit takes depends on the size: more machines have more
- * cache.
+ * The wanted size; but if a trial has found it too small, a size between the largest one found too
+ * small and the present one. That happens because what a unit takes depends on the size: more
+ * machines have more cache.
  */
 function nextSize(size: Size, wanted: Size, tooSmall: Size): Size {
   const next = (kind: keyof Size): number =>
@@ -188,7 +188,7 @@ async function firstTrial(request: PlanRequest): Promise<Outcome> {
       seed,
     });
     if (outcome.keptUp || tries === FIRST_TRIALS_MAX) return outcome;
-    // Something else than cores is full: disks, for example.
+    // Something other than cores is full: disks, for example.
     perSecond /= 10;
   }
 }

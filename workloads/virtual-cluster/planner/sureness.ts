@@ -23,8 +23,8 @@ export interface Alternative {
 }
 
 /**
- * The rest moves latencies, or what machines do besides calls; and the share of a repository that is
- * in the cache is taken as it was in the trial.
+ * The other numbers move latencies, or what machines do besides calls. The share of a repository
+ * that is in the cache is taken as it was in the trial.
  */
 const MOVES_MACHINES = /^(storage|disk\.perMachine|network\.bytes|cluster\..*Cores|cache\.miss)/;
 
@@ -101,7 +101,7 @@ function serversPart(
   return Math.min(1, ratio(serverUs, 1e6 * seconds * busy));
 }
 
-/** 1 of costs that are 0: so they stay if they are halved or doubled. */
+/** 1 if `b` is 0: a cost of 0 stays the same if it is halved or doubled. */
 function ratio(a: number, b: number): number {
   return b === 0 ? 1 : a / b;
 }

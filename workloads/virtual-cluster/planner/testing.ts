@@ -11,7 +11,7 @@ import type { Trial, Workload } from './trial.ts';
 export const loaded: LoadedCalibration = loadCalibration('cloud-bigtable');
 export const signal: AbortSignal = new AbortController().signal;
 
-/** Processors of a server that a unit takes, and those of a worker. */
+/** Seconds of a server's processors that a unit takes, and of a worker's. */
 export const SERVER_PER_UNIT = 0.001;
 const WORKER_PER_UNIT = 0.0005;
 

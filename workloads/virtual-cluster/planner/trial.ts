@@ -152,7 +152,7 @@ export function brokerageWorkload(): Workload {
   return {
     unit: 'Trade-Results',
     workerKind: 'client',
-    hasWorkers: true, // Customers are no part of the store's machines.
+    hasWorkers: true, // Customers do not run on the store's machines.
     mutationsPerUnit: 2_000,
     simulatedPerSecond: 50,
     warmUpSeconds,

@@ -46,7 +46,7 @@ interface ScannersPoint {
   /** Until 90 % of the rows were clean: the last ones are few, whatever scanners do. */
   readonly seconds: number;
   readonly rowsPerSecond: number;
-  /** Of the rate if all scanners always waited, each in the run of a row of its own. */
+  /** Share of the rate that scanners would reach if each always waited in a run of its own row. */
   readonly ofMost: number;
   readonly runsPerRow: number;
   readonly meetings: number;
@@ -58,7 +58,7 @@ interface ScannersPoint {
 const TABLE = 'pages';
 const COLUMN = 'contents';
 const SCANNERS_PER_MACHINE = 10;
-/** A scanner begins in a random tablet, so with few of them many would begin together. */
+/** A scanner begins in a random tablet, so with few tablets many scanners would begin together. */
 const TABLETS_PER_SCANNER = 4;
 const ROWS_PER_TRANSACTION = 100;
 /** Time of a run besides its reads and writes. */
@@ -67,7 +67,7 @@ const THINK_MS = 100;
 const SCAN_ROWS = 32;
 const MEASURED_SHARE = 0.9;
 const LOOK_MS = 5;
-/** They clean the rest: all together would search clean tablets for the last few rows. */
+/** So many clean the rest: all scanners would search clean tablets for the last few rows. */
 const LAST_SCANNERS = 10;
 /** One row of so many is in the history that is judged. */
 const HISTORY_SHARE = 100;

@@ -100,7 +100,7 @@ export class LockService {
     this.#locks = new RangeLockTable(machine.clock);
   }
 
-  /** To be called after the machine has been started again; forgets all locks: they are advisory. */
+  /** To be called after the machine has started again; forgets all locks, which are advisory. */
   restart(): void {
     this.#locks = new RangeLockTable(this.#machine.clock);
   }

@@ -5,12 +5,12 @@
  *     run(isOver)        takes all events of the earliest time, in the order they were added; lets
  *                        all code that they woke run until it waits again; then the next time
  *
- * Nothing happens between two times, so an hour of waiting costs nothing, and nothing depends on the
- * speed of the machine: no real timer takes part.
+ * Nothing happens between two times, so an hour of waiting costs nothing, and nothing depends on
+ * the speed of the machine: no real timer takes part.
  *
  * It is made for millions of events. Those of the next moments lie in a ring with a slot for each
- * microsecond, where adding and taking cost the same however many there are; a bitmap finds the next
- * slot that is not empty. Later events wait in a heap until the ring reaches them.
+ * microsecond, where adding and taking cost the same however many there are; a bitmap finds the
+ * next slot that is not empty. Later events wait in a heap until the ring reaches them.
  */
 import { nextTick } from 'node:process';
 

@@ -1,6 +1,6 @@
 /**
- * A machine of the cluster: cores, disks and a network card, each a queue; and what runs on it hears
- * of the world only through `deliver`.
+ * A machine of the cluster: cores, disks and a network card, each a queue; and what runs on it
+ * hears of the world only through `deliver`.
  *
  *     alive     deliveries are heard at once
  *     paused    they wait until it continues, and its cores stand still; its clocks go on

@@ -25,8 +25,8 @@ export function measuredBatchSeconds(runs: Runs = runsHere()): number | null {
 }
 
 /**
- * Percolator relative to the raw store, at the place of each operation (figure 8): a series for each
- * store. Measured with the settings that are simulated: one process, no batches, on the disk.
+ * Percolator relative to the raw store, at the place of each operation (figure 8): a series for
+ * each store. Measured with the settings that are simulated: one process, no batches, on the disk.
  */
 export function measuredRatios(
   places: ReadonlyMap<string, number>,
@@ -51,8 +51,8 @@ export function measuredRatios(
 }
 
 /**
- * Cores by Trade-Results per second (figure 9), of loads that the store kept up with. Empty where the
- * system does not tell the processor time of a process.
+ * Cores by Trade-Results per second (figure 9), of loads that the store kept up with. Empty where
+ * the system does not tell the processor time of a process.
  */
 export function measuredCores(runs: Runs = runsHere()): readonly ResultSeries[] {
   const paced = measuredBrokerage(runs)?.paced ?? [];

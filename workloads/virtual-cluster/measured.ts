@@ -173,7 +173,9 @@ export function runsIn(folders: readonly string[]): readonly RunRecord[] {
   return folders.flatMap((folder) => findRuns(folder)).flatMap(({ record }) => record ?? []);
 }
 
-/** The first finished run that is more than a smoke test and has passed its checks, or else null. */
+/**
+ * The first finished run that is more than a smoke test and has passed its checks, or else null.
+ */
 export function newest(
   runs: readonly RunRecord[],
   experiment: string,

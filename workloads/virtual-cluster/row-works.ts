@@ -1,6 +1,6 @@
 /**
- * What each kind of operation asks of one row, or of one tablet: what it weighs on its way, what the
- * server does, and what the caller hears.
+ * What each kind of operation asks of one row, or of one tablet: what it weighs on its way, what
+ * the server does, and what the caller hears.
  */
 import type {
   CellFilter,
@@ -65,8 +65,8 @@ export class ReadWork extends RowWork {
 export interface Scanned {
   readonly rows: readonly Row[];
   /**
-   * Where the next tablet begins, even if the range ends before it; undefined after the table's last
-   * tablet.
+   * Where the next tablet begins, even if the range ends before it; undefined after the table's
+   * last tablet.
    */
   readonly next: string | undefined;
 }

@@ -58,7 +58,9 @@ export class Storage {
   inFlight = 0;
   inFlightUs = 0;
   #inFlightSinceUs = 0;
-  /** Processor time of compactions and copies of the log, which take no core of a call's machine. */
+  /**
+   * Processor time of compactions and copies of the log, which take no core of a call's machine.
+   */
   maintenanceUs = 0;
   /** Called for what a server applies, if set: for histories. */
   observe: ((table: string, row: string, mutations: readonly Mutation[]) => void) | undefined;
@@ -129,8 +131,8 @@ export class Storage {
   }
 
   /**
-   * Whether reading the row needs the disk. A row that does not exist is known by its filter. What a
-   * run has written is in memory, until another server has to load it. Of the rest, so much is in
+   * Whether reading the row needs the disk. A row that does not exist is known by its filter. What
+   * a run has written is in memory, until another server has to load it. Of the rest, so much is in
    * the cache as fits.
    */
   misses(data: TableData, tablet: Tablet, row: string): boolean {

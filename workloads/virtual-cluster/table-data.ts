@@ -206,7 +206,9 @@ function isBefore(a: Cell | undefined, b: Cell): boolean {
   return compareKeys(a.qualifier, b.qualifier) < 0;
 }
 
-/** A name, a timestamp and a length for each cell, as in a file of Bigtable's before compression. */
+/**
+ * A name, a timestamp and a length for each cell, as in a file of Bigtable's before compression.
+ */
 const BYTES_PER_CELL = 24;
 
 export function bytesOf({ value }: { readonly value: Uint8Array }): number {

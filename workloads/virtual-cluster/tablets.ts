@@ -28,10 +28,14 @@ export interface Tablet {
   cold: ColdBlocks | undefined;
 }
 
-/** A read loads a block of this size, as Bigtable's does ("typically 64 KB"; OSDI 2006, section 4). */
+/**
+ * A read loads a block of this size, as Bigtable's does ("typically 64 KB"; OSDI 2006, section 4).
+ */
 const BLOCK_BYTES = 64 * 2 ** 10;
 
-/** The blocks of a tablet that its new server has yet to read. A hash decides which rows share one. */
+/**
+ * The blocks of a tablet that its new server has yet to read. A hash decides which rows share one.
+ */
 export class ColdBlocks {
   #blocks: number;
   readonly #read = new Set<number>();

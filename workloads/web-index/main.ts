@@ -6,7 +6,8 @@
  *
  * 1. Check the options and files, and open the store.
  * 2. Start the search page, if it is asked for, and the pipeline process.
- * 3. When all is loaded and the observers are at rest, say how it went; the page stays until ctrl-C.
+ * 3. When all is loaded and the observers are at rest, say how it went; the page stays until
+ *   ctrl-C.
  *
  * A ctrl-C at any moment kills the pipeline. That loses nothing: all its writes are transactions.
  */

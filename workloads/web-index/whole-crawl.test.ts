@@ -1,6 +1,6 @@
 /**
- * Whole crawls, loaded as a user loads them: the tables and the serving index are as the model says,
- * and a search finds what one expects.
+ * Whole crawls, loaded as a user loads them: the tables and the serving index are as the model
+ * says, and a search finds what one expects.
  *
  * The sample in the repository is one of them. The other, all of SQLite's documentation, is too
  * large for the repository:

@@ -1,7 +1,7 @@
 /**
  * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation per line (shown
- * here on two lines each). So Elle can be a third judge of a history, next to our two; it needs only
- * Java.
+ * here on two lines each). So Elle can be a third judge of a history, next to our two; it needs
+ * only Java.
  *
  *     {:index 0, :type :invoke, :process 0, :time 1000000, :f :txn,
  *      :value [[:r "t/1:list" nil] [:append "t/1:list" 7]]}
@@ -39,8 +39,8 @@ interface Event {
 
 /**
  * In the order of time. At one moment beginnings come first: transactions are concurrent unless one
- * is certainly earlier. Transactions with an unknown outcome end last: they may have committed after
- * everything else.
+ * is certainly earlier. Transactions with an unknown outcome end last: they may have committed
+ * after everything else.
  */
 function eventsOf(transactions: readonly ListTransaction[]): readonly Event[] {
   let last = 0;

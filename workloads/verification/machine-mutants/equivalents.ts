@@ -2,8 +2,8 @@
  * Mutants that act like the engine, or differ only where no promise applies, each with the reason
  * in a sentence.
  *
- * They are listed by file and key, never by line. An entry that is no longer generated is stale. The
- * findings report stale entries, and listed mutants that a judge has killed.
+ * They are listed by file and key, never by line. An entry that is no longer generated is stale.
+ * The findings report stale entries, and listed mutants that a judge has killed.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { MachineMutant } from './generate.ts';

@@ -4,7 +4,8 @@
  *
  * 1. Simulate for a while, so that the engine's code is compiled before the measurement.
  * 2. Simulate seed after seed in this one thread until the time is over.
- * 3. Report transactions per second, by the clock and by processor time. The latter is the rate of a
+ * 3. Report transactions per second, by the clock and by processor time. The latter is the rate of
+ *   a
  *    core without other work, and is compared with the aim.
  *
  * Every run is judged, as always. If one breaks a rule, there are no numbers.

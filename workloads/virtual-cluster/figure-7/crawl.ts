@@ -46,8 +46,8 @@ export interface CrawlPlan {
   readonly historyShare: number;
   readonly seed: number;
   /**
-   * Whether documents are loaded by the workers' processes, as on one machine, instead of a crawler's
-   * machines. Default false.
+   * Whether documents are loaded by the workers' processes, as on one machine, instead of a
+   * crawler's machines. Default false.
    */
   readonly isOneMachine?: boolean | undefined;
 }

@@ -5,8 +5,8 @@
  *     for each of the four cases: a fresh cluster of one tablet server ─▶ load ─▶ warm-up ─▶ window
  *                                                                                ─▶ check
  *
- * There are so many callers that the server is the bottleneck, as in the paper: "the limiting factor
- * was the performance of the tablet server".
+ * There are so many callers that the server is the bottleneck, as in the paper: "the limiting
+ * factor was the performance of the tablet server".
  */
 import type { Percolator } from '#engine';
 import { checkWritten } from '../../microbench/check.ts';

@@ -93,8 +93,8 @@ const CUSTOMERS_PER_LOAD = 6;
 /** How many identifiers of trades are a client's own: more than it uses. */
 const TRADES_PER_CLIENT = 1e9;
 /**
- * How often the master balances the tablets, all in the first half of the warm-up. In the second half
- * the servers work off what waited for hot tablets.
+ * How often the master balances the tablets, all in the first half of the warm-up. In the second
+ * half the servers work off what waited for hot tablets.
  */
 const BALANCES = 8;
 /** The history that is judged is about as long as that of all rows during so many Trade-Results. */

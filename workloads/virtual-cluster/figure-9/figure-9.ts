@@ -1,4 +1,6 @@
-/** Figure 9 in virtual time: processor cores by Trade-Results per second, and where the line ends. */
+/**
+ * Figure 9 in virtual time: processor cores by Trade-Results per second, and where the line ends.
+ */
 import type { Measuring } from '#harness';
 import {
   type FindingsParts,

@@ -1,4 +1,6 @@
-/** What the measurement of costs refuses: reads that find nothing, and profiles without own code. */
+/**
+ * What the measurement of costs refuses: reads that find nothing, and profiles without own code.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, decorate } from '#engine';

@@ -41,7 +41,9 @@ export interface OperationCost {
   readonly groups: number;
 }
 
-/** In flight: as in bench:micro; and few and many callers, whose groups of the log differ in size. */
+/**
+ * In flight: as in bench:micro; and few and many callers, whose groups of the log differ in size.
+ */
 export const IN_FLIGHT = { usual: 64, few: 16, many: 256 };
 /** Of slices: what else the machine does only makes them slower. */
 const QUARTILE = 0.25;

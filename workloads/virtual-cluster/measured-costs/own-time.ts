@@ -1,7 +1,7 @@
 /**
- * How much of a profile is a workload's own code: samples whose nearest function of this project, up
- * the stack, is in the workload's folder, so that what it calls of Node counts as well. Collections of
- * garbage are left out: all parts have their share of them.
+ * How much of a profile is a workload's own code: samples whose nearest function of this project,
+ * up the stack, is in the workload's folder, so that what it calls of Node counts as well.
+ * Collections of garbage are left out: all parts have their share of them.
  */
 import type { Profiler } from 'node:inspector';
 

@@ -2,7 +2,8 @@
  * The time that the workloads' own code takes for each document and each transaction: its samples
  * in a profile of the real workload on the embedded store (own-time.ts).
  *
- * Neither the rate of the workload nor its whole processor time is kept: a validation predicts those.
+ * Neither the rate of the workload nor its whole processor time is kept: a validation predicts
+ * those.
  */
 import path from 'node:path';
 import { createRandom, openPercolator, openStore, type Percolator, systemClock } from '#engine';

@@ -2,8 +2,9 @@
  * The limit of one oracle in virtual time: how many timestamps a second it hands out to the workers
  * of all machines, by the number of callers, and how large batches become.
  *
- * Each caller asks for a timestamp, waits for it, and asks again. A worker has one request in flight,
- * and its other callers wait for the next one (section 2.3 of the paper): the engine's own batching.
+ * Each caller asks for a timestamp, waits for it, and asks again. A worker has one request in
+ * flight, and its other callers wait for the next one (section 2.3 of the paper): the engine's own
+ * batching.
  */
 import type { Measuring } from '#harness';
 import {

@@ -59,7 +59,8 @@ export function demandsOf(
             : demand('tablet servers', 'tablet server', 'observer runs'),
         ]),
     // Each worker asks again as soon as it is answered, for all timestamps that it then needs. So a
-    // busy oracle gets fewer and larger requests; it is full when timestamps alone take all its time.
+    // busy oracle gets fewer and larger requests; it is full when timestamps alone take all its
+    // time.
     {
       ...demand('oracle', 'oracle'),
       perUnitWhenFull: (timestamps * oracle.perTimestampUs) / 1e6 / oracle.cores,

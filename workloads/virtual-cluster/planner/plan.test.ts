@@ -1,4 +1,6 @@
-/** The search for a plan, on clusters whose behaviour is a formula, and what a real trial counts. */
+/**
+ * The search for a plan, on clusters whose behaviour is a formula, and what a real trial counts.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type LoadedCalibration, parseCalibration } from '../calibration/load.ts';

@@ -12,7 +12,9 @@ export interface PlanRequest {
   readonly percentile: Percentile;
   /** Share of the time that tablet servers and workers are free. */
   readonly margin: number;
-  /** How long the check may take on this machine, about; 0: none but the last trial of the search. */
+  /**
+   * How long the check may take on this machine, about; 0: none but the last trial of the search.
+   */
   readonly checkSeconds: number;
   readonly seed: number;
   readonly signal: AbortSignal;
@@ -20,7 +22,9 @@ export interface PlanRequest {
   readonly onTrial: (what: string, trial: Trial) => void;
 }
 
-/** Units that a trial measures, about: a 99th percentile rests on 30 documents or 2 Trade-Results. */
+/**
+ * Units that a trial measures, about: a 99th percentile rests on 30 documents or 2 Trade-Results.
+ */
 export const UNITS = { documents: 3_000, 'Trade-Results': 200 };
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Finds the machines for a load by a series of trials, each of a share of the cluster: how busy does
- * a unit of load keep processors, disks and network, and how many machines does the whole load then
- * need?
+ * Finds the machines for a load by a series of trials, each of a share of the cluster: how busy
+ * does a unit of load keep processors, disks and network, and how many machines does the whole load
+ * then need?
  */
 import { type Demand, demandsOf, sizeFor } from './parts.ts';
 import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
@@ -36,8 +36,8 @@ export interface Found {
 export class TooSlow {
   readonly outcome: Outcome;
   /**
-   * How busy the busiest part of the tablet servers and workers was in that trial, as a share of the
-   * time.
+   * How busy the busiest part of the tablet servers and workers was in that trial, as a share of
+   * the time.
    */
   readonly busyMax: number;
 
@@ -138,8 +138,8 @@ class Search {
 }
 
 /**
- * Notes that the present size was too small, of tablet servers or else of workers: where servers are
- * too few, calls wait, and workers seem too few only because their runs take longer.
+ * Notes that the present size was too small, of tablet servers or else of workers: where servers
+ * are too few, calls wait, and workers seem too few only because their runs take longer.
  */
 function noted(tooSmall: Size, size: Size, wanted: Size): Size {
   if (wanted.tabletServers > size.tabletServers) {

@@ -1,4 +1,6 @@
-/** The numbers of a measured point next to those of its simulation, and which of them have a limit. */
+/**
+ * The numbers of a measured point next to those of its simulation, and which of them have a limit.
+ */
 import type { Point } from '#results';
 import type { CrawlResult } from '../figure-7/crawl.ts';
 import type { MeasuredCrawl, PacedLoad } from '../measured.ts';
@@ -55,8 +57,8 @@ export function pointsOf(
 }
 
 /**
- * The rate nearest to half of what was completed at saturation, among those with a latency; undefined
- * if no rate was saturated: then the throughput at saturation is not known.
+ * The rate nearest to half of what was completed at saturation, among those with a latency;
+ * undefined if no rate was saturated: then the throughput at saturation is not known.
  */
 export function halfLoad({ points }: MeasuredCrawl): Point | undefined {
   const saturated = points.find(({ verdict }) => verdict === 'saturated');
@@ -78,7 +80,9 @@ export function nearest(loads: readonly PacedLoad[], wanted: number): PacedLoad 
     .toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
-/** The median latency of a Trade-Result at half load; nothing if the measured load has no median. */
+/**
+ * The median latency of a Trade-Result at half load; nothing if the measured load has no median.
+ */
 export function comparedTrade(
   workload: string,
   { medianMs }: PacedLoad,

@@ -1,6 +1,6 @@
 /**
- * What the model predicts of this machine, next to what this machine did: figures 7 and 9 at the costs
- * that were measured here (calibration/this-machine.ts), on one machine in virtual time.
+ * What the model predicts of this machine, next to what this machine did: figures 7 and 9 at the
+ * costs that were measured here (calibration/this-machine.ts), on one machine in virtual time.
  *
  * The engine, its observers or clients, and the embedded store share one thread of one process, so
  * the simulated machine has one core. The batch, which has a process for each core, and HBase,

@@ -1,4 +1,6 @@
-/** The batch index compared with the judge, page by page, on our runner and by streaming programs. */
+/**
+ * The batch index compared with the judge, page by page, on our runner and by streaming programs.
+ */
 import assert from 'node:assert/strict';
 import { appendFile, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,11 +1,15 @@
-/** The bench of the web index at its smallest size. Its numbers are only checked to be plausible. */
+/**
+ * The bench of the web index at its smallest size. Its numbers are only checked to be plausible.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
-/** Whether a document takes more than ten operations of the storage, which the batch does not use. */
+/**
+ * Whether a document takes more than ten operations of the storage, which the batch does not use.
+ */
 const COSTS = [
   ['observers, load', true],
   ['observers, recrawls', true],

@@ -1,6 +1,6 @@
 /**
- * `./run.sh bench:web-index`: how soon can a crawled page be found, by the pipeline of observers and
- * by a batch over the whole repository?
+ * `./run.sh bench:web-index`: how soon can a crawled page be found, by the pipeline of observers
+ * and by a batch over the whole repository?
  *
  * 1. Load the repository through the observers, at full speed.
  * 2. Recrawl a part of it in turn, on schedule, and note when each new edition can be found.

@@ -1,4 +1,6 @@
-/** The pipeline of the bench: loads what has arrived, runs the observers, and sees what is served. */
+/**
+ * The pipeline of the bench: loads what has arrived, runs the observers, and sees what is served.
+ */
 import { openPercolator, openStore } from '#engine';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../../harness/processes/index.ts';

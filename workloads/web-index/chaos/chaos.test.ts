@@ -1,7 +1,7 @@
 /**
- * Claims about the index while processes die: workers, the first of which owns the store, are killed
- * with `kill -9` while a crawl is loading. At rest all invariants hold, and the index is that of the
- * model: nothing is lost, and an export that arrives twice changes nothing.
+ * Claims about the index while processes die: workers, the first of which owns the store, are
+ * killed with `kill -9` while a crawl is loading. At rest all invariants hold, and the index is
+ * that of the model: nothing is lost, and an export that arrives twice changes nothing.
  *
  * Every test run loads the beginning of the sample. To load any other crawl, with a kill every
  * second or two until all is loaded and indexed:
@@ -58,7 +58,9 @@ class Fleet implements AsyncDisposable {
     await ready.promise;
   }
 
-  /** Kills the oldest worker, the first time the owner of the store. Another one takes its place. */
+  /**
+   * Kills the oldest worker, the first time the owner of the store. Another one takes its place.
+   */
   async killOldest(): Promise<void> {
     const [oldest] = this.#workers.splice(0, 1);
     assert.ok(oldest !== undefined);

@@ -1,6 +1,6 @@
 /**
- * A worker process of the chaos test: runs the observers on a shared folder. The serving index is in
- * the parent, so that it outlives the worker; a call is a message, answered when it is applied.
+ * A worker process of the chaos test: runs the observers on a shared folder. The serving index is
+ * in the parent, so that it outlives the worker; a call is a message, answered when it is applied.
  *
  *     node worker.fixture.ts <folder>
  */

@@ -1,6 +1,6 @@
 /**
- * The process that loads a crawl and runs the observers: "Each observer is explicitly constructed in
- * the main() of the worker binary" (section 2.4).
+ * The process that loads a crawl and runs the observers: "Each observer is explicitly constructed
+ * in the main() of the worker binary" (section 2.4).
  *
  * It may be killed at any moment. What it had begun is taken up by the next one that is started on
  * the same store: captures that are there already change nothing, and dirty cells are found by the

@@ -24,16 +24,16 @@
  * - Shares have few bits, so their sums are exact, whatever the order.
  *
  * The tolerance: each level brings a rank 15 % nearer to the limit of infinitely many levels, so at
- * the last one at most d^RANK_LEVELS = 27 % of the distance is left, in sum over all pages; and rounding
- * adds half a unit of the last bit per level, 3 % of ranks and 6 % of shares, at most 9 % / (1 - d) =
- * 60 %. Those are the worst cases, of graphs from which nothing leaks out, with errors that never
- * cancel. On real crawls a page's rank is about 1 %, and at most 6 %, from the limit;
+ * the last one at most d^RANK_LEVELS = 27 % of the distance is left, in sum over all pages; and
+ * rounding adds half a unit of the last bit per level, 3 % of ranks and 6 % of shares, at most 9 %
+ * / (1 - d) = 60 %. Those are the worst cases, of graphs from which nothing leaks out, with errors
+ * that never cancel. On real crawls a page's rank is about 1 %, and at most 6 %, from the limit;
  * index-of.test.ts checks that it is within 4 % on the sample. r₀ is about the mean rank of real
  * graphs, where half of the links lead to pages that were not crawled.
  *
  * Finer ranks cost more than they are worth. With two bits more a new link made the pages around it
- * compute their ranks six times as often, because a home page that links to hundreds of pages passes
- * on every step of its own rank to all of them.
+ * compute their ranks six times as often, because a home page that links to hundreds of pages
+ * passes on every step of its own rank to all of them.
  */
 
 /** The probability to follow a link. */

@@ -3,8 +3,8 @@
  * scripts that it includes. Addresses are resolved against the page's base.
  *
  * - A target counts once per page, with the visible texts of all links to it; the text of an image
- *   is its `alt`. Links to the page itself, and to what no crawler can fetch (`javascript:`), do not
- *   count.
+ *   is its `alt`. Links to the page itself, and to what no crawler can fetch (`javascript:`), do
+ *   not count.
  * - The canonical link, by which an author names the preferred address of a page, is a link without
  *   text. So it gives rank to that address; what is canonical is decided by rank (election.ts).
  */

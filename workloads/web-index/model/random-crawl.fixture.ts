@@ -1,7 +1,7 @@
 /**
- * Small random crawls that contain what makes an index hard: copies on two hosts, recrawls, removals,
- * redirects in chains and circles, charsets that change, and stylesheets and scripts that change or
- * go.
+ * Small random crawls that contain what makes an index hard: copies on two hosts, recrawls,
+ * removals, redirects in chains and circles, charsets that change, and stylesheets and scripts that
+ * change or go.
  */
 import type { Random } from '#engine';
 import { pageCapture } from './warc.fixture.ts';

@@ -1,6 +1,6 @@
 /**
- * Anchors: the canonical page of a cluster has the texts of all links to the cluster's members. When
- * another page becomes canonical, they move there.
+ * Anchors: the canonical page of a cluster has the texts of all links to the cluster's members.
+ * When another page becomes canonical, they move there.
  *
  *     pages:texts ─▶ anchor forwarder ─ ─ weakly ─ ─▶ pages:place ─▶ anchor placer ─▶ pages:anchors
  *                                                          ▲
@@ -38,7 +38,9 @@ export const anchorPlacer: Observer = {
   },
 };
 
-/** The election of the page's cluster; undefined if it has no cluster, or its cluster no election. */
+/**
+ * The election of the page's cluster; undefined if it has no cluster, or its cluster no election.
+ */
 export async function readElection(reader: Reader, url: string): Promise<Election | undefined> {
   const cluster = await read(reader, CLUSTER, url);
   return cluster === undefined ? undefined : read(reader, ELECTED, cluster);

@@ -5,7 +5,8 @@
  *                      resource, if it is a stylesheet or a script
  *                      redirect, if it leads elsewhere          nothing, if the page is gone
  *
- * A value that stays the same is not written, so a recrawl of a page that has not changed ends here.
+ * A value that stays the same is not written, so a recrawl of a page that has not changed ends
+ * here.
  *
  * It also registers the page with the resources that it includes. The renderer reads these in a
  * later transaction, and that order is what makes it sound: a resource that changes before the

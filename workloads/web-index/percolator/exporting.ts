@@ -52,8 +52,8 @@ export const publisher: Observer = {
 
 /**
  * The page if it is canonical; undefined if it is not, or is in no cluster. 'Not yet' while the
- * election of its cluster has not seen it, or its cluster is that of an earlier form: the election or
- * the clustering will notify it, and what is served now stays.
+ * election of its cluster has not seen it, or its cluster is that of an earlier form: the election
+ * or the clustering will notify it, and what is served now stays.
  */
 async function whatToServe(
   transaction: Transaction,

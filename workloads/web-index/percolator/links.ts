@@ -6,9 +6,9 @@
  *                                                         ▼
  *                                       pages:collect ─▶ collector ─▶ pages:sources, pages:texts
  *
- * The first two write pairs and mark the other end. The collector, in a later transaction, reads all
- * pairs that lead to a page: hundreds of links that are found at the same time make it run once. It
- * also registers the page with its sources (`users`), for the ranks to spread.
+ * The first two write pairs and mark the other end. The collector, in a later transaction, reads
+ * all pairs that lead to a page: hundreds of links that are found at the same time make it run
+ * once. It also registers the page with its sources (`users`), for the ranks to spread.
  */
 import type { Observer, Reader, Transaction } from '#engine';
 import { type Anchor, anchorsOf, type Link, mergeAnchors, REDIRECTS_MAX } from '../model/index.ts';

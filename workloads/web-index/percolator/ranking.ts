@@ -5,8 +5,8 @@
  *           ▲             └────▶ pages:shares ─▶ rank spreader
  *           └─ ─ ─ ─ weakly, for each user ─ ─ ─ ─ ─ ─┘
  *
- * This is a circle of notifications, on purpose, and the model ends it: a level of a rank depends on
- * the level before, and ranks are rounded, so a change that is worth nothing is not passed on.
+ * This is a circle of notifications, on purpose, and the model ends it: a level of a rank depends
+ * on the level before, and ranks are rounded, so a change that is worth nothing is not passed on.
  *
  * Why does the ranker not spread the shares itself? The spreader marks the pages that use them. If
  * the ranker did so, it would look for these pages in a snapshot from before its own commit.

@@ -3,7 +3,9 @@
 export interface LoadStage {
   /** A few words: `rendered in this load`. */
   readonly name: string;
-  /** Documents that have reached this stage, so far; the name says whether in this load or in all. */
+  /**
+   * Documents that have reached this stage, so far; the name says whether in this load or in all.
+   */
   readonly documents: number;
 }
 

@@ -2,8 +2,8 @@
  * The program of the search page: keeps the panel up to date while a crawl is loading, and puts the
  * cursor into the query box at a `/`. The page is complete without it.
  *
- * The server sends the text of the function, so everything that it needs is inside. It writes texts,
- * never HTML.
+ * The server sends the text of the function, so everything that it needs is inside. It writes
+ * texts, never HTML.
  */
 
 /** The members of the browser that this file uses; the project is compiled without its types. */

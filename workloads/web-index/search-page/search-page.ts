@@ -1,8 +1,9 @@
 /**
  * The page as HTML: query box, state of loading, results, and the way to the next ones.
  *
- * `html` escapes every value. Escaping alone does not tame a page of the crawl. So a link leads only
- * to http and https, a text turns the direction of no text next to it, and what is long is cut.
+ * `html` escapes every value. Escaping alone does not tame a page of the crawl. So a link leads
+ * only to http and https, a text turns the direction of no text next to it, and what is long is
+ * cut.
  */
 import { counted, formatCount, type Html, html } from '#results';
 import type { MarkedText, SearchResult, SearchResults } from '../serving/index.ts';

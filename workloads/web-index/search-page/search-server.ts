@@ -9,9 +9,9 @@
  *
  * - the pages of a crawl: whatever they hold is shown as text, the policy forbids scripts that are
  *   not /page.js, and only links to http and https are links;
- * - other sites in the same browser: the server listens on the loopback interface alone, and answers
- *   only if the request names it as its host, so that a name of another site that suddenly means
- *   this machine (DNS rebinding) reads nothing.
+ * - other sites in the same browser: the server listens on the loopback interface alone, and
+ *   answers only if the request names it as its host, so that a name of another site that suddenly
+ *   means this machine (DNS rebinding) reads nothing.
  *
  * It changes nothing, knows no users, and keeps no history.
  */

@@ -2,9 +2,9 @@
  * What a searcher typed, as an expression of FTS5's query language.
  *
  * The text is untrusted, and the language has operators, columns, brackets and syntax errors. So
- * each word becomes a phrase in quotes, in which nothing but the quote is special, and the operators
- * between them are ours. FTS5 splits a phrase as it splits pages: `sqlite3_open` finds the words
- * `sqlite3` and `open` next to each other. What the searcher quotes stays together, too.
+ * each word becomes a phrase in quotes, in which nothing but the quote is special, and the
+ * operators between them are ours. FTS5 splits a phrase as it splits pages: `sqlite3_open` finds
+ * the words `sqlite3` and `open` next to each other. What the searcher quotes stays together, too.
  */
 
 /** Phrases that count. More cost time and hardly change what is found. */

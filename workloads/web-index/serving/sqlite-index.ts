@@ -14,8 +14,9 @@
  * The row of a removed page stays, without words, until a `replaceAll`: its version is what stops a
  * late `put`.
  *
- * A thread writes (writer-thread.ts): while it makes some changes durable, others gather, and are its
- * next transaction. Readers are never blocked by it (the write-ahead log), and read as of one moment.
+ * A thread writes (writer-thread.ts): while it makes some changes durable, others gather, and are
+ * its next transaction. Readers are never blocked by it (the write-ahead log), and read as of one
+ * moment.
  *
  * The order of results is the sum of three BM25, three times that of the title, twice that of the
  * anchors, and that of the text; times a factor that grows with the logarithm of the PageRank. One

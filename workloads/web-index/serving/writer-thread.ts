@@ -1,4 +1,6 @@
-/** The thread in which the serving index is written: a sync of the disk blocks it, and nothing else. */
+/**
+ * The thread in which the serving index is written: a sync of the disk blocks it, and nothing else.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexWriter } from './index-writer.ts';
 import type { Change } from './serving-index.ts';

@@ -15,6 +15,7 @@ import { SLOW } from './workloads/tools/test/slow.ts';
 const ROOT = import.meta.dirname;
 const FOLDERS = ['.ci', 'docs', 'engine', 'mapreduce-baseline', 'results', 'workloads'];
 const LINES_MAX = 600;
+const COLUMNS_MAX = 100;
 const REFERENCE = 'results/reference/';
 
 /** Between two words: a space, or a line's end with what begins the next line of a comment. */
@@ -74,6 +75,18 @@ describe('files', () => {
       SLOW.flatMap(expanded).filter((pattern) => found(pattern) === 0),
       [],
     );
+  });
+
+  test('wrap their comments at 100 columns, except pictures and tables', () => {
+    const prose = /^ *(?:\*|\/\*\*?|\/\/) {0,3}\S.{0,200}$/;
+    const wide = sources.flatMap(([file, text]) =>
+      text
+        .split('\n')
+        .flatMap((line, i) =>
+          line.length > COLUMNS_MAX && prose.test(line) ? [`${file}:${i + 1}`] : [],
+        ),
+    );
+    assert.deepEqual(wide, []);
   });
 
   test('hold no note of unfinished work except a to-do with a reason', () => {

@@ -51,7 +51,7 @@ const PROGRAM = new URL('client-process.ts', import.meta.url);
 
 /**
  * The clients belong to the crew of the services, which reports the name of a failed member and
- * leaves no process behind.
+ * leaves no process running.
  */
 export async function startClients(
   { crew, database }: Services,

@@ -10,7 +10,7 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const TMPDIR = temporaryFolder();
 
-test('both versions are run in the folder of the caller and compared, and nothing is left behind', async () => {
+test('both versions are run in the folder of the caller and compared, and nothing is left over', async () => {
   const caller = temporaryFolder();
   writeFileSync(path.join(caller, 'settings.json'), '{"profile": "smoke"}');
   const words = ['HEAD', '--run', 'bench:oracle --config settings.json', '--repeats', '1'];
@@ -74,7 +74,7 @@ for (const [name, words, sentence] of [
   ['no script', ['HEAD'], /^--run must be given/],
   ['a script that fails', ['HEAD', '--run', 'nothing'], /^--run is "nothing", .* exit code [12]/m],
 ] as const) {
-  test(`${name} is reported in a sentence, and nothing is left behind`, async () => {
+  test(`${name} is reported in a sentence, and nothing is left over`, async () => {
     const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });
     assert.equal(exitCode, 2, stderr);
     assert.match(stderr, sentence);

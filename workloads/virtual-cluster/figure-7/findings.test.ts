@@ -117,6 +117,34 @@ describe('the headline', () => {
   });
 });
 
+describe('in whatever order the simulations end', () => {
+  const plan = planOf([1, 50]);
+  const compared = pointOf(1);
+  const points = [compared, { ...compared, repository: REPOSITORIES[1] }, pointOf(50)];
+  const anyOrder = [points, points.toReversed()];
+
+  test('the findings are the same', () => {
+    const [inOrder, reversed] = anyOrder.map((some) => findingsOf(some, { plan }));
+    assert.deepEqual(reversed, inOrder);
+    const scale = inOrder?.tables.find(({ name }) => name === 'scale');
+    assert.deepEqual(
+      scale?.rows.map(([repository]) => repository),
+      REPOSITORIES,
+    );
+  });
+
+  test('what is wrong is said in the same order', () => {
+    const [inOrder, reversed] = anyOrder.map((some) => {
+      const wrong = some.map(({ result, ...one }) => {
+        const mistakes = [`wrong with ${one.repository} documents`];
+        return { ...one, result: { ...result, wrong: mistakes } };
+      });
+      return findingsOf(wrong, { plan }).check.detail;
+    });
+    assert.equal(reversed, inOrder);
+  });
+});
+
 test('a rate at which no document was clustered has no numbers', () => {
   const { check } = findingsOf([pointOf(0.01, { clustered: 0, latency: null }), pointOf(1)]);
   assert.equal(check.passed, false);

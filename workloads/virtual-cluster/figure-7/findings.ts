@@ -50,8 +50,9 @@ export interface Figure7Result {
   readonly sensitivity?: CapacitySensitivity | undefined;
 }
 
-export function figure7Findings(result: Figure7Result): FindingsParts {
-  const { points } = result;
+export function figure7Findings(given: Figure7Result): FindingsParts {
+  const points = inOrder(given);
+  const result = { ...given, points };
   const wrong = wrongOf(result);
   const latency = lowestLatency(result);
   if (wrong.length > 0 || mainPoints(result).length === 0) {
@@ -88,6 +89,15 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   };
 }
 
+/**
+ * By rate, and of one rate the repository that all rates have first. Simulations end in any order
+ * if several run at a time, but the same seed must give the same record.
+ */
+function inOrder({ plan, points }: Figure7Result): readonly RatePoint[] {
+  const place = ({ repository }: RatePoint): number => plan.repositories.indexOf(repository);
+  return points.toSorted((a, b) => a.rate - b.rate || place(a) - place(b));
+}
+
 function wrongOf({ points, sensitivity }: Figure7Result): readonly string[] {
   const wrong = points.flatMap(({ rate, result }) => {
     const none = result.clustered === 0 ? ['no document was clustered'] : [];
@@ -96,11 +106,9 @@ function wrongOf({ points, sensitivity }: Figure7Result): readonly string[] {
   return [...wrong, ...(sensitivity?.wrong ?? [])];
 }
 
-/** By rate, with the repository that all rates have. */
+/** Those with the repository that all rates have, in the order of the points. */
 function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
-  return points
-    .filter(({ repository }) => repository === plan.repositories[0])
-    .toSorted((a, b) => a.rate - b.rate);
+  return points.filter(({ repository }) => repository === plan.repositories[0]);
 }
 
 /** Null where the backlog grew: not all documents that arrived were clustered. */

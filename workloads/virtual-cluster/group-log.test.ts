@@ -84,9 +84,22 @@ test('the thread hears of a group when it has nothing else to do', async () => {
   const { loop, machine, log } = logOfOneCore();
   const heard: number[] = [];
   loop.at(0, { happen: () => log.add(false, (durableUs) => heard.push(durableUs)) });
-  loop.at(300, { happen: () => void machine.take(5_000, 0) });
+  loop.at(300, { happen: () => void machine.work(5_000) });
   await loop.run(() => false);
   assert.deepEqual(heard, [5_300]);
+});
+
+test('a group goes to the disk, and so does not wait for the network card', async () => {
+  const { loop, machine, log } = logOfOneCore();
+  const heard: number[] = [];
+  for (const isProvisional of [false, true]) {
+    const writeUs = loop.nowUs;
+    machine.card.take(writeUs, 5_000); // The card sends earlier answers.
+    log.add(isProvisional, (writtenUs) => heard.push(writtenUs - writeUs));
+    await loop.run(() => false);
+  }
+  assert.deepEqual(heard, [GROUP_US + WAIT_US, UNSYNCED_US]);
+  assert.equal(machine.card.arrivals, 2);
 });
 
 test('provisional mutations wait for the disk only if others share their group', async () => {

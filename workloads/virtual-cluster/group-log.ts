@@ -69,7 +69,7 @@ export class GroupLog {
     const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
     this.groupsUs += perGroupUs;
     this.asideUs += perGroupAsideUs;
-    const handedOverUs = this.#server.take(perGroupUs, 0);
+    const handedOverUs = this.#server.work(perGroupUs);
     const waitUs = this.#costs.logWaitUs(handedOverUs - this.#idleFromUs);
     this.#idleFromUs = handedOverUs + perGroupAsideUs + waitUs;
     return this.#idleFromUs;
@@ -79,7 +79,7 @@ export class GroupLog {
   #writeOnly(): number {
     const { perUnsyncedGroupUs } = this.#costs.calibration.log;
     this.groupsUs += perUnsyncedGroupUs;
-    return this.#server.take(perUnsyncedGroupUs, 0);
+    return this.#server.work(perUnsyncedGroupUs);
   }
 
   #whenIdle(happen: () => void): void {

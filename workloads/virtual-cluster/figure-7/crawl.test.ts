@@ -85,6 +85,18 @@ test('the runs of the workers decide when loading pauses, also if workers are fe
   assert.ok(rows.size <= result.clustered + 4, `${rows.size} rows, ${result.clustered} clustered`);
 });
 
+test('on one machine no worker has a machine of its own, whatever the calibration says', async () => {
+  const cluster = { ...PAPER.cluster, workerMachines: 1 };
+  const load = { tabletServers: 1, isOneMachine: true, perSecond: 50, seconds: 0.5 };
+  const { usage, wrong } = await measureCrawl(
+    { ...plan, ...load, calibration: { ...PAPER, cluster } },
+    repository,
+  );
+  assert.deepEqual(wrong, []);
+  const kinds = usage.kinds.map(({ kind }) => kind);
+  assert.deepEqual(kinds.toSorted(), ['lock service', 'oracle', 'tablet server']);
+});
+
 /** The store; rows of documents that any process locks are added to `rows`. */
 function notingRows(store: Bigtable, rows: Set<string>): Bigtable {
   const note = (all: readonly { readonly table: string; readonly row: string }[]): void => {

@@ -47,7 +47,7 @@ export interface CrawlPlan {
   readonly seed: number;
   /**
    * Whether documents are loaded by the workers' processes, as on one machine, instead of a
-   * crawler's machines. Default false.
+   * crawler's machines. Workers then have no machines of their own either. Default false.
    */
   readonly isOneMachine?: boolean | undefined;
 }
@@ -250,7 +250,7 @@ class Crawl {
     const { concurrency, scanRest, calibration, isOneMachine = false } = this.#plan;
     const { workerMachines } = calibration.cluster;
     const machines =
-      workerMachines === 0
+      workerMachines === 0 || isOneMachine
         ? cluster.tabletServers
         : Array.from({ length: workerMachines }, () => cluster.addMachine('worker'));
     const open = async (machine: Machine, i: number): Promise<WorkerProcess> => {

@@ -53,6 +53,12 @@ describe('work', () => {
     assert.equal(extra(50), extra(100));
   });
 
+  test('takes no extra time on a machine that is always warm', () => {
+    const warmth = new Warmth(ALWAYS_WARM);
+    assert.equal(warmth.workUs(100, 5_000), 100);
+    assert.equal(warmth.extraUs, 0);
+  });
+
   test('takes as much extra time after several pauses as after one of their total length', () => {
     const warmth = new Warmth(IDLE);
     warmth.workUs(0, 3_000);

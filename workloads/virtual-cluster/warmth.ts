@@ -33,6 +33,7 @@ export class Warmth {
 
   /** Processor time of work that usually takes `us`, on a machine that was idle for `idleUs`. */
   workUs(us: number, idleUs: number): number {
+    if (this.isConstant) return us;
     const { refillUs, longestMs, warmingUs } = this.#idle;
     const idleMs = (this.#missingUs / refillUs) ** 2 + idleUs / 1000;
     const missingUs = refillUs * Math.sqrt(Math.min(longestMs, idleMs));

@@ -79,7 +79,7 @@ const specification = {
   ],
 } as const;
 
-const LOADING = { state: 'loading', stages: [], documentsExpected: null, remark: '' } as const;
+const LOADING = { state: 'loading', stages: [] } as const;
 
 await runCommand(specification, async (options, { signal }) => {
   const { input, serve, port, store: name, noFsync } = options;

@@ -31,7 +31,7 @@ test('the time of a load ends when the observers are at rest, not when their pro
     indexFolder: path.join(folder, 'serving'),
     inputs: [crawl],
     progress,
-    page: new LoadProgress({ state: 'loading', stages: [], documentsExpected: null, remark: '' }),
+    page: new LoadProgress({ state: 'loading', stages: [] }),
     signal: new AbortController().signal,
   });
   const stoppedMs = performance.now();

@@ -10,14 +10,9 @@ export interface LoadStage {
 }
 
 export interface LoadStatus {
-  /** `failed` keeps what was loaded before. */
-  readonly state: 'loading' | 'ready' | 'failed';
+  readonly state: 'loading' | 'ready';
   /** In the order in which a document goes through them; at the last one it can be found. */
   readonly stages: readonly LoadStage[];
-  /** How many documents there will be; null while that is not known. */
-  readonly documentsExpected: number | null;
-  /** A sentence for the searcher, such as why loading failed; empty if there is nothing to say. */
-  readonly remark: string;
 }
 
 /** Tells its watchers about each change. */

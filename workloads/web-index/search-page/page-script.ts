@@ -40,15 +40,13 @@ declare class EventSource {
 
 /** LoadStatus, as the browser gets it. */
 interface Status {
-  readonly state: 'loading' | 'ready' | 'failed';
+  readonly state: 'loading' | 'ready';
   readonly stages: readonly { readonly name: string; readonly documents: number }[];
-  readonly documentsExpected: number | null;
-  readonly remark: string;
 }
 
 export function startSearchPage(): void {
   const panel = document.getElementById('status');
-  const headings = { loading: 'Loading the crawl', ready: 'Loaded', failed: 'Loading has failed' };
+  const headings = { loading: 'Loading the crawl', ready: 'Loaded' };
 
   function element(
     name: string,
@@ -71,9 +69,9 @@ export function startSearchPage(): void {
     return row;
   }
 
-  function show({ state, stages, documentsExpected, remark }: Status): void {
+  function show({ state, stages }: Status): void {
     if (panel === null) return;
-    const most = Math.max(1, documentsExpected ?? 0, ...stages.map(({ documents }) => documents));
+    const most = Math.max(1, ...stages.map(({ documents }) => documents));
     panel.dataset['state'] = state;
     panel.hidden = false;
     const heading = panel.querySelector('h2');
@@ -81,8 +79,6 @@ export function startSearchPage(): void {
     if (heading !== null && heading.textContent !== headings[state]) {
       heading.textContent = headings[state];
     }
-    const said = document.getElementById('remark');
-    if (said !== null) said.textContent = remark;
     panel
       .querySelector('tbody')
       ?.replaceChildren(...stages.map(({ name, documents }) => rowOf(name, documents, most)));

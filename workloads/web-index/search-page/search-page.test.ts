@@ -56,8 +56,6 @@ describe('the search page', () => {
   const folder = temporaryFolder();
   const progress = new LoadProgress({
     state: 'loading',
-    documentsExpected: 100,
-    remark: '',
     stages: [{ name: 'fetched', documents: 40 }],
   });
 
@@ -245,11 +243,9 @@ describe('the search page', () => {
       await page.locator('#status tr').nth(1).waitFor();
       const rows = ['fetched\t1,100\t', '<b>searchable</b>\t7\t'];
       assert.deepEqual(await page.evaluate(ROWS_OF_STATUS), rows);
-      progress.update({ state: 'failed', remark: MARKUP });
-      await page.getByText('Loading has failed').waitFor();
-      assert.equal(await page.locator('#remark').innerText(), MARKUP);
+      progress.update({ state: 'ready' });
+      await page.getByRole('heading', { name: 'Loaded' }).waitFor();
       assert.match(await page.locator('main').innerText(), /Loading has ended since: search again/);
-      progress.update({ state: 'ready', remark: '' });
     });
     await withPage('', async (page) => {
       assert.equal(await page.locator('#status').isVisible(), false);
@@ -257,13 +253,15 @@ describe('the search page', () => {
     });
   });
 
-  test('says in words that a search failed', async () => {
+  test('says in words that a search failed, and goes on', async () => {
     const closed = await openServingIndex(temporaryFolder());
     await using broken = await openSearchServer({ index: closed, progress });
     await closed[Symbol.asyncDispose]();
-    const answered = await ask({ port: new URL(broken.url).port, path: '/?q=a' });
-    assert.equal(answered.statusCode, 500);
-    assert.match(await text(answered), /The search failed[^]*database is not open/);
+    for (const path of ['/?q=a', '/?q=b']) {
+      const answered = await ask({ port: new URL(broken.url).port, path });
+      assert.equal(answered.statusCode, 500);
+      assert.match(await text(answered), /The search failed[^]*database is not open/);
+    }
   });
 
   describe('its server', () => {

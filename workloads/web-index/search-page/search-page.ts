@@ -90,9 +90,9 @@ function shell(title: string, body: Html): string {
   return page.text;
 }
 
-/** Kept up to date by the program of the page; hidden once loaded, unless there is a remark. */
-function statusPanel({ state, stages, documentsExpected, remark }: LoadStatus): Html {
-  const most = Math.max(1, documentsExpected ?? 0, ...stages.map(({ documents }) => documents));
+/** Kept up to date by the program of the page; hidden once loaded. */
+function statusPanel({ state, stages }: LoadStatus): Html {
+  const most = Math.max(1, ...stages.map(({ documents }) => documents));
   const rows = stages.map(
     ({ name, documents }) =>
       html`<tr>
@@ -103,16 +103,14 @@ function statusPanel({ state, stages, documentsExpected, remark }: LoadStatus): 
         </td>
       </tr>`,
   );
-  const heading = { loading: 'Loading the crawl', ready: 'Loaded', failed: 'Loading has failed' };
-  const isHidden = state === 'ready' && remark === '';
+  const heading = { loading: 'Loading the crawl', ready: 'Loaded' };
   return html`<section
     id="status"
     data-state="${state}"
     aria-label="State of loading"
-    ${isHidden ? html`hidden` : null}
+    ${state === 'ready' ? html`hidden` : null}
   >
     <h2 aria-live="polite">${heading[state]}</h2>
-    <p id="remark" class="isolated">${remark}</p>
     <table>
       <caption class="unseen">
         Documents in each stage

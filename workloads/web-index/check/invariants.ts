@@ -82,9 +82,13 @@ function queueFindings({ entries, served, exported }: IndexState): readonly stri
   const findings: string[] = [];
   for (const [url, { kind, version }] of entries) {
     const isServed = served.has(url);
-    if ((kind === 'put') !== isServed) findings.push(`${url}: ${kind}, but its page is not so`);
+    if ((kind === 'put') !== isServed) {
+      findings.push(`${url}: its entry says ${kind}, but ${isServed ? 'a' : 'no'} page is served`);
+    }
     const told = exported.get(url) ?? 0;
-    if (told > version) findings.push(`version ${told} of ${url} was exported, and is no entry`);
+    if (told > version) {
+      findings.push(`version ${told} of ${url} was exported, but its entry has version ${version}`);
+    }
   }
   return findings;
 }

@@ -344,7 +344,7 @@ class Database implements Percolator {
     check('the timestamp of a snapshot', timestamp, WHOLE);
     const now = await this.#context.oracle.next();
     if (timestamp <= now) return;
-    const message = `a snapshot cannot be of the future: its timestamp is at most ${now}, not ${timestamp}`;
+    const message = `the timestamp of a snapshot must not be in the future: at most ${now}, not ${timestamp}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 

@@ -121,7 +121,8 @@ export class WorkerPool implements AsyncDisposable {
     void worker.ended.then(({ wasReady }) => {
       if (this.#closed !== undefined) return;
       // A worker that cannot even start would be replaced forever.
-      if (!wasReady) this.#close(new MapReduceError('POOL_CLOSED', 'a worker does not start'));
+      const message = 'a worker process ended before it was ready';
+      if (!wasReady) this.#close(new MapReduceError('POOL_CLOSED', message));
       else this.#workers[slot] = this.#startWorker(slot);
       this.#dispatch();
     });

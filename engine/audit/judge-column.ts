@@ -60,7 +60,7 @@ function judgeLocks({ locks, records, markers }: ColumnHistory, error: Report): 
     const own = records.find((record) => record.startTimestamp === startTimestamp);
     if (own !== undefined) {
       const committed = own.commitTimestamp;
-      const sentence = `the lock of ${startTimestamp} is still, or again, where it was committed at ${committed}`;
+      const sentence = `the lock of ${startTimestamp} is still in the cell, or again, although it was committed at ${committed}`;
       return error('lock-after-end', [startTimestamp, committed], sentence);
     }
     if (rolledBack.has(startTimestamp)) {

@@ -60,7 +60,7 @@ export function settingsOf(
   checkOptions('the collector', options, KINDS);
   const { messageLifetimeMs = Math.max(MESSAGE_LIFETIME_MS, leastMs) } = options;
   if (messageLifetimeMs < leastMs) {
-    const message = `messageLifetimeMs must be at least ${leastMs} on the store ${name}, which may apply a call that late, not ${messageLifetimeMs}`;
+    const message = `messageLifetimeMs must be at least ${leastMs}, not ${messageLifetimeMs}: the store ${name} may apply a call that late`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   return {

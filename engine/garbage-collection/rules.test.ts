@@ -243,7 +243,7 @@ describe('P66: a collector waits as long as the storage may apply a call late', 
     const refused = {
       code: 'INVALID_ARGUMENT',
       message:
-        'messageLifetimeMs must be at least 90000 on the store memory, which may apply a call that late, not 89999',
+        'messageLifetimeMs must be at least 90000, not 89999: the store memory may apply a call that late',
     };
     const told = { messageLifetimeMs: 89_999 };
     await assert.rejects(collectGarbage(scene.services, told), refused);

@@ -65,7 +65,7 @@ export async function readLease(
 export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
   return [...(await allLeases(store))].map(([token, lease]) => {
     if (lease !== undefined) return lease;
-    const message = `the lease ${token} is damaged: the storage has other bytes than this engine writes`;
+    const message = `the lease ${token} is damaged: it has bytes that this engine does not write`;
     throw new PercolatorError('TABLE_MISMATCH', message);
   });
 }

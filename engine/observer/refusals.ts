@@ -35,7 +35,7 @@ export class Refusals {
     const trouble = `refused runs of ${columnKey(table, column)}`;
     const names = this.#refused.get(trouble) ?? new Set<string>();
     this.#refused.set(trouble, names.add(name));
-    const sentence = `the storage refuses runs for column ${column} of table ${table}; they are tried again`;
+    const sentence = `the storage refuses the observer runs of column ${column} of table ${table}; they are tried again`;
     this.#troubles.begin(trouble, { kind: 'table', sentence, table, column, error });
   }
 

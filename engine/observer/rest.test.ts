@@ -131,5 +131,5 @@ test('a worker that rests long scans at once when the storage hints, when it is 
 });
 
 test('a longest rest that is shorter than the shortest is refused', () => {
-  assert.throws(() => settingsOf({ idleMs: 10, idleMsMax: 9 }), /idleMsMax.*10, not 9/);
+  assert.throws(() => settingsOf({ idleMs: 10, idleMsMax: 9 }), /idleMsMax.*\(10\), not 9/);
 });

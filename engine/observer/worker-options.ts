@@ -125,7 +125,7 @@ export function settingsOf(options: WorkerOptions): Settings {
   checkOptions('startWorker', options, KINDS);
   const { idleMs = 5, idleMsMax = options.idleMs ?? 250 } = options;
   if (idleMsMax < idleMs) {
-    const message = `idleMsMax must be at least idleMs, which is ${idleMs}, not ${idleMsMax}`;
+    const message = `idleMsMax must be at least idleMs (${idleMs}), not ${idleMsMax}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   return {

@@ -87,7 +87,8 @@ export async function openAllocator(
 /** @throws INVALID_ARGUMENT if it is not a whole number of at least 1 */
 export function checkedRangeSize(rangeSize: number): number {
   if (Number.isSafeInteger(rangeSize) && rangeSize >= 1) return rangeSize;
-  throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
+  const message = `rangeSize must be a whole number above 0, not ${rangeSize}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
 }
 
 class Allocator implements TimestampSource {

@@ -128,7 +128,8 @@ export async function openLeasedAllocator(
 ): Promise<LeasedAllocator> {
   const ttlMs = options.leaseTimeToLiveMs ?? LEASE_TTL_MS;
   if (!(Number.isFinite(ttlMs) && ttlMs > 0)) {
-    throw new PercolatorError('INVALID_ARGUMENT', `leaseTimeToLiveMs must be > 0, not ${ttlMs}`);
+    const message = `leaseTimeToLiveMs must be a finite number above 0, not ${ttlMs}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
   await createOracleTable(store);

@@ -160,10 +160,9 @@ async function tryToCreateFirst(
 
 function whyNotFirst(table: string, existing: readonly string[], later?: string): string {
   if (later !== undefined) return whyLost(table, later);
-  const what = existing.includes(table)
-    ? `table ${table} exists without its companion, which fsck makes with repair; then create it again`
-    : `${notifyTable(table)} exists without table ${table}`;
-  return `${what}; or drop table ${table}`;
+  return existing.includes(table)
+    ? `table ${table} exists without its companion: let fsck repair that and create the table again, or drop table ${table}`
+    : `${notifyTable(table)} exists without table ${table}: drop table ${table}, and create it again`;
 }
 
 /** Makes existing tables the first incarnation, as they are: their splits remain unknown. */

@@ -99,7 +99,7 @@ export async function readDefinition(
   const row = await store.readRow(TABLES_TABLE, table, NEWEST);
   const definition = row && decodeIfLegible(row);
   if (row === undefined || definition !== undefined) return definition;
-  const message = `the definition of the table '${table}' is damaged: the storage has other bytes than this engine writes`;
+  const message = `the definition of the table '${table}' is damaged: it has bytes that this engine does not write`;
   throw new PercolatorError('TABLE_MISMATCH', message);
 }
 

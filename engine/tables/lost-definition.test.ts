@@ -256,7 +256,7 @@ test('a definition that cannot be decoded is named, and nothing is built on it',
       await assert.rejects(scene.run(b.percolator[use]('t')), {
         code: 'TABLE_MISMATCH',
         message:
-          "the definition of the table 't' is damaged: the storage has other bytes than this engine writes",
+          "the definition of the table 't' is damaged: it has bytes that this engine does not write",
       });
     }
     await assert.rejects(scene.get(b, X), { code: 'TABLE_NOT_FOUND' });

@@ -294,7 +294,7 @@ export class RowStore implements Stored {
     this.change(() => this.#writeUnsyncedAgain());
     group.answered?.reject(error);
     if (gathered === group) return;
-    const message = `the commit before it failed (${reasonOf(error)}); nothing was applied`;
+    const message = `the commit before this one failed (${reasonOf(error)}); nothing was applied`;
     const refusal = new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
     gathered.answered?.reject(refusal);
   }

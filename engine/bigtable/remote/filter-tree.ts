@@ -56,7 +56,7 @@ export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
   if (bytesOf(branches) > FILTER_BYTES_MAX) {
     throw new PercolatorError(
       'INVALID_ARGUMENT',
-      `a check of one row names columns with about ${bytesOf(branches)} bytes; Bigtable takes ${FILTER_BYTES_MAX}`,
+      `a check of one row names columns with about ${bytesOf(branches)} bytes; Bigtable takes at most ${FILTER_BYTES_MAX}`,
     );
   }
   return interleave(branches) ?? { blockAllFilter: true };

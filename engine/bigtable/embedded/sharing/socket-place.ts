@@ -66,7 +66,7 @@ async function listenElsewhere(folder: string, server: Server): Promise<void> {
   if (await listenAt(path, server)) return;
   removeSocket(folder);
   throw new Error(
-    `neither it nor the folder for temporary files (TMPDIR) can hold a socket of a path of at most ${PATH_BYTES_MAX} bytes`,
+    `neither it nor the folder for temporary files (TMPDIR) can hold a socket, whose path may have at most ${PATH_BYTES_MAX} bytes`,
   );
 }
 

@@ -55,14 +55,14 @@ function headline(results: Results): string {
     const [fastest = 0] = runs.map(tradesPerSecond);
     const perTrade = cpuPerTrade(runs);
     const cost =
-      perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
+      perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor time each`;
     return `${NAMES[system]}: ${fastest.toFixed(1)} TR/s${cost}.`;
   });
   return [
     ...sentences,
     ...brokerSentence(results),
     'TPC-E-like, not comparable with results of the TPC.',
-    `The paper: ${PAPER.inflation} times the processor of a database.`,
+    `The paper: ${PAPER.inflation} times the cores of a database.`,
   ].join(' ');
 }
 

@@ -45,7 +45,7 @@ function configurationTable(checked: readonly Checked[]): ResultTable {
     name: 'configurations',
     title: 'What TLC found',
     caption:
-      'Broken: a mistake was put back, and TLC found a state that breaks a rule, after so many steps.',
+      'Broken: a mistake was put back, and TLC found a state that breaks a rule, after the steps counted.',
     columns: ['rule', 'configuration', 'expected', 'result', 'states', 'seconds', 'steps'],
     rows: checked.map(({ configuration: { rule, name, expected }, outcome }) => [
       rule,

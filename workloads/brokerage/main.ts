@@ -70,7 +70,8 @@ await runExperiment(
         default: 'omit',
       }),
       customers: integer({
-        description: 'a multiple of 100; the specification requires at least 5,000',
+        description:
+          'customers of the brokerage, a multiple of 100; the specification requires at least 5,000',
         min: 100,
         max: 1_000_000,
       }),
@@ -215,7 +216,7 @@ function scaleOf({ scale, customers, days, pricePeriod }: Options): Scale {
   const pricePeriodMs = Math.round(1_000 * pricePeriod);
   if (pricePeriodMs % 2 !== 0) {
     throw new UsageError(
-      `--price-period must be an even number of milliseconds, but is "${pricePeriod}".`,
+      `--price-period must be an even number of milliseconds, such as 2.002 seconds, but is "${pricePeriod}".`,
     );
   }
   if (customers % 100 !== 0) {

@@ -74,7 +74,7 @@ await runExperiment(
     subject: { kicker: 'The batch baseline', title: 'The MapReduce next to existing engines' },
     description:
       'Measures the MapReduce baseline next to the same map and reduce functions joined by GNU sort, next to DuckDB, ' +
-      'and next to Hadoop and Spark where they are; checks that all find the same clusters.',
+      'and next to Hadoop and Spark if they are found; checks that all find the same clusters.',
     sizes: SIZES,
     options: {
       documents: integer({ description: 'documents in the repository', min: 1, max: 100_000_000 }),
@@ -91,13 +91,13 @@ await runExperiment(
       ),
       memory: integer({
         description:
-          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256; Spark and a Hadoop cluster follow their own settings',
+          'memory for records per worker; an engine without workers has the same total, and DuckDB no less than 256 MiB; Spark and a Hadoop cluster follow their own settings',
         default: 256,
         min: 1,
         max: 1_048_576,
         unit: 'MiB',
       }),
-      repeats: repeatsOption('each fast engine'),
+      repeats: repeatsOption('each engine, and a fifth as many of Hadoop and Spark'),
     },
     examples: [
       {

@@ -83,7 +83,8 @@ await runExperiment(
       warmUp: ofFigure(warmUpOption('each point on Percolator')),
       batchSeconds: ofFigure(
         number({
-          description: 'measured time of each point on MapReduce; at least five runs are measured',
+          description:
+            'measured time of each point on MapReduce, which is longer if five runs take longer',
           unit: 'seconds',
           min: 0.1,
           max: 86_400,
@@ -133,7 +134,7 @@ await runExperiment(
       ),
       input: ofFigure(
         inputFile({
-          description: 'a real crawl (WARC, also .gz) that both systems cluster as well',
+          description: 'a real crawl (WARC, also .gz) that both systems cluster in addition',
           default: SAMPLE,
           defaultText: "442 pages of SQLite's documentation, part of this project",
         }),

@@ -121,12 +121,13 @@ await runExperiment(
       }),
       kill: choice({
         description:
-          'what is killed: a third of the region servers or of the workers, or one of the rest',
+          'what is killed: a third of the region servers or of the workers, or one process of another kind',
         choices: VICTIMS,
         default: 'region-servers',
       }),
       pause: flag({
-        description: 'stop it where it is, as if its machine had hung, and let it go on later',
+        description:
+          'suspend instead of killing, as if the machine had hung, and resume after the time of --down',
       }),
       regionServers: integer({
         description: 'region servers, each a process of up to 768 MB',
@@ -151,7 +152,7 @@ await runExperiment(
       repository: onlyWith(
         { workload: ['crawl-rate'] },
         integer({
-          description: 'documents that are there before the run; more have more clusters',
+          description: 'documents in the repository before the run',
           min: 1,
           max: 500_000,
         }),

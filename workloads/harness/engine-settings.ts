@@ -35,7 +35,7 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
       { batching: ['on'] },
       number({
         description:
-          'how long an operation waits for others at most, while calls are in flight; too long, and transactions are slow',
+          'longest wait of an operation for others to share its call, while calls are in flight; too long, and transactions are slow',
         default: 1,
         min: 0,
         max: 1_000,
@@ -45,7 +45,7 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
     batchRows: onlyWith(
       { batching: ['on'] },
       integer({
-        description: 'rows in a full batch',
+        description: 'most rows in a call; too many, and the first waits for the last',
         default: 256,
         min: 1,
         max: 100_000,
@@ -54,7 +54,8 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
     batchInFlight: onlyWith(
       { batching: ['on'] },
       integer({
-        description: 'calls in flight in each lane; too many, and batches stay small',
+        description:
+          'most calls in flight for each kind of operation; too few, and the storage idles; too many, and batches stay small',
         default: 8,
         min: 1,
         max: 10_000,
@@ -72,7 +73,7 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
   ...DATABASE_OPTIONS,
   scanners: integer({
     description:
-      'workers that scan for notifications and run observers; they share the runs in flight',
+      'workers of each process, which scan for notifications and run observers; they share its runs in flight',
     default: 1,
     min: 1,
     max: 64,

@@ -74,7 +74,7 @@ await runExperiment(
       }),
       ...DATABASE_OPTIONS,
       noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
-      figureOnly: flag({ description: 'figure 8 and its parts, without the sweeps' }),
+      figureOnly: flag({ description: 'measure only figure 8 and its parts, without the sweeps' }),
       conditionalBatch: flag({
         description:
           'also measure transactions whose conditional mutations share an RPC, the change that the paper made to Bigtable, off and on',
@@ -102,7 +102,7 @@ await runExperiment(
       const { store: stores, rows, repeats, concurrency, processes } = options;
       if (concurrency < processes) {
         throw new UsageError(
-          '--concurrency must be at least --processes: each client needs a caller.',
+          `--concurrency must be at least --processes, which is ${processes}, because each client needs a caller, but is ${concurrency}.`,
         );
       }
       const clients = processes === 0 ? 'one process' : counted(processes, 'client processes');

@@ -72,7 +72,7 @@ await runExperiment(
       figure: choice({
         choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation', 'costs'],
         description:
-          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 cores by load of a brokerage, 10 the death of a third of its tablet servers; the limit of one oracle, scanners that meet; what the model predicts of this machine next to what was measured; or costs that calibrate needs, measured on this machine',
+          'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 the cores of a brokerage by its load, 10 the death of a third of its tablet servers, oracle the limit of one oracle, scanners the speed of scanners that meet; validation compares what the model predicts of this machine with what was measured; costs measures on this machine what calibrate needs',
         default: '7',
       }),
       calibration: onlyWith(
@@ -86,7 +86,7 @@ await runExperiment(
         { figure: ['7'] },
         integer({
           description:
-            'machines with a tablet server and a worker; fewer have their share of the repository',
+            'tablet servers, and workers in proportion; fewer serve only their share of the repository',
           min: 2,
           max: 2_000,
         }),
@@ -103,7 +103,7 @@ await runExperiment(
       concurrency: onlyWith(
         { figure: ['7'] },
         integer({
-          description: 'observer runs in flight on each machine; too few, and its cores idle',
+          description: 'observer runs in flight on each worker; too few, and its cores idle',
           default: 256,
           min: 1,
           max: 10_000,

@@ -72,7 +72,7 @@ await runExperiment(
     plan: ({ clients, callers, seconds, warmUp }) => {
       if (callers < Math.max(...clients)) {
         throw new UsageError(
-          '--callers must be at least the largest of --clients: each client needs a caller.',
+          `--callers must be at least the largest of --clients, because each client needs a caller, but is ${callers}.`,
         );
       }
       return {

@@ -59,12 +59,20 @@ await runExperiment(
         min: 1,
         max: 10_000,
       }),
-      think: integer({ description: 'waiting time of a run', min: 0, max: 60_000, unit: 'ms' }),
+      think: integer({
+        description: 'time that each observer run waits',
+        min: 0,
+        max: 60_000,
+        unit: 'ms',
+      }),
       repeats: repeatsOption('each mode, of which the median counts'),
       ...DATABASE_OPTIONS,
     },
     examples: [
-      { command: './run.sh bench:scanners --tablets 1', does: 'without splits to start from' },
+      {
+        command: './run.sh bench:scanners --tablets 1',
+        does: 'a table of one tablet, which has no splits for scanners to start from',
+      },
     ],
     plan: (options) => {
       const { rows, repeats, scanners, think: thinkMs, concurrency } = options;

@@ -46,7 +46,7 @@ await runExperiment(
     subject: { kicker: 'The remote store', title: 'What a call of a Bigtable costs its client' },
     description:
       'Measures the CPU time of client and server for a conditional mutation and a read on the ' +
-      'official emulator, for each path through the official client.',
+      'official emulator, through the official client and through the remote store of the engine.',
     sizes: SIZES,
     options: {
       operations: integer({

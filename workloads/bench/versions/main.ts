@@ -66,15 +66,20 @@ await runExperiment(
       }),
       messageLifetime: integer({
         description:
-          'how long the collector waits before it deletes; in one process no request is in flight for long',
+          'how long the collector waits for requests in flight before it deletes; in one process none is in flight for long',
         min: 1,
         max: 3_600_000,
         unit: 'ms',
       }),
       ...DATABASE_OPTIONS,
-      seed: seedOption('the values and the turns'),
+      seed: seedOption('the values and the order of reads'),
     },
-    examples: [{ command: './run.sh bench:versions --versions 100000', does: 'ten times as many' }],
+    examples: [
+      {
+        command: './run.sh bench:versions --versions 100000',
+        does: 'ten times as many versions as the quick profile',
+      },
+    ],
     plan: ({ versions, reads, messageLifetime }) => ({
       about: `${counted(versions, 'versions')} of a cell, ${counted(reads, 'reads')} of it and of another one, twice`,
       seconds:

@@ -41,7 +41,7 @@ export function runFolder(experiment: string): Option<string> {
 /** @param decided what the seed decides: "the documents, arrivals and order of points" */
 export function seedOption(decided: string): Option<number> {
   return integer({
-    description: `decides ${decided}; the same seed decides the same`,
+    description: `decides ${decided}; the same seed repeats them`,
     default: 1,
     min: 0,
     max: 2 ** 31 - 1,
@@ -51,7 +51,7 @@ export function seedOption(decided: string): Option<number> {
 /** The first of many seeds, each of which decides a run. */
 export function firstSeedOption(): Option<number> {
   return integer({
-    description: 'the first seed; each decides a run, and the others follow',
+    description: 'seed of the first run; each further run has the next one',
     default: 1,
     min: 1,
     max: 2 ** 31 - 1,
@@ -60,7 +60,7 @@ export function firstSeedOption(): Option<number> {
 
 /** @param worked "runs simulated" */
 export function jobsOption(worked: string): Option<number> {
-  const description = `${worked} at the same time; the times of --profile are those of two`;
+  const description = `${worked} at the same time; the times of --profile assume two`;
   return { ...onePerCore(description, 256), typical: 2 };
 }
 
@@ -110,12 +110,13 @@ export function warmUpOption(measured: string): Option<number | undefined> {
 }
 
 export const noFsyncOption: Option<boolean> = flag({
-  description: 'the embedded store does not wait for the disk, which then is not measured',
+  description:
+    'the embedded store does not wait for the disk: faster, but a power failure may lose commits or damage the store',
 });
 
 const STORE = {
   description:
-    'the storage; embedded is a folder with durable commits, emulator the official one, hbase an HBase started here',
+    'the storage; embedded is a folder with durable commits, emulator the official one of Bigtable, hbase an HBase started here',
   expected:
     'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
 };
@@ -168,7 +169,7 @@ function isStoreName(name: string): boolean {
 /** A distance that the embedded storage does not have. */
 export function roundTripOption(milliseconds: number): Option<number> {
   return number({
-    description: 'added to each call of the storage, by a timer; 0 adds nothing',
+    description: 'time that a timer adds to each call of the storage; 0 adds nothing',
     default: milliseconds,
     min: 0,
     max: 1_000,

@@ -20,15 +20,15 @@ const specification = {
   description:
     'Compares two runs of one experiment: for each metric both values, the difference with its ' +
     '95 % confidence interval where there are repeats, and a verdict. A metric is worse if its ' +
-    'whole interval is worse by more than the threshold, beyond what chance explains in one of as ' +
-    'many metrics as are compared, and the same if its whole interval is within the threshold. Exit code 0: no metric is worse; 1: at least one is; 2: the runs cannot ' +
-    'be compared, or no metric has a verdict.',
+    'whole interval, widened for the number of metrics compared, is worse by more than the ' +
+    'threshold, and the same if its whole interval is within the threshold. Exit code 0: no metric ' +
+    'is worse; 1: at least one is; 2: the runs cannot be compared, or no metric has a verdict.',
   positionals: { a: side('what B is compared with'), b: side('what is judged') },
   options: {
     threshold: number({
       description:
-        'how much a metric may differ and still be the same; below the difference between two ' +
-        'runs of the same code, which no interval of a single run shows, chance gives verdicts',
+        'how much a metric may differ and still be the same; if two runs of the same code differ ' +
+        'by more, which no interval of a single run shows, chance decides the verdicts',
       default: 5,
       min: 0,
       max: 1000,

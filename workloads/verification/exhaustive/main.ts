@@ -68,7 +68,8 @@ await runExperiment(
         max: 1e9,
       }),
       replay: text({
-        description: 'tells the story of these choices, as printed with a violation',
+        description:
+          'tell the story of these choices, as printed with a violation; needs one --scenario and one --suspicion',
         placeholder: 'numbers',
       }),
     },

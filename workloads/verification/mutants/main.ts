@@ -50,13 +50,15 @@ await runExperiment(
       }),
       seeds: integer({
         description:
-          'runs after which a mutant has got away; 0 makes only the one that is known to convict it',
+          'runs after which a mutant has got away; 0 makes only the one run that is known to convict it',
         min: 0,
         max: 1e6,
       }),
       seed: firstSeedOption(),
       jobs: jobsOption('mutants hunted'),
-      update: flag({ description: 'write the seeds that caught them to a file, for the tests' }),
+      update: flag({
+        description: 'write the seeds that convicted the mutants to quickest.json, for the tests',
+      }),
     },
     examples: [
       {

@@ -11,5 +11,7 @@ export function assumed(value: number, source: string): Omit<Entry, 'unit'> {
 /** @throws UsageError if the record does not have the number */
 export function must(record: RunRecord, value: number | null, what: string): number {
   if (value !== null) return value;
-  throw new UsageError(`The record ${record.runId} does not say what it measured of ${what}.`);
+  throw new UsageError(
+    `The record ${record.runId} lacks a number that a calibration needs: ${what}.`,
+  );
 }

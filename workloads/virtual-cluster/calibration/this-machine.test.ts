@@ -91,7 +91,7 @@ test('a record of bench:oracle gives the processor time of a timestamp at the or
   writeOracleRecord(folder, 1_200);
   assert.throws(
     () => calibrateThisMachine([folder]),
-    /^UsageError: The record oracle-1 has clients that took all the processor time\.$/,
+    /^UsageError: The record oracle-1 cannot be used, because its clients took all the processor time: /,
   );
 });
 

@@ -156,7 +156,7 @@ function oracleCosts(record: RunRecord): readonly Change[] {
   const value = (1e6 * cores) / of('timestamps/s') - of('CPU of clients, ns each') / 1000;
   if (value <= 0) {
     throw new UsageError(
-      `The record ${record.runId} has clients that took all the processor time.`,
+      `The record ${record.runId} cannot be used, because its clients took all the processor time: ./run.sh bench:oracle makes another.`,
     );
   }
   const source = `run ${record.runId}, ${cores} cores less the processor time of the clients`;

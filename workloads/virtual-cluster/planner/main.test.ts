@@ -72,7 +72,7 @@ test('a load that the one oracle cannot do is one sentence, and exit code 1', as
 
 test('a mistake on the command line is one sentence, and exit code 2', async () => {
   const mistakes = [
-    [[], /^Either --documents-per-second or --documents-per-hour must be given: /],
+    [[], /^Either --documents-per-second or --documents-per-hour must be given, and not both: /],
     [['--documents-per-second', '1', '--documents-per-hour', '3600'], /^Either --documents-/],
     [['--documents-per-second', '0'], /^--documents-per-second must be a number from /],
     [['--workload', 'brokerage'], /^--trade-results-per-second must be given: /],

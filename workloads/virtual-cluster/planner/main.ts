@@ -49,7 +49,7 @@ const specification = {
     documentsPerHour: onlyWith(
       crawl,
       number({
-        description: 'the same for an hour; give one of the two',
+        description: 'documents that arrive in an hour; give this or --documents-per-second',
         min: 36,
         max: 3600 * LOAD_MAX,
       }),
@@ -96,7 +96,7 @@ const specification = {
     concurrency: onlyWith(
       crawl,
       integer({
-        description: 'observer runs in flight on each machine; too few, and its cores idle',
+        description: 'observer runs in flight on each worker; too few, and its cores idle',
         default: 64,
         min: 1,
         max: 10_000,
@@ -115,7 +115,7 @@ const specification = {
     ),
     checkSeconds: number({
       description:
-        'how long the simulation of the planned cluster may take here, about; for less, a part of it is simulated',
+        'about how long the simulation of the planned cluster may take here; if it would take longer, a part of the cluster is simulated',
       default: 120,
       min: 0,
       max: 86_400,
@@ -210,7 +210,7 @@ function loadOf(
   }
   if ((documentsPerSecond === undefined) === (documentsPerHour === undefined)) {
     throw new UsageError(
-      'Either --documents-per-second or --documents-per-hour must be given: the load of the crawl.',
+      'Either --documents-per-second or --documents-per-hour must be given, and not both: the load of the crawl.',
     );
   }
   const load = documentsPerSecond ?? (documentsPerHour ?? 0) / 3600;

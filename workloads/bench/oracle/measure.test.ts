@@ -1,11 +1,13 @@
 /** A point of bench:oracle: its processes, and what it makes of the results of its clients. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { execaNode } from 'execa';
 import { createRun } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { findingsOf } from './findings.ts';
-import { clientOptionsOf, pointOf } from './measure.ts';
+import { processesNaming } from '../../harness/testing/processes-naming.ts';
+import { clientOptionsOf, measurePoint, pointOf } from './measure.ts';
 import type { ClientOptions, ClientResult, ServerReady } from './messages.ts';
 
 const SERVER = new URL('server-process.ts', import.meta.url);
@@ -71,4 +73,23 @@ test('a ctrl-C that reaches oracle and client, as at a terminal, ends neither', 
   const { kind, timestamps } = (await measured) as unknown as ClientResult;
   assert.equal(kind, 'measured');
   assert.ok(timestamps > 0);
+});
+
+test('a client that ends early fails the point, and no other client is left', async (t) => {
+  if (process.platform !== 'linux') return t.skip('only Linux has a /proc to find the clients in');
+  await using cleanup = new AsyncDisposableStack();
+  const server = execaNode(SERVER, [temporaryFolder()], { ipc: true, reject: false });
+  cleanup.defer(() => void server.kill());
+  const { address } = (await server.getOneMessage()) as unknown as ServerReady;
+  const load = { ...LOAD, clients: 2, seconds: 60 };
+  const measured = measurePoint(address, load, new AbortController().signal);
+  const failed = assert.rejects(measured, /exited|disconnect/);
+  let clients: readonly string[] = [];
+  while (clients.length < load.clients) {
+    await setTimeout(20);
+    clients = processesNaming(address);
+  }
+  process.kill(Number(clients[0]), 'SIGKILL');
+  await failed;
+  return assert.deepEqual(processesNaming(address), []);
 });

@@ -39,12 +39,22 @@ export async function measurePoint(
   signal: AbortSignal,
 ): Promise<Point> {
   const clients = clientOptionsOf(address, load).map((options) => startClient(options, signal));
-  await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.
-  const measured = clients.map((client) => client.getOneMessage());
-  await Promise.all(clients.map((client) => client.sendMessage('begin')));
-  const all = (await Promise.all(measured)) as unknown as readonly ClientResult[];
-  await Promise.all(clients);
-  return pointOf(load, all);
+  // From the start: a client's failure that nothing awaits would end this process.
+  const ended = Promise.allSettled(clients);
+  try {
+    await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.
+    const all = await Promise.all(clients.map(resultOf));
+    await Promise.all(clients);
+    return pointOf(load, all);
+  } finally {
+    for (const client of clients) client.kill(); // After a failure the others would measure on.
+    await ended;
+  }
+}
+
+async function resultOf(client: Client): Promise<ClientResult> {
+  const [result] = await Promise.all([client.getOneMessage(), client.sendMessage('begin')]);
+  return result as unknown as ClientResult;
 }
 
 /** The options of each client; together the clients have exactly the callers of the load. */
@@ -60,6 +70,8 @@ export function clientOptionsOf(
     seconds,
   }));
 }
+
+type Client = ReturnType<typeof startClient>;
 
 function startClient(options: ClientOptions, signal: AbortSignal) {
   return execaNode(CLIENT, [JSON.stringify(options)], {

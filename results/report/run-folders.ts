@@ -1,5 +1,5 @@
 /** The folders of runs in this project, and the runs that are in a folder. */
-import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import { RECORD_FILE, readRunRecord } from './record-file.ts';
 import type { RunRecord } from './run-record.ts';
@@ -10,9 +10,13 @@ export const RUNS_FOLDER: string = path.resolve(import.meta.dirname, '../runs');
 /** What was measured for the README; immutable. */
 export const REFERENCE_FOLDER: string = path.resolve(import.meta.dirname, '../reference');
 
-/** Whether the run in `folder` is directly in results/runs, where its page links to all runs. */
-export function isMeasuredHere(folder: string): boolean {
-  return realpathSync(path.dirname(path.resolve(folder))) === RUNS_FOLDER;
+/**
+ * Whether the run in `folder` is directly in results/runs, where its page links to all runs. Both
+ * folders may be links, for example to a larger disk.
+ */
+export function isMeasuredHere(folder: string, runsFolder: string = RUNS_FOLDER): boolean {
+  if (!existsSync(runsFolder)) return false;
+  return realpathSync(path.dirname(path.resolve(folder))) === realpathSync(runsFolder);
 }
 
 export interface FoundRun {

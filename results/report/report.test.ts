@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { GlobalFonts } from '@napi-rs/canvas';
 import * as fc from 'fast-check';
 import { formatDuration, formatMeasured } from './charts/format.ts';
+import { chartTheme } from './charts/theme.ts';
 import { headline } from './crawl-rate/headline.ts';
 import { crawlRateContent } from './crawl-rate/page.ts';
 import { readHistogram, percentileMs } from './histogram.ts';
@@ -362,10 +363,11 @@ describe('numbers', () => {
     ]);
   });
 
-  test('in the figure use a font that the project brings', () => {
+  test('in the figure use the font that the project brings', () => {
     const folder = temporaryFolder();
     createSampleRun(folder).finish();
     assert.ok(GlobalFonts.has('Inter'));
+    for (const dark of [false, true]) assert.match(chartTheme(dark).font, /^Inter,/);
   });
 });
 

@@ -55,9 +55,10 @@ export function findingsOf(plan: Plan, points: readonly Point[]): FindingsParts 
   };
 }
 
+/** The lower one of two in the middle. */
 function medianOf(points: readonly Point[]): Point {
   const sorted = points.toSorted((a, b) => a.rowsPerSecond - b.rowsPerSecond);
-  const median = sorted[Math.floor(sorted.length / 2)];
+  const median = sorted[Math.floor((sorted.length - 1) / 2)];
   if (median === undefined) throw new Error('nothing was measured');
   return median;
 }

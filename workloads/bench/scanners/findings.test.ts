@@ -1,0 +1,18 @@
+/** What the report of bench:scanners says about a mode that was measured several times. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findingsOf } from './findings.ts';
+import type { Plan, Point } from './measure.ts';
+
+const PLAN = { scanners: 1, concurrency: 1, thinkMs: 1 } as Plan;
+
+test('of an even number of measurements the median is the lower one in the middle', () => {
+  const points = [40, 10, 30, 20].map((rowsPerSecond): Point => {
+    return { mode: 'none', seconds: 1, rowsPerSecond, runsPerRow: 1, meetings: 0 };
+  });
+  const [modes] = findingsOf(PLAN, points).tables;
+  assert.deepEqual(
+    modes?.rows.map(([mode, rowsPerSecond]) => [mode, rowsPerSecond]),
+    [['no locks', 20]],
+  );
+});

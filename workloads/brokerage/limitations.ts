@@ -1,6 +1,6 @@
 /** What a reader must know before trusting the numbers. */
 import { availableParallelism, loadavg } from 'node:os';
-import type { Plan } from './plan.ts';
+import { type Plan, SECONDS_PER_TRADE } from './plan.ts';
 
 /** The price period of the specification. */
 const PRICE_PERIOD_MS = 900_000;
@@ -22,13 +22,13 @@ export function limitationsOf({
       : []),
     'This benchmark resembles TPC-E but is not TPC-E: its TR/s are not comparable with any published result.',
     `The specification requires at least 5,000 customers, 300 days of trades, 1,305 days of prices and an hour or more of measurement; this run has ${customers} customers, ${days(initialTradeDays)} of trades, ${days(dailyMarketDays)} of prices and ${seconds} seconds per point.`,
-    `So few customers are driven far above their nominal ${customers / 500} TR/s, so accounts and brokers are hotter than the specification intends.`,
+    `The specification drives ${customers} customers at ${customers / SECONDS_PER_TRADE} TR/s; at a higher load, accounts and brokers are hotter than it intends.`,
     ...(pricePeriodMs < PRICE_PERIOD_MS
       ? [
           `Prices go up and down in ${pricePeriodMs / 1_000} s (the specification: ${PRICE_PERIOD_MS / 1_000} s), so that limit orders are triggered within a short run; fewer of them are pending at any time.`,
         ]
       : []),
-    'Clients, servers and all other processes share the cores of one machine; the paper measured thousands of cores.',
+    'Clients, servers and all other processes that this run starts share the cores of one machine; the paper measured thousands of cores.',
     processes === undefined
       ? 'One client process with one JavaScript thread drives each system; on the embedded store it contains the whole engine, and the oracle is kept in the store.'
       : `${processes} client processes with one JavaScript thread each drive each system; the oracle and the lock service of Percolator are processes too, and their processor time counts.`,

@@ -2,7 +2,7 @@
 import type { Plan } from './plan.ts';
 
 const SHARED =
-  'it, the storage and all other processes share the cores of one machine. The paper measured one tablet server, whose processor was the limit.';
+  'it, the storage and all other processes that this run starts share the cores of one machine. The paper measured one tablet server, whose processor was the limit.';
 
 const EMULATOR = 'the emulator keeps everything in memory and survives nothing.';
 

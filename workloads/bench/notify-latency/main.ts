@@ -69,7 +69,7 @@ await runExperiment(
       seconds: rates.length * seconds + idleSeconds + START_SECONDS,
       store: describeStore(store, { fsync: !noFsync }),
       limitations: [
-        'Oracle, lock service, writer and worker are separate processes, and share the cores of one machine with the storage.',
+        'Oracle, lock service, writer and worker are separate processes; they and a storage that this run starts share the cores of one machine.',
         'Writes are due at equal intervals by the clock; there is no random choice and no seed.',
       ],
     }),

@@ -106,7 +106,7 @@ await runExperiment(
         'The pages are copies of one small crawl; each recrawl changes the text of its page, and no link.',
         'The batch begins its next run at once; a batch that runs at fixed hours is slower.',
         'How much younger results are depends on the time between two crawls of a page, and on the size of the repository.',
-        'All processes share the cores of one machine. The systems are measured one after the other.',
+        'All processes that this run starts share the cores of one machine. The systems are measured one after the other.',
       ],
     }),
     // Closed again, so that its workers do not run while the observers are measured.

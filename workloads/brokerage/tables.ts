@@ -46,7 +46,7 @@ export function ladderTable({ ladder }: Results): ResultTable {
       'TR at most',
       'TR/s',
       'cores',
-      'of them clients',
+      'cores of clients',
       'CPU ms per TR',
       'TR, 50 % within ms',
       'TR, 90 % within ms',

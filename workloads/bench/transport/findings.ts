@@ -44,7 +44,7 @@ function tableOf(costs: readonly PathCost[]): ResultTable {
     name: 'paths',
     title: 'Processor time of a call',
     caption:
-      'Microseconds of all threads of the process, per operation; empty where the server’s time could not be measured. Paths: promise is the official client, stub its generated stub, remote the engine’s store without TLS, and with grpc-js as it is with TLS.',
+      'Microseconds of all threads of the process, per operation; empty where the server’s time could not be measured. Paths: promise is the official client, stub its generated stub, remote the engine’s store without TLS; remote, grpc-js is the same store over grpc-js, which it uses with TLS.',
     columns: ['path', 'operation', 'client, µs', 'server, µs', 'operations/s'],
     rows: costs.flatMap((cost) =>
       KINDS.map(([kind, of]) => {

@@ -41,7 +41,8 @@ function start(
   run: Partial<EmulatedRun> = {},
 ): Started {
   const clock = new VirtualClock();
-  const brokerage = new FakeBrokerage({ clock, responseMs: 10, ...options });
+  const symbol = population.roster.symbol(0);
+  const brokerage = new FakeBrokerage({ clock, symbol, responseMs: 10, ...options });
   let tradeId = population.roster.trades.lastId;
   const emulator = new CustomerEmulator({
     clock,

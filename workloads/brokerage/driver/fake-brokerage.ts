@@ -16,6 +16,8 @@ import type {
 
 export interface FakeBrokerageOptions {
   readonly clock: Clock;
+  /** The symbol of orders that name company and issue instead. */
+  readonly symbol?: string;
   /** How long each transaction takes. */
   readonly responseMs: number;
   readonly attemptsOf?: ((type: TransactionType) => number) | undefined;
@@ -77,7 +79,7 @@ export class FakeBrokerage implements Brokerage {
 
   #order(order: TradeOrderInput): unknown {
     const { tradeId, tradeTypeId, quantity, requestedPrice, security } = order;
-    const symbol = 'symbol' in security ? security.symbol : '';
+    const symbol = 'symbol' in security ? security.symbol : (this.#options.symbol ?? '');
     if (!order.rollBack && requestedPrice > 0) {
       const price = requestedPrice;
       this.#requests.set(tradeId, { tradeId, tradeTypeId, symbol, quantity, price });

@@ -229,6 +229,11 @@ test('a closed exchange sends nothing any more', async () => {
   assert.equal(scene.results.length, 0);
 });
 
+test('an order of an unknown security is not traded as one of another', () => {
+  const { exchange } = open();
+  assert.throws(() => exchange.submit(order('TLB', 2_010, SECURITIES)), /symbol of an order/);
+});
+
 test('the same seed repeats every message at the same moment', async () => {
   const story = async (seed: number): Promise<string> => {
     const scene = open({ seed });

@@ -13,7 +13,7 @@
  * Prices depend on the time alone, so limit orders need no polling: a timer fires when an order
  * reaches its price.
  */
-import type { Clock, Random } from '#engine';
+import { assert, type Clock, type Random } from '#engine';
 import type {
   MarketFeedInput,
   MarketFeedResult,
@@ -85,7 +85,7 @@ export class MarketExchange {
 
   submit(order: SubmittedOrder): void {
     if (isMarket(order)) this.#complete(order);
-    else void this.#awaitPrice(order);
+    else void this.#awaitPrice(order, this.#index(order));
   }
 
   /**
@@ -124,10 +124,9 @@ export class MarketExchange {
     this.#forgotten.abort();
   }
 
-  async #awaitPrice(order: SubmittedOrder): Promise<void> {
+  async #awaitPrice(order: SubmittedOrder, index: number): Promise<void> {
     const { clock, population } = this.#options;
     const now = this.#now();
-    const index = this.#index(order);
     const direction = order.tradeTypeId === 'TLS' ? 'at least' : 'at most';
     const comesAt = population.market.reaches(index, { direction, price: order.price }, now);
     const entry = { symbol: order.symbol, quantity: TRIGGER_QUANTITY };
@@ -216,7 +215,9 @@ export class MarketExchange {
   }
 
   #index({ symbol }: SubmittedOrder): number {
-    return this.#indexOf.get(symbol) ?? 0;
+    const index = this.#indexOf.get(symbol);
+    assert(index !== undefined, 'the symbol of an order is that of a security');
+    return index;
   }
 }
 

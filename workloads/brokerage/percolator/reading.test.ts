@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Row, TableName } from '../model/index.ts';
-import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { RowWriter } from './rows.ts';
+import { listsAfterSales, orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 
 const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
@@ -30,10 +31,10 @@ function historyOf(tradeId: number): { time: number; statusId: string }[] {
   return sorted.map(({ th_dts, th_st_id }) => ({ time: th_dts, statusId: th_st_id }));
 }
 
-test('Trade-Status returns the newest trades of an account, newest first', async () => {
+test('Trade-Status returns the trades of an account, newest first', async () => {
   const accountId = busiest();
   const { trades, ...names } = await tiny.run('tradeStatus', { accountId });
-  const expected = tradesOf(accountId).toReversed().slice(0, 50);
+  const expected = tradesOf(accountId).toReversed();
   assert.deepEqual(
     trades.map(({ tradeId }) => tradeId),
     expected.map(({ t_id }) => t_id),
@@ -184,6 +185,40 @@ test('Security-Detail finds company, competitors, quarters, days and news', asyn
     short.news.map(({ body, headline }) => [body, headline]),
     items.map(({ ni_headline }) => ['', ni_headline]),
   );
+});
+
+test('Security-Detail returns no more than 20 quarters, 3 competitors and 2 news items', async () => {
+  await using own = await tinyBrokerage();
+  const { roster } = own.population;
+  const companyId = roster.companyId(roster.companyOf(7));
+  const [firstDay = 0] = roster.marketDays;
+  const input = { symbol: roster.symbol(7), firstDay, dayCount: 5, withNewsBodies: true };
+  const detail = await own.run('securityDetail', input);
+  await own.percolator.transact(async (transaction) => {
+    const rows = new RowWriter(transaction);
+    for (const table of ['financial', 'company_competitor', 'news_xref'] as const) {
+      const found = await rows.scan(table, [companyId]);
+      rows.replaceGroup(table, [companyId], [...found, ...found]);
+    }
+  });
+  const { financials, competitors, news } = detail;
+  assert.deepEqual([financials.length, competitors.length, news.length], [20, 3, 2]);
+  assert.deepEqual(await own.run('securityDetail', input), detail);
+});
+
+test('an account shows its 50 newest trades, the history of 10, and 20 changes of lots', async () => {
+  await using own = await tinyBrokerage();
+  const { tradeIds, status, history, lookedUp } = await listsAfterSales(own);
+  const newest = tradeIds.toReversed();
+  assert.ok(newest.length > 50);
+  const idsOf = (list: readonly { readonly tradeId: number }[]): readonly number[] =>
+    list.map(({ tradeId }) => tradeId);
+  assert.deepEqual(idsOf(status), newest.slice(0, 50));
+  // Each was submitted, and then completed.
+  const lines = newest.slice(0, 10).flatMap((tradeId) => [tradeId, tradeId]);
+  assert.deepEqual(idsOf(history ?? []), lines);
+  assert.ok('changes' in lookedUp);
+  assert.deepEqual(idsOf(lookedUp.changes), tradeIds.slice(0, 20));
 });
 
 test('Trade-Lookup selects by ids, by account, and by symbol', async () => {

@@ -55,9 +55,12 @@ export async function tinyBrokerage({
   };
 }
 
+/** The operations of a brokerage with which a test trades. */
+type Trading = Pick<TinyBrokerage, 'population' | 'now' | 'nextTradeId' | 'run'>;
+
 /** An order of an account's owner; the caller gives the fields that matter. */
 export function orderOf(
-  { population, now, nextTradeId }: TinyBrokerage,
+  { population, now, nextTradeId }: Trading,
   given: Partial<Inputs['tradeOrder']> & { readonly accountId: number; readonly symbol: string },
 ): Inputs['tradeOrder'] {
   const { symbol, ...order } = given;
@@ -79,4 +82,46 @@ export function orderOf(
     rollBack: false,
     ...order,
   };
+}
+
+/** With the purchase, more trades and more changes of the lot than any list shows. */
+const SALES = 50;
+
+/** The lists of an account that has bought a lot, and then sold it in parts. */
+export async function listsAfterSales(trading: Trading): Promise<{
+  /** The purchase, then the sales. */
+  readonly tradeIds: readonly number[];
+  readonly status: Results['tradeStatus']['trades'];
+  readonly history: Results['customerPosition']['frame2'];
+  readonly lookedUp: Results['tradeLookup'];
+}> {
+  const { population, now, run } = trading;
+  const [accountId = 0] = population.roster.accountIds(0);
+  const tradeIds = await sellInParts(trading, accountId);
+  const customer = { id: population.roster.customerId(0) };
+  const { frame1 } = await run('customerPosition', { customer, historyOf: null });
+  const historyOf = frame1.accounts.findIndex((account) => account.accountId === accountId);
+  return {
+    tradeIds,
+    status: (await run('tradeStatus', { accountId })).trades,
+    history: (await run('customerPosition', { customer, historyOf })).frame2,
+    lookedUp: await run('tradeLookup', { frame: 4, accountId, first: now }),
+  };
+}
+
+async function sellInParts(trading: Trading, accountId: number): Promise<readonly number[]> {
+  const { population, now, run } = trading;
+  const { securities, basket, symbol } = population.roster;
+  const held = new Set(basket(accountId));
+  const newSecurity = Array.from({ length: securities }, (_, i) => i).find((i) => !held.has(i));
+  const at = { accountId, symbol: symbol(newSecurity ?? 0) };
+  const purchase = orderOf(trading, { ...at, quantity: 100 * SALES });
+  const sales = Array.from({ length: SALES }, () =>
+    orderOf(trading, { ...at, tradeTypeId: 'TMS', quantity: 100 }),
+  );
+  for (const order of [purchase, ...sales]) {
+    await run('tradeOrder', order);
+    await run('tradeResult', { tradeId: order.tradeId, tradePrice: 2_500, now });
+  }
+  return [purchase, ...sales].map(({ tradeId }) => tradeId);
 }

@@ -21,6 +21,7 @@ import {
   type TransactionType,
 } from '../model/index.ts';
 import { type Layout, loadPopulation, openBrokerage } from '../percolator/index.ts';
+import { listsAfterSales } from '../percolator/tiny-brokerage.fixture.ts';
 import { createPopulation } from '../population/index.ts';
 import { loadPostgres, openFrames, openFunctions } from './index.ts';
 import { OneClient } from './one-client.fixture.ts';
@@ -28,6 +29,9 @@ import { tryPostgres } from './postgres.fixture.ts';
 
 const SEED = 1;
 const STEPS = 1_200;
+const HOUR_MS = 3_600_000;
+/** More than the trades of all steps. */
+const TRADES_OF_STEPS_MAX = 10_000;
 const population = createPopulation(TINY, SEED);
 
 const tried = await tryPostgres();
@@ -69,6 +73,21 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
         assert.deepStrictEqual(await sortedRows(other, table), ours, `${other.name}: ${table}`);
       }
     }
+  });
+
+  test('return the same lists of an account that has more trades than they show', async () => {
+    const { endMs, lastId } = population.roster.trades;
+    let tradeId = lastId + TRADES_OF_STEPS_MAX;
+    const run = async <T extends TransactionType>(type: T, input: Inputs[T]) => {
+      const ours = await small.execute(type, input);
+      for (const other of others) {
+        assert.deepStrictEqual(await other.execute(type, input), ours, `${other.name}: ${type}`);
+      }
+      return ours.result;
+    };
+    const now = endMs + HOUR_MS;
+    const lists = await listsAfterSales({ population, now, nextTradeId: () => ++tradeId, run });
+    assert.ok(lists.tradeIds.length > lists.status.length);
   });
 });
 

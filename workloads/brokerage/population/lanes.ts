@@ -24,7 +24,5 @@ export const LANE = {
   watchItem: 16,
   taxRate: 17,
   customerTaxRate: 18,
-  trade: 19,
-  lastTrade: 20,
   shares: 21,
 } as const;

@@ -18,7 +18,7 @@ export function createMarket(pricePeriodMs: number): Market {
   const phase = (securityIndex: number, timeMs: number): number =>
     (timeMs + offsetMs(securityIndex)) % pricePeriodMs;
   /** Milliseconds from the bottom up to a price. */
-  const cents = (price: number): number => ((price - LOW_CENTS) * half) / (HIGH_CENTS - LOW_CENTS);
+  const msUpTo = (price: number): number => ((price - LOW_CENTS) * half) / (HIGH_CENTS - LOW_CENTS);
   const price = (securityIndex: number, timeMs: number): number => {
     const at = phase(securityIndex, timeMs);
     const up = at <= half ? at : pricePeriodMs - at;
@@ -37,8 +37,8 @@ export function createMarket(pricePeriodMs: number): Market {
       if (has(fromMs)) return fromMs;
       const crossing =
         direction === 'at least'
-          ? cents(limit) // Going up, prices are rounded down: reached at this very moment.
-          : pricePeriodMs - cents(limit + 1); // Going down: when the next higher price is left.
+          ? msUpTo(limit) // Going up, prices are rounded down: reached at this very moment.
+          : pricePeriodMs - msUpTo(limit + 1); // Going down: when the next higher price is left.
       const awayMs = (crossing - phase(securityIndex, fromMs) + pricePeriodMs) % pricePeriodMs;
       const moment =
         fromMs + (direction === 'at least' ? Math.ceil(awayMs) : Math.floor(awayMs) + 1);

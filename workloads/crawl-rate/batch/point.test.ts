@@ -33,11 +33,12 @@ function measure(arrivals: number, engine = idle): Promise<MapReducePoint> {
   });
 }
 
-test('the measured time runs from the end of the warm-up to the end of the last run', async () => {
-  const { cycles, seconds, series } = await measure(1_000_000);
+test('time and documents are measured from the end of the warm-up to the end of the last run', async () => {
+  const { cycles, documents, seconds, series } = await measure(1_000_000);
   assert.ok(cycles.length >= CYCLES_MIN);
   const [lastOfWarmUp] = series.slice(-cycles.length - 1);
   assert.equal(seconds, (series.at(-1)?.seconds ?? 0) - (lastOfWarmUp?.seconds ?? 0));
+  assert.equal(documents, (series.at(-1)?.completed ?? 0) - (lastOfWarmUp?.completed ?? 0));
 });
 
 test('runs for which no more documents arrive are not measured', async () => {

@@ -10,7 +10,9 @@ const LOG_BYTES = 1e8;
 const REPLAY_MS = (1000 * LOG_BYTES) / PAPER.failures.logReplayBytesPerSecond;
 
 /** Two of three servers die at the same moment, each with two tablets, which the third loads. */
-async function killTwo(act: (cluster: Cluster, noticedMs: number) => void): Promise<void> {
+async function killTwo(
+  act: (cluster: Cluster, noticedMs: number) => void | Promise<void>,
+): Promise<void> {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 3 });
   const machine = cluster.addMachine('client');
   const store = new ClientStore(cluster.storage, { machine, life: machine.life });
@@ -27,7 +29,7 @@ async function killTwo(act: (cluster: Cluster, noticedMs: number) => void): Prom
     }
     const noticedMs = diedMs + PAPER.failures.detectionMs;
     await cluster.clock.sleep(noticedMs - diedMs + 1);
-    act(cluster, noticedMs);
+    await act(cluster, noticedMs);
     await store.close();
   });
 }
@@ -49,6 +51,45 @@ test('one server replays the logs of two dead ones one after the other', async (
     );
   });
 });
+
+test('a replay that its server did not finish begins anew on the next server', async () => {
+  await killTwo(async (cluster) => {
+    cluster.tablets.split('t', 'aa');
+    // Each part of the split tablet has half of a log, b has none, c has the other log.
+    const logs = [0.5, 1, 1, 2, 2, 2, 2];
+    assert.deepEqual(
+      await servedByNext(cluster),
+      logs.map((count) => count * REPLAY_MS),
+    );
+  });
+});
+
+test('a replay that its server finished does not begin again when that server dies', async () => {
+  await killTwo(async (cluster) => {
+    await cluster.clock.sleep(3 * REPLAY_MS);
+    assert.deepEqual(
+      await servedByNext(cluster),
+      Array.from({ length: 6 }, () => 0),
+    );
+  });
+});
+
+/**
+ * Starts a dead server and kills the one that is alive; returns after how many milliseconds from
+ * the moment at which its death is noticed the tablets are served.
+ */
+async function servedByNext(cluster: Cluster): Promise<readonly number[]> {
+  const { clock, tablets, tabletServers } = cluster;
+  const [next, , survivor] = tabletServers;
+  assert.ok(next !== undefined && survivor !== undefined);
+  cluster.start(next);
+  cluster.kill(survivor);
+  await clock.sleep(PAPER.failures.detectionMs);
+  const noticedMs = clock.monotonicMs();
+  const moved = tablets.all().filter(({ table }) => table === 't');
+  assert.ok(moved.every(({ server }) => server === next));
+  return moved.map(({ availableUs }) => Math.round(availableUs / 1000 - noticedMs));
+}
 
 test('both parts of a tablet that is split during the replay of its log wait for the end of the replay', async () => {
   await killTwo(({ tablets }) => {

@@ -32,7 +32,7 @@ function assignTablets(storage: Storage, dead: Machine): void {
   tablets.of(dead).forEach((tablet, i) => {
     const server = alive[i % alive.length] as Machine;
     const fromUs = freeUs.get(server) ?? loop.nowUs;
-    freeUs.set(server, moveTablet(storage, tablet, { server, fromUs }));
+    freeUs.set(server, moveTablet(storage, tablet, { dead, server, fromUs }));
   });
 }
 
@@ -64,12 +64,18 @@ export function spreadTablets({ servers, tablets }: Storage): void {
 function moveTablet(
   storage: Storage,
   tablet: Tablet,
-  { server, fromUs }: { readonly server: Machine; readonly fromUs: number },
+  {
+    dead,
+    server,
+    fromUs,
+  }: { readonly dead: Machine; readonly server: Machine; readonly fromUs: number },
 ): number {
   const { logReplayBytesPerSecond } = storage.costs.calibration.failures;
+  const hasReplayed = tablet.availableUs <= dead.diedUs;
+  tablet.replayBytes = tablet.logBytes + (hasReplayed ? 0 : tablet.replayBytes);
+  tablet.logBytes = 0;
   tablet.server = server;
   storage.chill(tablet);
-  tablet.availableUs = fromUs + (tablet.logBytes / logReplayBytesPerSecond) * 1e6;
-  tablet.logBytes = 0;
+  tablet.availableUs = fromUs + (tablet.replayBytes / logReplayBytesPerSecond) * 1e6;
   return tablet.availableUs;
 }

@@ -19,8 +19,13 @@ export interface Tablet {
   operations: number;
   /** Work since the tablets were last balanced. */
   readonly recent: RecentWork;
-  /** Bytes written since it was last loaded: what a log replay takes. */
+  /** Bytes written since it was last loaded. */
   logBytes: number;
+  /**
+   * Bytes of the log that its server replays before it serves the tablet. If the server dies before
+   * `availableUs`, the next one has to replay them, too.
+   */
+  replayBytes: number;
   /**
    * The blocks that its new server has yet to read from the disk; undefined if the cache has all
    * that was in memory before.
@@ -180,10 +185,11 @@ export class Tablets {
     assert(left !== undefined, 'the first tablet begins before all rows');
     found.starts.splice(position, 0, row);
     const right = tabletOf(table, row, server ?? left.server);
-    const { availableUs, logBytes } = left;
-    const cold = left.cold?.splitOff();
-    found.tablets.splice(position, 0, { ...right, availableUs, logBytes: logBytes / 2, cold });
     left.logBytes /= 2;
+    left.replayBytes /= 2;
+    const { availableUs, logBytes, replayBytes } = left;
+    const cold = left.cold?.splitOff();
+    found.tablets.splice(position, 0, { ...right, availableUs, logBytes, replayBytes, cold });
   }
 
   #of(table: string): { starts: string[]; tablets: Tablet[] } {
@@ -194,6 +200,15 @@ export class Tablets {
 }
 
 function tabletOf(table: string, start: string, server: Machine): Tablet {
-  const counts = { operations: 0, logBytes: 0, cold: undefined };
-  return { table, start, server, availableUs: 0, recent: new RecentWork(), ...counts };
+  return {
+    table,
+    start,
+    server,
+    availableUs: 0,
+    operations: 0,
+    recent: new RecentWork(),
+    logBytes: 0,
+    replayBytes: 0,
+    cold: undefined,
+  };
 }

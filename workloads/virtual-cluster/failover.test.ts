@@ -52,7 +52,7 @@ test('one server replays the logs of two dead ones one after the other', async (
   });
 });
 
-test('a replay that its server did not finish begins anew on the next server', async () => {
+test('a replay that its server did not finish is done again by the next server', async () => {
   await killTwo(async (cluster) => {
     cluster.tablets.split('t', 'aa');
     // Each part of the split tablet has half of a log, b has none, c has the other log.
@@ -64,7 +64,7 @@ test('a replay that its server did not finish begins anew on the next server', a
   });
 });
 
-test('a replay that its server finished does not begin again when that server dies', async () => {
+test('a replay that its server finished is not done again when that server dies', async () => {
   await killTwo(async (cluster) => {
     await cluster.clock.sleep(3 * REPLAY_MS);
     assert.deepEqual(

@@ -103,6 +103,7 @@ async function measureUnpaced(
     progress.phase(`${session.system.name}: ${plan.users} users at full speed`, 0);
     await session.run(unpacedLoad(plan));
     const result = await session.run(unpacedLoad(plan));
+    await session.system.quiesce?.();
     results.unpaced.push({ system: session.system.name, result });
     fastest.set(session, tradesPerSecond(result));
     progress.note(`${session.system.name}, unpaced: ${tradesPerSecond(result).toFixed(1)} TR/s`);
@@ -151,6 +152,7 @@ async function climb(
       progress.update(++done);
       progress.note(inWords(session.system.name, rate, result));
     }
+    await session.system.quiesce?.();
   }
 }
 

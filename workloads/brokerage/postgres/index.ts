@@ -8,4 +8,4 @@ export { openFunctions } from './functions/brokerage.ts';
 export { loadPostgres, type LoadResult as Loaded, type LoadOptions } from './load.ts';
 export { type PostgresOptions, type PostgresServer, providePostgres } from './server.ts';
 export { connectionsOfClient } from './tuning.ts';
-export { vacuum } from './vacuum.ts';
+export { quiesce } from './quiesce.ts';

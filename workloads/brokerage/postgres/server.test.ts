@@ -17,6 +17,7 @@ import { UsageError } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { copyBinaries } from './binaries.ts';
 import { tryPostgres } from './postgres.fixture.ts';
+import { quiesce } from './quiesce.ts';
 import { type PostgresServer, providePostgres } from './server.ts';
 
 const FIXTURE = fileURLToPath(new URL('server.fixture.ts', import.meta.url));
@@ -40,6 +41,28 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
       },
     );
     assert.match(version, /^PostgreSQL 18\./);
+  });
+
+  test('has nothing left to do when it was quiesced, unless the user may order no checkpoint', async () => {
+    await using client = await connect(tried.server);
+    const checkpoints = async (): Promise<number> => {
+      const { rows } = await client.query('SELECT num_requested FROM pg_stat_checkpointer');
+      return Number(rows[0].num_requested);
+    };
+    await client.query('CREATE TABLE changed AS SELECT 1 AS x FROM generate_series(1, 1000)');
+    await client.query('UPDATE changed SET x = 2');
+    const pages = async (): Promise<number> => {
+      const { rows } = await client.query("SELECT pg_relation_size('changed') AS bytes");
+      return Number(rows[0].bytes);
+    };
+    const [before, full] = [await checkpoints(), await pages()];
+    await quiesce(tried.server.connection);
+    assert.ok((await checkpoints()) > before);
+    await client.query('UPDATE changed SET x = 3');
+    assert.equal(await pages(), full, 'the place of replaced rows is used again');
+    await client.query('CREATE ROLE modest LOGIN');
+    await quiesce({ ...tried.server.connection, user: 'modest' });
+    await client.query('DROP TABLE changed; DROP ROLE modest');
   });
 
   test('leaves no process and no folder when it is stopped, and two run at the same time', async () => {

@@ -23,4 +23,9 @@ export interface System {
   readonly durability: string;
   /** The processes that serve it, in addition to its clients. */
   readonly servers: MeasuredProcesses;
+  /**
+   * Lets the servers do what they have put off. To be called when the system's turn ends: otherwise
+   * they would do it while the next system is measured. Absent if they put nothing off.
+   */
+  readonly quiesce?: (() => Promise<void>) | undefined;
 }

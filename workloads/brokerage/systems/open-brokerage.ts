@@ -17,7 +17,7 @@ import {
   COLLECTING,
   openBrokerage as openOnPercolator,
 } from '../percolator/index.ts';
-import { openFrames, openFunctions, vacuum } from '../postgres/index.ts';
+import { openFrames, openFunctions } from '../postgres/index.ts';
 import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
 export interface OpenedBrokerage {
@@ -43,7 +43,7 @@ export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBro
     brokerage,
     counts: null,
     startCollecting: () => new AsyncDisposableStack(),
-    collect: () => vacuum(address.connection),
+    collect: async () => {}, // `quiesce` has done it.
     checkMore: async () => [],
     close: async () => brokerage[Symbol.asyncDispose](),
   };

@@ -4,7 +4,7 @@
  */
 import { UsageError } from '#results';
 import type { BrokerUpdate, Population } from '../model/index.ts';
-import { loadPostgres, type PostgresServer, providePostgres } from '../postgres/index.ts';
+import { loadPostgres, type PostgresServer, providePostgres, quiesce } from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
 import { type LoadedDatabase, type System, UNKNOWN_SERVERS } from './database.ts';
@@ -26,6 +26,7 @@ export async function openPostgresDatabase(
   const { server, place } = await provide(folder);
   cleanup.use(server);
   await loadPostgres(server.connection, population);
+  await quiesce(server.connection);
   const { connection, pid, settings } = server;
   // PostgreSQL has no observers to aggregate a side table.
   const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
@@ -39,6 +40,7 @@ export async function openPostgresDatabase(
       address: { ...common, variant },
       durability,
       servers,
+      quiesce: () => quiesce(connection),
     })),
     check: (tradeResults) =>
       checkDatabase({ ...common, variant: 'functions' }, population, tradeResults),

@@ -5,7 +5,7 @@
  * committed.
  */
 import { createRandom, systemClock } from '#engine';
-import { UsageError } from '#results';
+import { formatCount, UsageError } from '#results';
 import {
   clusterOneByOne,
   createSyntheticDocuments,
@@ -15,7 +15,12 @@ import {
 import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
 import { generate } from '../harness/load/generator.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { dueUs, measuredFromUs, type Schedule } from '../harness/load/schedule.ts';
+import {
+  dueUs,
+  measuredFromUs,
+  type Schedule,
+  scheduledDocuments,
+} from '../harness/load/schedule.ts';
 import { closedLoop } from '../harness/load/timed-loop.ts';
 import { Persistence } from './attempts.ts';
 import { checkAtRest, clusteredRows } from './check.ts';
@@ -137,12 +142,12 @@ export class Crawl implements Workload {
     });
   }
 
-  #checkRoom({ warmupDocuments, documents }: Schedule): void {
+  #checkRoom(schedule: Schedule): void {
     const { repository } = this.#options;
     const used = repository + this.#crawler.arrivals.length; // The capacity needed some, too.
-    if (used + warmupDocuments + 2 * documents < DOCUMENTS_MAX) return;
+    if (used + scheduledDocuments(schedule) <= DOCUMENTS_MAX) return;
     throw new UsageError(
-      `A run may have ${DOCUMENTS_MAX / 2} documents; give a lower --rate, or a shorter --after or --capacity-seconds.`,
+      `A run may have ${formatCount(DOCUMENTS_MAX)} documents; give a lower --rate, or a shorter --after or --capacity-seconds.`,
     );
   }
 }

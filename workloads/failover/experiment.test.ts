@@ -14,6 +14,7 @@ import { Crawl } from './crawl.ts';
 import { drain } from './experiment.ts';
 import { DOCUMENTS_MAX } from './keys.ts';
 import { Trading } from './trading.ts';
+import type { OfferedLoad } from './workload.ts';
 
 const { signal } = new AbortController();
 const PARTS = { seed: 1, concurrency: 4, regionServers: 1, signal };
@@ -35,6 +36,29 @@ test('a brokerage is drained once its trades are added up; the wait has a limit'
   await worker.stop();
   await percolator.settled();
   assert.deepEqual((await workload.check()).wrong, []);
+});
+
+test('a crawl may use every number that documents have, and no more', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await createTables(percolator);
+  const crawlAfter = (repository: number): Crawl =>
+    new Crawl({ ...PARTS, percolator, repository, documentBytes: 200 });
+  const two = (): OfferedLoad => {
+    const beginMs = monotonicMs();
+    return { beginMs, fromMs: beginMs, toMs: beginMs + 20, perSecond: 100, onProgress: () => {} };
+  };
+  const crawl = crawlAfter(DOCUMENTS_MAX - 2); // None of the repository is loaded.
+  await using worker = percolator.startWorker([clusteringObserver], {
+    onCommitted: ({ cell }) => crawl.onObserved(cell.row, monotonicMs()),
+  });
+  await crawl.offer(two());
+  await crawl.drain();
+  await worker.stop();
+  assert.equal(crawl.arrivals.length, 2);
+  assert.throws(
+    () => crawlAfter(DOCUMENTS_MAX - 1).offer(two()),
+    (error) => error instanceof UsageError && error.message.startsWith('A run may have 1,048,576 '),
+  );
 });
 
 test('a crawl counts the documents of the capacity among those of the run', async () => {

@@ -87,14 +87,14 @@ test('a lost document is noticed', async () => {
 test('a changed document is noticed, and that its observer has not run again', async () => {
   const wrong = await checked(changeDocument);
   assert.match(wrong.join('\n'), /^1 document lost or changed/m);
-  assert.match(wrong.join('\n'), /^1 notifications were not cleared$/m);
+  assert.match(wrong.join('\n'), /^1 notification not cleared$/m);
 });
 
 test('a document that was not acknowledged may be there or not, but not changed', async () => {
   assert.deepEqual(await checked(undefined, { isAcknowledged: false }), []);
   const withoutIt = await checked(loseDocument, { isAcknowledged: false });
   // No worker runs any more that would see the delete.
-  assert.deepEqual(withoutIt, ['1 notifications were not cleared']);
+  assert.deepEqual(withoutIt, ['1 notification not cleared']);
   const wrong = await checked(changeDocument, { isAcknowledged: false });
   assert.match(wrong.join('\n'), /^1 document that no writer wrote/m);
 });

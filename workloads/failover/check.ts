@@ -52,7 +52,7 @@ export async function checkAtRest(
       'that no observer clustered',
     ),
     ...(clusters.passed ? [] : [clusters.detail]),
-    ...(dirty === 0 ? [] : [`${dirty} notifications were not cleared`]),
+    ...(dirty === 0 ? [] : [`${counted(dirty, 'notifications')} not cleared`]),
     ...audited.wrong,
   ];
   const acknowledged = given.arrivals.filter(({ acknowledgedMs }) => acknowledgedMs !== undefined);

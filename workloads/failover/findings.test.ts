@@ -127,7 +127,11 @@ test('a run that did not come to rest fails its check, and is not said to have l
   const open = { dueMs: 0, attempts: [], acknowledgedMs: undefined, completedMs: undefined };
   const slow = [...arrivals, open, open];
   for (const [late, detail] of [
-    [run({ check: undefined, arrivals: slow }), /^2 documents were not completed two minutes /],
+    [
+      run({ check: undefined, arrivals: [...arrivals, open] }),
+      /^1 document not completed two minutes /,
+    ],
+    [run({ check: undefined, arrivals: slow }), /^2 documents not completed two minutes /],
     [run({ check: undefined }), /^observers still had work two minutes after the end$/],
   ] as const) {
     const { check, targets } = findingsOf(late);
@@ -161,6 +165,8 @@ test('a transaction that has not ended misses a target, although its work was co
   const open = { dueMs: 0, attempts: [], acknowledgedMs: undefined, completedMs: 50 };
   for (const given of [{ arrivals: [...run().arrivals, open] }, { followers: [open] }]) {
     assert.deepEqual(met(run(given)), [true, true, false]);
+    const { measured } = findingsOf(run(given)).targets?.[2] ?? {};
+    assert.match(measured ?? '', /; 1 transaction not ended$/);
   }
 });
 

@@ -1,5 +1,6 @@
 /** The findings of `./run.sh bench:failover` for the report. */
 import {
+  counted,
   type FindingsParts,
   lowerIsBetter,
   mergeHistograms,
@@ -119,7 +120,9 @@ function whatDidNotHappen(result: FailoverResult): readonly string[] {
     ...(result.marks.killed < measuredSeconds(result)
       ? []
       : ['the failure came only after the end of the measurement']),
-    ...(open > 0 ? [`${open} ${manyOf(result)} were not completed two minutes after the end`] : []),
+    ...(open > 0
+      ? [`${counted(open, manyOf(result))} not completed two minutes after the end`]
+      : []),
     ...(open === 0 && result.check === undefined
       ? ['observers still had work two minutes after the end']
       : []),
@@ -201,8 +204,8 @@ function targetsOf(
       name: 'no transaction stays unknown',
       target: 'asking again settles each one whose answer was lost, and every transaction ends',
       measured:
-        `of ${unknown}, ${settled.committed} had committed, ${settled.rolledBack} were rolled back, ` +
-        `${settled.open} are open; ${unfinished} transactions have not ended`,
+        `of ${unknown}: ${settled.committed} committed, ${settled.rolledBack} rolled back, ` +
+        `${settled.open} open; ${counted(unfinished, 'transactions')} not ended`,
       met: settled.open === 0 && unfinished === 0,
     },
   ];

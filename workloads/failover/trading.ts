@@ -7,7 +7,7 @@
  *     orders ──▶ the exchange ──▶ Trade-Result, Market-Feed: followers, which come when orders do
  */
 import { type Clock, createRandom, systemClock } from '#engine';
-import { createLatencyHistogram, percentileMs } from '#results';
+import { counted, createLatencyHistogram, percentileMs } from '#results';
 import { checkBrokerage, type Finding, shorten } from '../brokerage/check/index.ts';
 import { CustomerEmulator, type EmulatedRun } from '../brokerage/driver/customer-emulator.ts';
 import type { Records } from '../brokerage/driver/recorder.ts';
@@ -161,7 +161,9 @@ export class Trading implements Workload {
       ...[...findings, ...more].map(inWords),
       ...(lost.length === 0
         ? []
-        : [`${lost.length} acknowledged orders are lost, such as that of trade ${lost[0]}`]),
+        : [
+            `${counted(lost.length, 'acknowledged orders')} lost, such as that of trade ${lost[0]}`,
+          ]),
       ...audited.wrong,
     ];
     const right =

@@ -10,7 +10,7 @@
  *      clustering.
  */
 import { openPercolator, openStore } from '#engine';
-import type { Histogram, TimeSeriesRow } from '#results';
+import { counted, type Histogram, type TimeSeriesRow } from '#results';
 import { Crew } from '../../harness/processes/index.ts';
 import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
@@ -138,7 +138,9 @@ async function checkPoint(options: PercolatorPointOptions, engine: EngineResult)
   await using store = await openStore(options.store);
   await using percolator = await openPercolator({ store });
   const dirty = await countDirty(percolator);
-  if (dirty > 0) return { passed: false, detail: `${dirty} notifications were not cleared` };
+  if (dirty > 0) {
+    return { passed: false, detail: `${counted(dirty, 'notifications')} not cleared` };
+  }
   const partition = await readPartition(percolator);
   return checkPartition(partition, inCommitOrder(options, engine), 'commit order');
 }

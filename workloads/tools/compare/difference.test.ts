@@ -76,6 +76,8 @@ describe('a difference says why it has no verdict:', () => {
     [metric(0), metric(11), /A is 0, so there is no percentage/],
     [repeated(10), metric(0, { samples: [0, 0, 0] }), /^a value is not positive/],
     [metric(-1), metric(-2), /^a value is not positive/],
+    [metric(5, { samples: [0, 5, 10] }), repeated(7), /^a repeat is not positive$/],
+    [repeated(7), metric(5, { samples: [0, 5, 10] }), /^a repeat is not positive$/],
     [metric(null, { missing: 'its check failed' }), metric(1), /^A: its check failed/],
     [metric(1), metric(null, { missing: 'it has no value' }), /^B: it has no value/],
     [

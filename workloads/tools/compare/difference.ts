@@ -161,6 +161,9 @@ function ownInterval(metric: Metric): { readonly down: number; readonly up: numb
 
 function whyNoInterval(a: Metric, b: Metric): string {
   if ((a.value ?? 0) <= 0 || (b.value ?? 0) <= 0) return 'a value is not positive';
+  if ([a, b].some(({ samples }) => samples.some((one) => one <= 0))) {
+    return 'a repeat is not positive';
+  }
   const few = [a, b].find((one) => one.samples.length < SAMPLES_MIN && one.interval === null);
   if (few === undefined) return 'an interval reaches to 0';
   const count = Math.max(1, few.samples.length);

@@ -235,6 +235,21 @@ describe('reads', () => {
     );
   });
 
+  test('that are repeated are told once; what is not told is counted', async () => {
+    const told = async (ops: readonly object[]): Promise<string | undefined> => {
+      const { stories } = await judge([
+        line({ start: 1, commit: 2, ops: [write('x', 1)] }),
+        line({ start: 3, ops }),
+      ]);
+      return stories.flatMap(({ transactions }) => transactions).find(({ name }) => name === 'T2')
+        ?.did;
+    };
+    const stale = (times: number): readonly object[] =>
+      Array.from({ length: times }, () => read('x', null));
+    assert.equal(await told(stale(10)), 'read "x" = nothing');
+    assert.equal(await told([...stale(10), read('y', null)]), 'read "x" = nothing, 1 more');
+  });
+
   test('compare values by content: objects in any order, but the number 1 is not the text "1"', async () => {
     const history = (value: unknown): readonly string[] => [
       line({ start: 1, commit: 2, ops: [write('x', { a: [1, null], b: 'é' }), write('y', 1)] }),

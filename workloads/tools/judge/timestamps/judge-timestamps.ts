@@ -24,6 +24,9 @@ import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
 import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
 
+/** The maximum number of different operations that a story tells of a transaction. */
+const DID_MAX = 8;
+
 export async function judgeTimestamps(file: string, options: JudgeOptions): Promise<Verdict> {
   const { strict, ownWritesSeen, keepMax } = options;
   const collector = new Collector({ ownWritesSeen });
@@ -166,14 +169,21 @@ function tellerOf(
       .map((one) => (one.value === undefined ? `deleted ${one.cell}` : `wrote ${shown(one)}`)),
     ...locks.filter((cell) => matters({ cell })).map((cell) => `locked ${cell}`),
   ];
-  const shownMax = 8;
-  const others = reads.length + writes.length + locks.length - Math.min(did.length, shownMax);
-  const more = others > 0 ? [`${others} more`] : [];
   const by = process === '' ? '' : `process ${process}, `;
   return {
     name: history.name(index),
     lines: [history.line(index)],
     heading: `${by}began at ${history.start(index)}, ${ends[outcome]}`,
-    did: [...new Set(did)].slice(0, shownMax).concat(more).join(', '),
+    did: shortened(did, reads.length + writes.length + locks.length),
   };
+}
+
+/**
+ * The first few texts, each once, and the number of all other operations.
+ * @param operations how many the transaction did, also those that `did` lacks
+ */
+function shortened(did: readonly string[], operations: number): string {
+  const told = new Set([...new Set(did)].slice(0, DID_MAX));
+  const others = operations - did.filter((text) => told.has(text)).length;
+  return [...told, ...(others > 0 ? [`${others} more`] : [])].join(', ');
 }

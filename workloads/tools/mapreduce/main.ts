@@ -64,7 +64,7 @@ const specification = {
       placeholder: 'file',
     }),
     workers: workersOption(
-      'processes that map or reduce at the same time; with hadoop and spark also the number of reducers, and with spark (on all cores) and clusters only that; sort has processes for each input instead',
+      'processes that map or reduce at the same time; with hadoop also the number of reducers; with spark, which uses all cores, and on clusters only the number of reducers; sort has processes for each input instead',
     ),
     memory: integer({
       description:

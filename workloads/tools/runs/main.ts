@@ -132,12 +132,12 @@ function folderText(folder: string): string {
   return path.relative(process.cwd(), folder) || '.';
 }
 
-interface Manner {
+interface CleanOptions {
   readonly yes: boolean;
   readonly json: boolean;
 }
 
-function clean(root: string, chosen: Choice, { yes, json }: Manner): readonly string[] {
+function clean(root: string, chosen: Choice, { yes, json }: CleanOptions): readonly string[] {
   refuseReference(root);
   const runs = removable(findRuns(root), chosen, Date.now()).map(({ run, why }) => ({
     run,

@@ -85,8 +85,8 @@ function workloadTable(rounds: readonly Round[]): ResultTable {
 }
 
 function numbersOf(tally: Tally): readonly number[] {
-  const { transactions, committed, failed, unknown, runs, runsUnknown: runsUntold } = tally;
-  return [transactions, committed, failed, unknown, runs, runsUntold];
+  const { transactions, committed, failed, unknown, runs, runsUnknown } = tally;
+  return [transactions, committed, failed, unknown, runs, runsUnknown];
 }
 
 function totalTable(rounds: readonly Round[]): ResultTable {
@@ -187,7 +187,7 @@ function violationTable(rounds: readonly Round[]): readonly ResultTable[] {
     {
       name: 'violations',
       title: 'Violations',
-      caption: `Of each claim the first ${TOLD_MAX}; violations.json of the round has all.`,
+      caption: `The first ${TOLD_MAX} of each claim; violations.json of the round has all.`,
       columns: ['claim', 'count', 'what was seen'],
       rows: claims.flatMap(([claim, all]) =>
         all

@@ -167,15 +167,15 @@ function clientsOf(
 async function watch(
   percolator: Percolator,
   workload: Workload,
-  around: {
+  context: {
     readonly random: Random;
     readonly recorder: Recorder;
     readonly history: HistoryFile;
     readonly options: Pick<ProcessOptions, 'gc' | 'since'>;
   },
 ): Promise<never> {
-  const { random, recorder, history } = around;
-  const { gc, since } = around.options;
+  const { random, recorder, history } = context;
+  const { gc, since } = context.options;
   const client = recordingClient(percolator, workload.name, recorder);
   for (let before = since, now = since; ; before = now) {
     const wrong = new Map<string, readonly string[]>();

@@ -73,8 +73,8 @@ interface RoundContext {
   readonly signal: AbortSignal;
 }
 
-export async function runRound(plan: Plan, around: RoundContext): Promise<Round> {
-  const { progress, signal } = around;
+export async function runRound(plan: Plan, context: RoundContext): Promise<Round> {
+  const { progress, signal } = context;
   const folders = {
     store: path.join(plan.folder, 'store'),
     history: path.join(plan.folder, 'history'),
@@ -95,7 +95,7 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
   const { faults, deaths } = await runProcesses(
     plan,
     { store: address, disk: folders.disk, history: folders.history, since },
-    around,
+    context,
   );
   const seconds = (monotonicMs() - startedMs) / 1000;
   const cut = await cutPowerOf(plan, folders);

@@ -33,14 +33,14 @@ const REST_MS_MAX = 120_000;
 export async function settleAndRead(
   percolator: Percolator,
   workloads: readonly Workload[],
-  around: { readonly recorder: Recorder; readonly signal: AbortSignal },
+  context: { readonly recorder: Recorder; readonly signal: AbortSignal },
 ): Promise<Truth> {
   const violations: Violation[] = [];
   let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
   try {
-    worker = await settle(percolator, workloads, { ...around, violations });
+    worker = await settle(percolator, workloads, { ...context, violations });
   } catch (error) {
-    around.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     violations.push({ claim: 'rest: nothing fails', message: String(error) });
   }
   const stored = await readStoredHistory(percolator.store, tablesOf(workloads));

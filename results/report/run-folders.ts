@@ -105,7 +105,8 @@ function namesIn(root: string): readonly string[] {
     return readdirSync(root);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw new UsageError(`The runs in ${root} cannot be listed.`, { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The runs in ${root} cannot be listed: ${reason}.`, { cause: error });
   }
 }
 

@@ -36,7 +36,7 @@ export function ladderTable({ ladder }: Results): ResultTable {
     caption:
       'Open loop: a clock starts transactions, and response times count from then. TR/s are Trade-Results per second ' +
       '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions. At least and at most are the 99 % ' +
-      'interval of their count. The system kept up if the offered count does not exceed it and the backlog did not grow.',
+      'interval of their count. The system kept up if the offered count is not above that interval and the backlog did not grow.',
     columns: [
       'system',
       'TR/s offered',

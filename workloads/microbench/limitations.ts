@@ -8,7 +8,7 @@ const EMULATOR = 'the emulator keeps everything in memory and survives nothing.'
 
 const ONE_PROCESS: readonly string[] = [
   `One process with one JavaScript thread is the client; ${SHARED}`,
-  'The timestamp oracle hands out timestamps from memory under a lease, like the paper’s, but in the process of the benchmark; --processes gives it a process and each request a way there.',
+  'The timestamp oracle hands out timestamps from memory under a lease, like the paper’s, but in the process of the benchmark; with --processes it has a process of its own, and each request has to reach it.',
   `The embedded storage runs in the process of its client, so the CPU time of the client includes it; ${EMULATOR}`,
 ];
 

@@ -70,7 +70,7 @@ test('a mistake is one sentence, and exit code 2', async () => {
   const text = path.join(folder, 'text');
   writeFileSync(text, 'no crawl');
   const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
-    [[], /^--input must name a file, or --data with --serve what has been loaded before\.$/],
+    [[], /^--input must name a file to load; without one, --serve needs --data /],
     [['--input', text, '--no-fsync'], /^--input must be a WARC file, but .* begins with "no cr"/m],
     [['--data', folder, '--serve'], /^The serving index in .* cannot be opened: .*\.$/],
   ];

@@ -85,7 +85,7 @@ await runCommand(specification, async (options, { signal }) => {
   const { input, serve, port, store: name, noFsync } = options;
   if (input.length === 0 && !(serve && options.data !== undefined)) {
     throw new UsageError(
-      '--input must name a file, or --data with --serve what has been loaded before.',
+      '--input must name a file to load; without one, --serve needs --data with the folder of an earlier load.',
     );
   }
   for (const file of input) checkReadableFile('--input', file);

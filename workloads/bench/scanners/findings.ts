@@ -70,7 +70,7 @@ function mediansTable(plan: Plan, medians: readonly Point[]): ResultTable {
     title: 'Rows cleaned per second',
     caption:
       `${counted(scanners, 'scanners')}, ${counted(concurrency, 'runs')} of ${thinkMs} ms at a time each: at most ` +
-      `${Math.round(mostPerSecond(plan))} rows per second. The median measurement of each mode.`,
+      `${Math.round(mostPerSecond(plan))} rows per second. The median measurement of each mode. Meetings: how often a scanner met a row that another one had locked.`,
     columns: ['mode', 'rows per second', 'of no locks', 'runs begun per row', 'meetings'],
     rows: medians.map((point) => [
       MEANINGS[point.mode],

@@ -130,7 +130,10 @@ test('bad input is answered with one sentence that names the option', async () =
     [['--input', '/dev/null', '--output', output], /^--input must be .*, but is "\/dev\/null"\.$/],
     [['--input', words, '--output', folder], /^--output must be a new folder, but ".*" exists\.$/],
     [['--input', 'hdfs://a/b', '--output', output], /^--input must be a path with --engine local/],
-    [[...both, '--setting', 'a=b'], /^--setting has no effect with --engine local\.$/],
+    [
+      [...both, '--setting', 'a=b'],
+      /^--setting has an effect only with --engine hadoop or spark, but --engine is local\.$/,
+    ],
     [[...both, '--engine', 'spark', '--setting', 'a'], /^--setting must be name=value/],
     [[...both, '--job', words], /^--job must be a module with jobs, but .*cannot be loaded/],
     [[...both, '--job', `${job}.js`], /^--job must be a module that exists, but is /],

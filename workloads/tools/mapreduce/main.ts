@@ -209,7 +209,7 @@ function onlyOutside(option: string, uri: string, engine: BatchEngineName): stri
   if (engine === 'hadoop') {
     if (isHadoopConfigured()) return uri;
     throw new UsageError(
-      `${option} must be a path without HADOOP_CONF_DIR and HADOOP_HOME, but is "${uri}".`,
+      `${option} must be a path if neither HADOOP_CONF_DIR nor HADOOP_HOME is set, but is "${uri}".`,
     );
   }
   throw new UsageError(
@@ -219,7 +219,9 @@ function onlyOutside(option: string, uri: string, engine: BatchEngineName): stri
 
 function settingsOf({ setting, engine }: Settings): Readonly<Record<string, string>> {
   if (setting.length > 0 && engine !== 'hadoop' && engine !== 'spark') {
-    throw new UsageError(`--setting has no effect with --engine ${engine}.`);
+    throw new UsageError(
+      `--setting has an effect only with --engine hadoop or spark, but --engine is ${engine}.`,
+    );
   }
   return Object.fromEntries(
     setting.map((given) => {

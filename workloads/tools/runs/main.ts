@@ -51,7 +51,7 @@ const specification = {
     days: onlyWith(
       CLEAN,
       integer({
-        description: 'runs older than that',
+        description: 'runs that are older, finished or not',
         min: 0,
         max: 36_500,
         unit: 'days',
@@ -61,7 +61,7 @@ const specification = {
       CLEAN,
       integer({
         description:
-          'all but so many of the newest finished runs of each experiment; with --days, only the old ones of these',
+          'all runs but this many of the newest finished ones of each experiment; with --days, only those of them that are older',
         min: 0,
         max: 1_000_000,
       }),

@@ -78,7 +78,12 @@ await runExperiment(
         min: 1,
         max: 1_000_000,
       }),
-      rate: number({ description: 'recrawls', unit: 'recrawls per second', min: 0.1, max: 1_000 }),
+      rate: number({
+        description: 'rate of the recrawls',
+        unit: 'recrawls per second',
+        min: 0.1,
+        max: 1_000,
+      }),
       seconds: secondsOption('each system', 1),
       batch: choice({
         choices: BATCH_ENGINES,

@@ -421,7 +421,7 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
     thenMs: fc.integer({ min: 0, max: TTL_MS }),
   });
   let answers = 0;
-  let successions = 0;
+  let takeovers = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 15, maxLength: 50 }),
@@ -451,13 +451,15 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
         await clock.advance(3 * TTL_MS);
         assert.deepEqual(failures, []);
         answers += heard.taken.size;
-        successions += new Set(oracles.map(({ source }) => source.epoch)).size;
+        // Epoch 1 is the first oracle's; 0 means that an oracle has had no lease, or was closed.
+        takeovers += new Set(oracles.map(({ source }) => source.epoch).filter((epoch) => epoch > 1))
+          .size;
       },
     ),
     { numRuns: 200 },
   );
   assert.ok(answers > 10_000, `${answers} timestamps were handed out`);
-  assert.ok(successions > 300, `${successions} oracles have handed out timestamps`);
+  assert.ok(takeovers > 100, `${takeovers} oracles have taken the lease over`);
 });
 
 /** What all callers together have received. */

@@ -4,7 +4,8 @@
  * twice, or one from before it asked (P10, P35).
  */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
@@ -235,6 +236,25 @@ test('closing a client answers its waiting callers, refuses later ones, and may 
   await client.close();
   await assert.rejects(waiting, { code: 'STORE_UNAVAILABLE' });
   await assert.rejects(client.next(), { code: 'STORE_CLOSED' });
+});
+
+test('closing a client ends its connection', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const [host, port] = (await serve(t, source)).split(':');
+  const relay = createServer((socket) => {
+    const onward = createConnection(Number(port), host);
+    for (const end of [socket, onward]) end.on('error', () => {});
+    socket.pipe(onward).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  t.after(() => relay.close());
+  await once(relay, 'listening');
+  const accepted = once(relay, 'connection');
+  const client = connectTo(t, [`127.0.0.1:${(relay.address() as AddressInfo).port}`]);
+  await client.next();
+  const [connection] = (await accepted) as [Socket];
+  const ended = once(connection, 'close', { signal: AbortSignal.timeout(5_000) });
+  await client.close();
+  await assert.doesNotReject(ended, 'the relay sees the connection end within 5 s');
 });
 
 test('wrong options are refused at once', async (t) => {

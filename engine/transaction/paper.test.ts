@@ -179,7 +179,7 @@ describe('section 2.2, transactions', () => {
     assert.equal(b.store.trace.length, 2);
   });
 
-  test('"Calls to Set() are buffered until commit time": nothing is sent before, and one’s own writes are read', async () => {
+  test('"Calls to Set() are buffered ... until commit time": nothing is sent before, and one’s own writes are read', async () => {
     const database = await openTestDatabase();
     const a = database.client('A');
     const transaction = await a.begin();
@@ -213,7 +213,7 @@ describe('section 2.2, transactions', () => {
     await b.write({ x: 'B' });
   });
 
-  test('"once the primary’s write is visible, the transaction must commit"', async () => {
+  test('"once the primary’s write is visible ..., the transaction must commit"', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store.crashAfter(3);

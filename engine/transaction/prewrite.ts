@@ -1,6 +1,6 @@
 /**
- * Prewrite (Figure 6): "In the first phase of commit, we try to lock all the cells being written.
- * ... The transaction reads metadata to check for conflicts in each cell being written."
+ * Prewrite (Figure 6): "In the first phase of commit ..., we try to lock all the cells being
+ * written. ... The transaction reads metadata to check for conflicts in each cell being written."
  *
  * One conditional mutation for each row, with all of the row's cells in it:
  *

@@ -1,5 +1,5 @@
 /**
- * The buffered writes of a transaction: "Set() calls are buffered until commit time" (section 2.2).
+ * A transaction's writes: "Calls to Set() are buffered ... until commit time" (section 2.2).
  *
  * The buffer holds a cell once, with its last value: two writes to one cell would be two prewrites,
  * and the second would find the first one's lock (P16). At commit the writes are grouped by row,

@@ -9,8 +9,8 @@
  *                 deletes them, in one transaction
  *
  * The paper mentions the last way and did not build it ("writing the increment to a side table and
- * aggregating"). A trade that commits while the observer runs leaves a notification of its own, so
- * the next run aggregates it.
+ * periodically aggregating each broker's increments"). A trade that commits while the observer runs
+ * leaves a notification of its own, so the next run aggregates it.
  */
 import {
   type CellAddress,

@@ -1,10 +1,10 @@
 /**
  * Synthetic documents: any number of them, made on demand, that cluster as the paper's did.
  *
- * The paper's repository has 1,000 million documents, and "each document has three clustering
- * keys", drawn from 750 million: clusters hold 3.3 documents on average and 93 % of the documents
- * have a duplicate. These two numbers depend only on how many documents share a key, so they stay
- * the same at every size if the key space keeps its proportion:
+ * The paper's repository has 1,000 million documents, "clustered by three clustering keys" that are
+ * drawn from 750 million: clusters hold 3.3 documents on average and 93 % of the documents have a
+ * duplicate. These two numbers depend only on how many documents share a key, so they stay the same
+ * at every size if the key space keeps its proportion:
  *
  *   1. the key space has 0.75 times as many keys as the repository has documents *before* a run;
  *   2. each of the three keys has a key space of its own;

@@ -1,9 +1,8 @@
 /**
  * The experiment's observer (section 3.1): puts a newly crawled document into its cluster.
  *
- * "When a document is crawled, it is clustered ... by three different keys" (section 3.1). The
- * definition is sequential representatives with early exit, which gives the paper's mean cluster
- * size of 3.3:
+ * "Documents are clustered by three clustering keys" (section 3.1). The definition is sequential
+ * representatives with early exit, which gives the paper's mean cluster size of 3.3:
  *
  *     look up key 1 ─▶ found: the document joins that cluster, done
  *        │ missing: remember to insert it

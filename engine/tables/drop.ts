@@ -12,14 +12,15 @@
  * committed a write that is not there.
  *
  * Why is 3 complete? With all its locks in place, a transaction asks for its commit timestamp, and
- * with it comes the count of drops. If it was asked for before 2, the locks were there before the
- * scan, which meets those that are left. If after 2, the count is larger than any that a process
- * had heard of before 1, and only a definition that was read before 1 calls the table existing. So
- * the process reads the definition again, and the transaction fails. After 3 every transaction that
- * had a cell of the table and could commit has ended: none of its locks is left in the table, and
- * no lock elsewhere whose primary is in the table. Its other locks have their primary elsewhere,
- * which still tells their fate. Locks that appear later belong to transactions that will not
- * commit. If their primary was in the table, its absence is enough to roll them back (P55).
+ * with it comes the count of drops. If the timestamp was asked for before 2, the locks were there
+ * before the scan, which meets those that are left. If after 2, the count is larger than any that a
+ * process had heard of before 1, and only a definition that was read before 1 calls the table
+ * existing. So the process reads the definition again, and the transaction fails. After 3 every
+ * transaction that had a cell of the table and could commit has ended: none of its locks is left in
+ * the table, and no lock elsewhere whose primary is in the table. Its other locks have their
+ * primary elsewhere, which still tells their fate. Locks that appear later belong to transactions
+ * that will not commit. If their primary was in the table, its absence is enough to roll them back
+ * (P55).
  *
  * The scan waits for locks whose owners live: they commit, or find the table dropped and roll back.
  * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
@@ -128,7 +129,7 @@ async function beginWithoutDefinition(
   const existing = await existingAmong(store, table, listed);
   const later = await laterIncarnation(store, table, listed);
   if (later !== undefined) {
-    // Unless another process has created them since.
+    // Unless another process has created the table since.
     if ((await readDefinition(store, table)) !== undefined) return true;
     throw new PercolatorError('TABLE_MISMATCH', whyLost(table, later));
   }

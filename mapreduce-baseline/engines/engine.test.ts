@@ -36,6 +36,18 @@ test('a file of another file system is an input as a whole; a part of it is refu
   assert.equal(given.length, 2, 'no program is started');
 });
 
+test('a run without inputs is refused before its program is started', async () => {
+  let starts = 0;
+  const engine = outsideEngine('any', async () => void starts++);
+  for (const outputFolder of ['hdfs://names/counts', join(temporaryFolder(), 'counts')]) {
+    await assert.rejects(engine.run({ chain: CHAIN, inputs: [], outputFolder }), {
+      code: 'INVALID_ARGUMENT',
+      message: 'any needs at least one input',
+    });
+  }
+  assert.equal(starts, 0);
+});
+
 test('an input that is no regular file is refused: what has no size would count as empty', async () => {
   await using engine = await localEngine(SIZE);
   for (const path of ['/dev/null', temporaryFolder()]) {

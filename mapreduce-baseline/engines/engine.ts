@@ -16,8 +16,8 @@ import { UnfinishedOutput } from '../output-folder.ts';
 export interface ChainRun {
   readonly chain: JobChain;
   /**
-   * An input whose path is a URI, such as one of a cluster's file system, is for engines that know
-   * that file system, and is read whole.
+   * At least one; our own engine also runs without any. An input whose path is a URI, such as one
+   * of a cluster's file system, is for engines that know that file system, and is read whole.
    */
   readonly inputs: readonly Input[];
   /**
@@ -70,6 +70,9 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
   return {
     name,
     run: async (run) => {
+      if (run.inputs.length === 0) {
+        throw new MapReduceError('INVALID_ARGUMENT', `${name} needs at least one input`);
+      }
       const inputs = await Promise.all(run.inputs.map(resolveUnlessUri));
       if (isUri(run.outputFolder)) return startAtUri(start, run, inputs);
       await using unfinished = await UnfinishedOutput.begin(run.outputFolder);

@@ -244,7 +244,7 @@ describe('a job that meets failures', () => {
       splitBytes: 3,
       attempts: 1,
     });
-    await assert.rejects(running, failsWith('TASK_FAILED', /failed 1 times/));
+    await assert.rejects(running, failsWith('TASK_FAILED', /failed 1 time;/));
     const tried = await readdir(attempts);
     // The other worker may run some until the coordinator knows that the first task has failed.
     assert.ok(tried.length < 20, `${tried.length} of 40 tasks were started`);

@@ -60,6 +60,7 @@ export class TaskRunner {
 
 function taskFailed(task: Task, attempts: number, cause: unknown): MapReduceError {
   const last = cause instanceof Error ? cause.message : String(cause);
-  const message = `${task.name} failed ${attempts} times; the last time: ${last}`;
+  const times = attempts === 1 ? 'time' : 'times';
+  const message = `${task.name} failed ${attempts} ${times}; the last time: ${last}`;
   return new MapReduceError('TASK_FAILED', message, { cause });
 }

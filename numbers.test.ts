@@ -196,7 +196,7 @@ function contains(file: string, text: string): void {
   const document = squeeze(readFileSync(path.join(ROOT, file), 'utf8'));
   const around = document.split(squeeze(text));
   const isSaid = around.some(
-    (after, i) => i > 0 && !/[\d.,]$/.test(around[i - 1] ?? '') && !/^\d/.test(after),
+    (after, i) => i > 0 && !/[\d.,]$/.test(around[i - 1] ?? '') && !/^[.,]?\d/.test(after),
   );
   assert.ok(isSaid, `${file} should say: ${squeeze(text)}`);
 }

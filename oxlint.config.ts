@@ -142,7 +142,7 @@ const config: OxlintConfig = {
     forbid(
       ['mapreduce-baseline/**'],
       ['**/engine/**', '**/workloads/**', '**/results/**', '#*', '#*/**', '!#engine/base'],
-      'the baseline shares only clock and randomness',
+      'the baseline shares only #engine/base',
     ),
     ...roomRules,
     forbid(

@@ -12,12 +12,12 @@ import type { Page } from 'playwright-core';
 import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import { readRunRecord } from '../record-file.ts';
 import { REFERENCE_FOLDER } from '../run-folders.ts';
-import type { RunRecord } from '../run-record.ts';
+import type { ResultTable, RunRecord } from '../run-record.ts';
 import { openBrowser, type OpenBrowser } from '../testing/browser.ts';
 import { createFindingsRun } from '../testing/sample-findings.ts';
 import { createSampleRun } from '../testing/sample-run.ts';
 import { buildAll } from './build-all.ts';
-import { claimsOf } from './claims.ts';
+import { claimsOf, type Finding } from './claims.ts';
 
 const FIGURES = readdirSync(REFERENCE_FOLDER).filter((name) => /^figure-|^web-index$/.test(name));
 const root = temporaryFolder();
@@ -161,6 +161,14 @@ describe('a verdict on a claim follows the number:', () => {
       ({ finding }) => finding?.verdict,
     );
 
+  /** What the claims find in a record of the experiment with these tables. */
+  const foundIn = (experiment: string, tables: readonly ResultTable[]): readonly Finding[] => {
+    const base = reference.get('micro');
+    const findings = base?.findings == null ? null : { ...base.findings, tables };
+    const record = { ...base, experiment, findings } as RunRecord;
+    return claimsOf(new Map([[experiment, record]])).flatMap(({ finding }) => finding ?? []);
+  };
+
   test('nothing measured is no verdict', () => {
     assert.ok(claimsOf(new Map()).every(({ finding }) => finding === null));
     assert.ok(verdictsOf((record) => ({ ...record, points: [], findings: null })).every((v) => !v));
@@ -210,19 +218,30 @@ describe('a verdict on a claim follows the number:', () => {
         ['95 % of the rate is back, after the failure', back],
         ['lowest second', dip],
       ] as const;
-      const base = reference.get('micro');
       const failure = { name: 'failure', title: '', caption: '', columns: ['what', 'value'], rows };
-      const findings = base?.findings == null ? null : { ...base.findings, tables: [failure] };
-      const record = { ...base, experiment: 'failover', findings } as RunRecord;
-      const [claim] = claimsOf(new Map([['failover', record]])).flatMap(
-        ({ finding }) => finding ?? [],
-      );
+      const [claim] = foundIn('failover', [failure]);
       assert.deepEqual([claim?.measured, claim?.verdict], found);
     });
   }
 
+  for (const { ratios, verdict } of [
+    { ratios: [14.9, 0.9], verdict: 'holds, by less' },
+    { ratios: [1, 0.9], verdict: 'does not hold' },
+    { ratios: [15, 0.9], verdict: 'holds on the embedded store' },
+  ]) {
+    test(`a brokerage with ${ratios.join(' and ')} times a database's processor: ${verdict}`, () => {
+      const columns = ['system', 'relative to functions'];
+      const rows = ['embedded', 'emulator'].map((store, i) => [
+        `Percolator, ${store}`,
+        ratios[i] ?? null,
+      ]);
+      const cost = { name: 'cost', title: '', caption: '', columns, rows };
+      const found = foundIn('brokerage', [cost]).map((finding) => finding.verdict);
+      assert.deepEqual(found, [verdict]);
+    });
+  }
+
   test('results a quarter younger hold by less, and 300 operations a recrawl do not hold', () => {
-    const base = reference.get('micro');
     const table = (name: string, columns: string[], rows: (string | number)[][]) => {
       return { name, title: '', caption: '', columns, rows };
     };
@@ -244,12 +263,7 @@ describe('a verdict on a claim follows the number:', () => {
         ],
       ),
     ];
-    const findings = base?.findings == null ? null : { ...base.findings, tables };
-    const record = { ...base, experiment: 'web-index', findings } as RunRecord;
-    const found = claimsOf(new Map([['web-index', record]])).flatMap(
-      ({ finding }) => finding ?? [],
-    );
-    assert.deepEqual(found, [
+    assert.deepEqual(foundIn('web-index', tables), [
       { measured: 'by 25 %', verdict: 'holds, by less' },
       { measured: '300 for a recrawl, 400 in a load', verdict: 'does not hold' },
     ]);

@@ -26,8 +26,8 @@ export function normalisedFigure(record: RunRecord): ChartWithTable | null {
     title: 'The same figure, independent of the machine',
     caption:
       'Everything in units of one batch run over the whole repository. This is the picture in ' +
-      'which a laptop and the paper\u2019s cluster can be compared: every batch that keeps up ' +
-      'has its median near 1.5 batch runs.',
+      'which a laptop and the paper\u2019s cluster can be compared: every batch far below its ' +
+      'wall has its median near 1.5 batch runs.',
     x: {
       title: 'Share of the repository that arrives during one batch run',
       scale: 'logarithmic',

@@ -53,7 +53,7 @@ function headlineOf(measured: Measured): string {
   const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
   const younger = youngerPercent(measured);
   if (Number.isNaN(younger)) {
-    return 'No headline: a recrawl of each page could be found with both systems for less than half of the measured time.';
+    return 'No headline: the measured time was too short. With one system or both, less than half of it was left once a recrawl of each page could be found.';
   }
   if (samples < HEADLINE_SAMPLES_MIN) {
     return `No headline: only ${samples} recrawls could be measured with each system.`;

@@ -64,8 +64,9 @@ export class Bench implements Disposable {
       else if (message.kind === 'passed') passed.push(message);
       else [step, beganMs] = [message.step, cpuMs];
     };
-    const onExit = (code: number | null): void => {
-      failure ??= { step, why: `its process ended with ${code}`, isLoading: false };
+    const onExit = (code: number | null, signal: NodeJS.Signals | null): void => {
+      const why = `its process ended with ${signal ?? `exit code ${code}`}`;
+      failure ??= { step, why, isLoading: false };
       this.#end();
       over.resolve();
     };

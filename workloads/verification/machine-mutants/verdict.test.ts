@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { Bench } from './bench.ts';
+import { Bench, type JobResult } from './bench.ts';
 import { reasonFor, staleOf } from './equivalents.ts';
 import { findingsOf } from './findings.ts';
 import { readSource } from './folders.ts';
@@ -12,6 +12,7 @@ import { type MachineMutant, mutantsOf } from './generate.ts';
 import type { Judge } from './judges.ts';
 import { Ledger } from './ledger.ts';
 import { rangesOf } from './reach.ts';
+import type { Job } from './step.ts';
 import { judgedOf, rowsOf } from './summary.ts';
 import { judge, type Verdict } from './verdict.ts';
 
@@ -38,6 +39,14 @@ function withText(replacement: string, before = 'export function'): MachineMutan
   const at = readSource(FILE).indexOf(before);
   assert.ok(mutant !== undefined && at >= 0);
   return { ...mutant, start: at, end: at, replacement };
+}
+
+/** Starts no process: each job fails in its first step, after 100 ms of processor time. */
+class FailingBench extends Bench {
+  override run({ steps: [first] }: Job): Promise<JobResult> {
+    const failure = { step: first?.name ?? 'none', why: 'no', isLoading: false };
+    return Promise.resolve({ failure, passed: [], cpuMs: 100 });
+  }
 }
 
 async function verdictOn(mutant: MachineMutant, one: Judge = JUDGE): Promise<Verdict> {
@@ -69,6 +78,19 @@ describe('a mutant', () => {
 
   test('that never ends is killed when it has computed for too long', async () => {
     assert.equal((await verdictOn(withText('for (;;) ;'))).killedBy, 'time');
+  });
+
+  test('that ends its process with a signal has a verdict that names the signal', async () => {
+    const mutant = withText('process.kill(process.pid, "SIGKILL");', 'const ceiling');
+    assert.equal((await verdictOn(mutant)).why, 'its process ended with SIGKILL');
+  });
+
+  test('that a judge with a clock looks at twice costs the processor time of both', async () => {
+    const [mutant] = mutants;
+    assert.ok(mutant !== undefined);
+    const judges = [{ ...JUDGE, isTimed: true }];
+    const verdict = await judge(mutant, { judges, isThorough: false }, new FailingBench());
+    assert.deepEqual([verdict.killedBy, verdict.cpuMs], ['tests', 200]);
   });
 
   test('that no judge reaches survives, and no process is started for it', async () => {

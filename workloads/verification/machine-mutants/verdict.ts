@@ -64,7 +64,10 @@ export async function judge(
     if (failure === undefined) break;
     const at = asked.findIndex(({ step }) => step.name === failure.step);
     const accuser = asked[at];
-    if (accuser?.isTimed !== true || (await isAgain(accuser, change, bench))) {
+    // A judge that depends on the system's clock must find the fault twice.
+    const again = accuser?.isTimed === true ? await ask([accuser], change, bench) : undefined;
+    cpuMs += again?.cpuMs ?? 0;
+    if (again === undefined || again.failure !== undefined) {
       const { step, why } = failure;
       return { ...verdict, killedBy: meansOf(failure, accuser), step, why, cpuMs };
     }
@@ -83,15 +86,6 @@ function ask(
   );
   const steps = judges.map(({ step }) => step);
   return bench.run({ change, steps, measures: false }, (step) => patience.get(step) ?? 10_000);
-}
-
-/** A judge that depends on the system's clock must find the fault twice. */
-async function isAgain(
-  accuser: Judge,
-  change: { readonly file: string; readonly text: string },
-  bench: Bench,
-): Promise<boolean> {
-  return (await ask([accuser], change, bench)).failure !== undefined;
 }
 
 function meansOf(failure: NonNullable<JobResult['failure']>, accuser: Judge | undefined): KilledBy {

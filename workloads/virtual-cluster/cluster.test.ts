@@ -204,7 +204,9 @@ test('money is kept while tablet servers are killed and one stands still', async
       cluster.kill(server2);
       await cluster.clock.sleep(100);
       cluster.pause(server3, 2);
-      await cluster.clock.sleep(20_000);
+      await cluster.clock.sleep(10_000);
+      assert.ok(cluster.tablets.of(server2).length > 0, 'the death is noticed only after 12 s');
+      await cluster.clock.sleep(10_000);
       assert.equal(cluster.tablets.of(server2).length, 0);
       cluster.start(server2);
       cluster.spread();
@@ -215,7 +217,6 @@ test('money is kept while tablet servers are killed and one stands still', async
   assert.equal(total, 100 * ACCOUNTS);
   const { counts } = cluster.storage;
   assert.ok(counts.read.lost + counts.conditionalMutate.lost > 0, 'the failures were noticed');
-  assert.ok(cluster.nowSeconds > 12, 'a dead server is noticed after its lease');
 });
 
 test('a dead client never acts again, and others resolve its locks', async () => {

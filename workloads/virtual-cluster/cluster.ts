@@ -130,11 +130,6 @@ export class Cluster {
     return this.storage.tablets;
   }
 
-  /** Virtual seconds since the cluster was made. */
-  get nowSeconds(): number {
-    return this.loop.nowUs / 1e6;
-  }
-
   /** @param size default: the cores of a worker */
   addMachine(kind: MachineKind, size: Partial<MachineSize> = {}): Machine {
     const { cluster, disk, idle } = this.calibration;
@@ -207,7 +202,10 @@ export class Cluster {
     return new UsageWindow(this);
   }
 
-  /** Everything on the machine ends at once. A tablet server's tablets go to others. */
+  /**
+   * Everything on the machine ends at once. A tablet server's tablets go to others, one of which
+   * must be alive when the death is noticed.
+   */
   kill(machine: Machine): void {
     machine.kill();
     if (machine.kind === 'tablet server') loadTablets(this.storage, machine);

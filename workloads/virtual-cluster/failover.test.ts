@@ -52,6 +52,16 @@ test('one server replays the logs of two dead ones one after the other', async (
   });
 });
 
+test('a run in which no tablet server is alive when a death is noticed is refused', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  const story = async (): Promise<void> => {
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    for (const server of cluster.tabletServers) cluster.kill(server);
+    await cluster.clock.sleep(PAPER.failures.detectionMs + 1);
+  };
+  await assert.rejects(cluster.run(story), /alive when the death of another is noticed/);
+});
+
 test('a replay that its server did not finish is done again by the next server', async () => {
   await killTwo(async (cluster) => {
     cluster.tablets.split('t', 'aa');

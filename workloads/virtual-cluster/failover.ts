@@ -8,6 +8,7 @@
  * The new server has nothing of the tablet in its cache, so the first read of each block needs the
  * disk.
  */
+import { assert } from '#engine/base';
 import type { Machine } from './machine.ts';
 import type { Storage } from './storage.ts';
 import type { Tablet } from './tablets.ts';
@@ -22,7 +23,7 @@ export function loadTablets(storage: Storage, dead: Machine): void {
 function assignTablets(storage: Storage, dead: Machine): void {
   const { loop, servers, tablets } = storage;
   const alive = servers.filter((server) => server.isAlive);
-  if (alive.length === 0) return;
+  assert(alive.length > 0, 'a tablet server is alive when the death of another is noticed');
   const freeUs = new Map(alive.map((server) => [server, loop.nowUs]));
   // A server may still replay logs of another one that died.
   for (const { server, availableUs } of tablets.all()) {

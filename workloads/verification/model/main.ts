@@ -63,7 +63,7 @@ await runExperiment(
       only: textList({
         description: 'the name of a configuration; may be given several times',
         placeholder: 'name',
-        defaultText: 'by profile: three | all except the long ones, twice | all',
+        defaultText: 'by profile: three | all except the long ones | the same | all',
       }),
       story: flag({ description: 'record the whole counterexample where one is found' }),
       traces: integer({

@@ -1,5 +1,5 @@
 -------------------------------- MODULE Leases --------------------------------
-(*****************************************************************************)
+(******************************************************************************)
 (* Leases and the horizon (P31, P59): may a process read what a collector     *)
 (* is deleting?                                                               *)
 (*                                                                            *)
@@ -19,7 +19,7 @@
 (*                                                                            *)
 (* `Mistake` puts one mistake back; with "none" it is the engine's algorithm. *)
 (* The table of configurations is in configurations.ts.                       *)
-(*****************************************************************************)
+(******************************************************************************)
 EXTENDS Integers, FiniteSets
 
 \* Faults:
@@ -59,10 +59,10 @@ Max(a, b) == IF a >= b THEN a ELSE b
 NoLease == [bound |-> 0, counter |-> 0]
 NoSighting == [counter |-> 0, age |-> 0]
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Clocks. A timer measures the time since an event, on both clocks of a      *)
 (* process; `missed` says that a tick was already missed since then.          *)
-(*****************************************************************************)
+(******************************************************************************)
 CountedOn == IF Mistake = "no margin" THEN Ttl ELSE Ttl - Skew
 JustNow == [monotonic |-> 0, wall |-> 0, missed |-> FALSE]
 Over == [monotonic |-> CountedOn, wall |-> CountedOn, missed |-> TRUE]
@@ -93,9 +93,9 @@ ClockSteps(timers) ==
   \cup (IF Skew = 0 \/ \E timer \in timers : timer.missed THEN {}
         ELSE [monotonic : {0, 1}, wall : {0, 1}, missed : {TRUE}])
 
-(*****************************************************************************)
+(******************************************************************************)
 (* The knowledge of a process about itself.                                   *)
-(*****************************************************************************)
+(******************************************************************************)
 Entries(p) == {s \in Slots : slot[p][s].isEntry}
 IsValid(p) == process[p].isRegistered /\ IsYoung(process[p].renewedAt)
 IsCovered(p, s) == slot[p][s].isEntry /\ slot[p][s].counts /\ IsValid(p)
@@ -120,10 +120,10 @@ Init ==
        [state |-> "idle", limit |-> 0, read |-> [p \in Processes |-> NoLease], old |-> {},
         sightings |-> [p \in Processes |-> NoSighting]]]
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Renewing the lease. A bound is the smallest start timestamp in use; if     *)
-(* there is none, a fresh timestamp, which was requested before the check.     *)
-(*****************************************************************************)
+(* there is none, a fresh timestamp, which was requested before the check.    *)
+(******************************************************************************)
 SmallestInUse(p, fresh) ==
   IF Entries(p) = {} THEN fresh ELSE Min({slot[p][s].bound : s \in Entries(p)})
 
@@ -212,9 +212,9 @@ RenewalFails(p) ==
        THEN [@[s] EXCEPT !.state = "pinned", !.isInRenewal = FALSE] ELSE @[s]]]
   /\ UNCHANGED <<last, horizon, deletedTo, table, mail, collector>>
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Transactions and snapshots: they are entries of the lease while in use.    *)
-(*****************************************************************************)
+(******************************************************************************)
 Change(p, s, next) ==
   /\ slot' = [slot EXCEPT ![p][s] = next]
   /\ UNCHANGED <<last, horizon, deletedTo, table, mail, process, collector>>
@@ -281,11 +281,11 @@ Release(p, s) ==
   /\ slot[p][s].state = "held"
   /\ Change(p, s, Idle)
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Reading: a covered read is done. Otherwise check the horizon after the     *)
 (* read. A read that misses nothing changes nothing here; only reads that miss*)
 (* a version are modelled.                                                    *)
-(*****************************************************************************)
+(******************************************************************************)
 \* The store serves a read whose versions were partly deleted.
 ReadMisses(p, s) ==
   /\ slot[p][s].state = IF Mistake = "readers look before they read" THEN "looked" ELSE "held"
@@ -311,9 +311,9 @@ ReadRefused(p, s) ==
   /\ ~IsAnswered(p, s)
   /\ Change(p, s, Idle)
 
-(*****************************************************************************)
+(******************************************************************************)
 (* The collector: N, leases, persist H, leases again, delete below D.         *)
-(*****************************************************************************)
+(******************************************************************************)
 Collecting(c, next) ==
   /\ collector' = [collector EXCEPT ![c] = next]
   /\ UNCHANGED <<last, mail, process, slot>>
@@ -395,9 +395,9 @@ CollectorRestarts(c) ==
                     sightings |-> [p \in Processes |-> NoSighting]])
   /\ UNCHANGED <<horizon, deletedTo, table>>
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Time and the other processes.                                              *)
-(*****************************************************************************)
+(******************************************************************************)
 TimersOf(p) == {process[p].renewedAt} \cup (IF IsInFlight(p) THEN {process[p].sentAt} ELSE {})
 ThatMatter(p) == {timer \in TimersOf(p) : timer # Over}
 
@@ -440,9 +440,9 @@ Next ==
 
 Spec == Init /\ [][Next]_vars
 
-(*****************************************************************************)
+(******************************************************************************)
 (* What must hold.                                                            *)
-(*****************************************************************************)
+(******************************************************************************)
 \* P31: no read is answered from a snapshot of which a collector may have deleted versions.
 NoReadBelowDeletion ==
   \A p \in Processes, s \in Slots : ~(slot[p][s].state = "missed" /\ IsAnswered(p, s))

@@ -1,5 +1,5 @@
 ------------------------------ MODULE SecondPhase ------------------------------
-(*****************************************************************************)
+(******************************************************************************)
 (* The second phase, lock resolution and deletion (P1, P4, P9, P14, P30): can *)
 (* a late message bring back a collected record, or can a lock be resolved    *)
 (* wrongly because the evidence was collected?                                *)
@@ -24,7 +24,7 @@
 (* steps, so the decision of a resolver may arrive at any later time.         *)
 (*                                                                            *)
 (* `Mistake` puts one mistake back; with "none" it is the engine's algorithm. *)
-(*****************************************************************************)
+(******************************************************************************)
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
@@ -65,10 +65,10 @@ Init ==
   /\ collector = [state |-> "idle", limit |-> 0, cell |-> Primary, garbage |-> [records |-> {}, data |-> {}, marker |-> FALSE]]
   /\ collected = {}
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Messages. `isOld`: sent before the collector fixed its deletion horizon.   *)
 (* Never true for resolvers, whose decisions may be sent later.               *)
-(*****************************************************************************)
+(******************************************************************************)
 Message(kind, cell, at) == [kind |-> kind, cell |-> cell, at |-> at, isOld |-> FALSE]
 OfResolvers == {"roll forward", "roll back", "forbid"}
 Deliver(messages) == mail' = mail \cup messages
@@ -117,9 +117,9 @@ Arrive(m) ==
 
 SomethingArrives == \E m \in mail : Arrive(m)
 
-(*****************************************************************************)
+(******************************************************************************)
 (* The writer.                                                                *)
-(*****************************************************************************)
+(******************************************************************************)
 Write(state, messages) ==
   /\ writer' = [writer EXCEPT !.state = state]
   /\ Deliver(messages)
@@ -185,9 +185,9 @@ Lapse ==
   /\ writer' = [writer EXCEPT !.isCovered = FALSE]
   /\ UNCHANGED <<last, horizon, cells, mail, collector, collected>>
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Resolving the writer's lock at a cell: what does the primary show?         *)
-(*****************************************************************************)
+(******************************************************************************)
 Decide(kind, c, at) ==
   /\ Deliver({Message(kind, c, at)})
   /\ UNCHANGED <<last, horizon, cells, writer, collector, collected>>
@@ -204,9 +204,9 @@ Resolve(c) ==
                 IF horizon > S THEN Decide("roll back", c, 0)
                 ELSE Decide("forbid", Primary, IF newest > S THEN newest ELSE S)
 
-(*****************************************************************************)
+(******************************************************************************)
 (* Other transactions write a cell that is not locked.                        *)
-(*****************************************************************************)
+(******************************************************************************)
 Overwrite(c, isDelete) ==
   /\ ~cells[c].isLocked
   /\ last < LastTimestamp
@@ -215,9 +215,9 @@ Overwrite(c, isDelete) ==
                             ![c].data = IF isDelete THEN @ ELSE @ \cup {last + 1}]
   /\ UNCHANGED <<horizon, mail, writer, collector, collected>>
 
-(*****************************************************************************)
+(******************************************************************************)
 (* The collector.                                                             *)
-(*****************************************************************************)
+(******************************************************************************)
 Collecting(next) ==
   /\ collector' = next
   /\ UNCHANGED <<last, writer>>
@@ -303,9 +303,9 @@ Next ==
 
 Spec == Init /\ [][Next]_vars
 
-(*****************************************************************************)
+(******************************************************************************)
 (* What must hold.                                                            *)
-(*****************************************************************************)
+(******************************************************************************)
 \* P9: no write record comes back once it was collected.
 NoRecordComesBack ==
   \A c \in Cells : \A record \in cells[c].records : <<c, record.at>> \notin collected

@@ -1,5 +1,5 @@
 --------------------------------- MODULE Traces ---------------------------------
-(*****************************************************************************)
+(******************************************************************************)
 (* Is a run of the simulator a behaviour of the model? The run is a sequence  *)
 (* of events, observed where messages arrive and answers are heard            *)
 (* (verification/simulation/watched.ts). Each event must be a step that the   *)
@@ -20,7 +20,7 @@
 (* A run that the model does not allow ends in a deadlock at the forbidden    *)
 (* event. Times are milliseconds; Ttl and Lifetime are shortened by the amount*)
 (* by which a collector's clock may be fast.                                  *)
-(*****************************************************************************)
+(******************************************************************************)
 EXTENDS Leases, Sequences, TraceData
 
 VARIABLES

@@ -143,7 +143,7 @@ function judgeWeak(history: History, columns: Columns, findings: Findings): void
     if (commitTimestamp !== undefined) {
       for (const cell of weak) raise(notified, cell, commitTimestamp);
     }
-    if (run !== undefined && (commitTimestamp !== undefined || hasEnded(transaction))) {
+    if (run !== undefined && (commitTimestamp !== undefined || committedNothing(transaction))) {
       raise(seen, nameOf(run), startTimestamp);
     }
   }
@@ -161,7 +161,7 @@ function raise<Key>(latest: Map<Key, Timestamp>, key: Key, timestamp: Timestamp)
 }
 
 /** A run that wrote nothing leaves no record. */
-function hasEnded({ outcome, writes, locks }: HistoricTransaction): boolean {
+function committedNothing({ outcome, writes, locks }: HistoricTransaction): boolean {
   return outcome === 'committed' && writes.length + locks.length === 0;
 }
 

@@ -39,8 +39,6 @@ export function connectTo(options: WireOptions): (address: string, service: Serv
 
 interface Pending {
   readonly reject: (failure: HBaseFailure) => void;
-  /** Whether the answer is on its way: it comes before the end of the connection. */
-  isAnswered: boolean;
 }
 
 /** A connection to one process of a server; the next is made once the client hears of its end. */
@@ -105,7 +103,7 @@ class SimulatedChannel implements Channel {
       return;
     }
     const fault = this.#faultOf(draw(0));
-    const pending: Pending = { reject, isAnswered: false };
+    const pending: Pending = { reject };
     link.pending.add(pending);
     timeline.after(call.timeoutMs, () => {
       if (!link.pending.delete(pending)) return;
@@ -118,11 +116,13 @@ class SimulatedChannel implements Channel {
       if (isSlow) cluster.pause(this.#address, draw(PAUSE));
     };
     timeline.after(this.#delay(draw(REQUEST_DELAY)), () => {
-      if (fault === 'breakConnection' && draw(HOW) < 0.5) return this.#break(link);
+      const isBreaking = fault === 'breakConnection';
+      if (isBreaking && draw(HOW) < 0.5) return this.#break(link);
       cluster.atServer(this.#address, () => {
         if (cluster.processAt(this.#address) !== link.process) return this.#break(link);
-        this.#serve(call, { fault, drawn: draw(HOW) }, answer);
-        if (fault === 'breakConnection') this.#break(link);
+        // The call is applied, and its answer is lost with the connection.
+        this.#serve(call, { fault, drawn: draw(HOW) }, isBreaking ? () => {} : answer);
+        if (isBreaking) this.#break(link);
       });
     });
   }
@@ -146,7 +146,6 @@ class SimulatedChannel implements Channel {
   #answer(link: Link, pending: Pending, delayMs: number, hear: () => void): void {
     const { timeline, process } = this.#options;
     if (link.isBroken) return;
-    pending.isAnswered = true;
     link.lastMs = Math.max(link.lastMs, timeline.nowMs + delayMs);
     timeline.at(link.lastMs, () => {
       if (link.pending.delete(pending)) process.deliver(hear);

@@ -64,7 +64,7 @@ Benches:
   bench:versions        Do many old versions make reads slower?
   bench:mapreduce       Is the baseline a fair competitor? (GNU sort, DuckDB, Hadoop, Spark)
   bench:web-index       How soon can a crawled page be found, by observers and by a batch?
-  bench:transport       What does one call cost on its way through the official client?
+  bench:transport       What does a call cost through the official client, and through ours?
   bench:simulate        How fast is the simulator?
 
 Verification:

@@ -271,7 +271,9 @@ export class Client implements Bigtable {
       // Not taken: the next owner gets it.
       waiting.isSent = false;
     } else if (error === undefined) {
-      this.#settle(waiting).resolve(frame.answer(waiting.method, value));
+      // Before the request is forgotten: if the value is no answer, it goes to the next owner.
+      const received = frame.answer(waiting.method, value);
+      this.#settle(waiting).resolve(received);
     } else {
       this.#reject(waiting, receivedError(error));
     }

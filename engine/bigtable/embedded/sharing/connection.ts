@@ -47,19 +47,23 @@ export class Connection {
     let connection: Connection | undefined;
     const socket = connect(path);
     socket.on('data', (chunk) => {
-      for (const frame of reader.add(chunk)) {
-        const [first, ...rest] = frame.messages;
-        let answers = frame.messages;
-        if (connection === undefined) {
-          connection = new Connection(socket, first as Greeting, events.onUnsent);
-          opened.resolve(connection);
-          answers = rest;
+      try {
+        for (const frame of reader.add(chunk)) {
+          const [first, ...rest] = frame.messages;
+          let answers = frame.messages;
+          if (connection === undefined) {
+            connection = new Connection(socket, first as Greeting, events.onUnsent);
+            opened.resolve(connection);
+            answers = rest;
+          }
+          for (const answer of answers as Answer[]) {
+            // Not left to the caller, which may not have the connection yet.
+            if (answer[0] === 'closing') connection.end();
+            events.onAnswer(answer, frame);
+          }
         }
-        for (const answer of answers as Answer[]) {
-          // Not left to the caller, which may not have the connection yet.
-          if (answer[0] === 'closing') connection.end();
-          events.onAnswer(answer, frame);
-        }
+      } catch {
+        socket.destroy(); // Not a frame, or no answer: this is no owner of our version.
       }
     });
     socket.on('error', () => socket.destroy());

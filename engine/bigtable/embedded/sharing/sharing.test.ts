@@ -248,6 +248,44 @@ test('an owner of another version is refused', async (t) => {
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
+test('a program that listens at the socket and sends no frames is no owner', async (t) => {
+  const folder = await newStore();
+  const server = createServer((socket) => socket.write(frameOf('no JSON')));
+  endWith(t, server);
+  await listenIn(folder, server);
+  await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
+  });
+});
+
+for (const [what, text] of [
+  ['no frame', 'no JSON'],
+  ['no answer to the request', '[[0,5]]'],
+] as const) {
+  test(`a client that receives what is ${what} goes to the next owner`, async (t) => {
+    const folder = await newStore();
+    const greeting = new FrameWriter();
+    greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+    const asked = Promise.withResolvers<void>();
+    const server = createServer((socket) => {
+      socket.write(greeting.take());
+      socket.once('data', () => {
+        server.close(); // The client is to go to the next owner.
+        socket.write(frameOf(text));
+        asked.resolve();
+      });
+    });
+    endWith(t, server);
+    await listenIn(folder, server);
+    await using client = await openEmbedded({ folder, own: false });
+    const rows = client.readRows('t', ['r'], FILTERS);
+    await asked.promise;
+    await using _ = await openEmbedded({ folder });
+    assert.deepEqual(await rows, [undefined]);
+  });
+}
+
 test('the end of a refused connection does not disturb the next one', async (t) => {
   const folder = await newStore();
   const first = await openEmbedded({ folder });
@@ -502,6 +540,13 @@ test('P61: requests that are too large for one frame are refused together, and t
   assert.ok(await told, 'the owner has heard of the listener');
   assert.equal(opened.mock.callCount(), 0);
 });
+
+/** The text in the place of a frame's list of messages, without values. */
+function frameOf(text: string): Buffer {
+  const header = Buffer.alloc(8);
+  header.writeUInt32LE(Buffer.byteLength(text));
+  return Buffer.concat([header, Buffer.from(text)]);
+}
 
 /** Ends the server and its connections with the test, even if it fails. */
 function endWith(t: TestContext, server: Server): void {

@@ -16,6 +16,10 @@ export async function writeSite(
 
 function lines(properties: Properties): string {
   return Object.entries(properties)
-    .map(([name, value]) => `<property><name>${name}</name><value>${value}</value></property>\n`)
+    .map(([name, value]) => {
+      // A path may contain characters that begin something else in XML.
+      const text = String(value).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+      return `<property><name>${name}</name><value>${text}</value></property>\n`;
+    })
     .join('');
 }

@@ -89,6 +89,19 @@ function claimLimits(open: () => Promise<Bigtable>): void {
     await store.dropTable('own');
   });
 
+  test('finds the last one of hundreds of columns of a check', async () => {
+    await using store = await open();
+    await store.createTable('own', { families: ['data'] });
+    await store.mutateRows([set('r')]);
+    const others = Array.from({ length: 200 }, (_, i) => ({ family: 'data', qualifier: `${i}` }));
+    const anyOf = [...others, { family: 'data', qualifier: 'q' }];
+    const check = { table: 'own', row: 'r', anyOf, ifFound: set('r', 2).mutations };
+    assert.equal(await store.checkAndMutateRow(check), true);
+    const row = await store.readRow('own', 'r', filters);
+    assert.equal(row?.cells.length, 2);
+    await store.dropTable('own');
+  });
+
   test('random operations get the same answers as from the memory store with tombstones', async () => {
     await using store = await open();
     const operations = fc.array(operationOf(store.manifest), { maxLength: 25 });

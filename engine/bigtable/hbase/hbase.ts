@@ -47,7 +47,7 @@ import { Tables } from './tables.ts';
 /** Bigtable's limit; HBase's own is higher. */
 const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
-/** The most calls of a check that needs several: it starts over if the row changes in between. */
+/** The most rounds of the calls of one check: it starts over if the row changes between them. */
 const ROUNDS_MAX = 100;
 
 export interface HBaseStoreOptions {
@@ -305,7 +305,7 @@ export class HBaseBigtable implements Bigtable {
       const step = plan.steps[i % plan.steps.length] as Step;
       if (answer.isApplied) return step.found;
       if (plan.otherwise !== undefined) return plan.otherwise;
-      if (++i >= ROUNDS_MAX) {
+      if (++i >= ROUNDS_MAX * plan.steps.length) {
         return new PercolatorError('STORE_UNAVAILABLE', 'the row changed during each check');
       }
       const next = plan.steps[i % plan.steps.length] as Step;

@@ -102,8 +102,8 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[undefined, { at: 3 }], 'snapshot has no option at; it has kind'],
   ],
   outcomeOf: [
-    [[], /^the transaction of outcomeOf must be as an error with COMMIT_UNKNOWN names it, not und/],
-    [[{ primary: {}, startTimestamp: 1 }], /names it, not \{ primary: \{\}, startTimestamp: 1 \}$/],
+    [[], /^the transaction of outcomeOf must be one that an error with COMMIT_UNKNOWN names, not /],
+    [[{ primary: {}, startTimestamp: 1 }], /names, not \{ primary: \{\}, startTimestamp: 1 \}$/],
   ],
   startWorker: [
     [[], 'the observers of startWorker must be a list, not undefined'],

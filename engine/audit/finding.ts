@@ -17,7 +17,7 @@ export const FINDING_CODES = {
   'lock-primary-absent': 'The primary of a lock has no lock, record or marker of its transaction.',
   'lock-primary-mismatch': 'The lock at the primary says that the primary is elsewhere (P15).',
   'lock-left-committed': 'The transaction of a lock has committed; it waits to be rolled forward.',
-  'lock-left-rolled-back': 'The transaction of a lock was rolled back; so will be this lock.',
+  'lock-left-rolled-back': 'The transaction of a lock was rolled back; the lock will be, too.',
   'lock-left-by-dead': 'The owner of a lock is dead, or its heartbeat has stopped.',
   'lock-long-held': 'A lock has been held for long, and its owner is not known to be dead.',
   'record-undecodable': 'The value of a write record cannot be decoded, or makes no sense.',

@@ -6,7 +6,7 @@
  * after a rest (P56). Three things end a collector: the store was closed, the storage takes a name
  * for invalid, or there is a bug.
  */
-import { isFinal, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
+import { isFinal, type PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Context } from '../transaction/index.ts';
 import {
@@ -156,7 +156,7 @@ export class Collector implements AsyncDisposable {
     } catch (error) {
       if (isFinal(error)) throw error;
       // It may succeed later: the storage comes back, or a dropped table is no longer listed.
-      const code = error instanceof PercolatorError ? error.code : 'a bug';
+      const { code } = error as PercolatorError; // `isFinal` is true for all other errors.
       const sentence = `a step of the collector failed (${code}); it is tried again, and nothing is collected meanwhile`;
       this.#troubles.begin('step', { kind: 'step', sentence, error });
       return 'rest';

@@ -157,12 +157,13 @@ describe('every reader sees what was committed, with collectors running', () => 
       const run = await startRun(seed);
       const random = createRandom(seed);
       const stopping = new AbortController();
-      const leases = seed % 2 === 0 ? 60 : 30_000; // With every second seed they are renewed often.
+      // With every second seed the leases are renewed often.
+      const leaseTimeToLiveMs = seed % 2 === 0 ? 60 : 30_000;
       const workers = [1, 2, 3].map((i) =>
         manyTransactions(
           run,
           run.database.client(`client ${i}`, {
-            leaseTimeToLiveMs: leases,
+            leaseTimeToLiveMs,
             snapshotLifetimeMsMax: i === 3 ? 100 : 600_000,
           }),
           random.fork(`client ${i}`),

@@ -32,7 +32,7 @@ import { type Snapshot, Transaction, type TransactionOptions } from './transacti
 import type { TransactionName } from '../base/index.ts';
 
 const KINDS: Kinds<TransactionOptions> = { kind: TEXT };
-const TRANSACTION_NAME = objectWith('as an error with COMMIT_UNKNOWN names it', {
+const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names', {
   primary: CELL,
   startTimestamp: WHOLE,
 });

@@ -57,10 +57,11 @@ export class RecentlyRead {
   add(place: Place, record: Buffer): void {
     if (record.length > RECORD_BYTES_MAX || this.#chunksMax === 0) return;
     const key = keyOf(place);
-    if (this.#isSeen(key)) this.#add(key, record);
+    if (this.#see(key)) this.#add(key, record);
   }
 
-  #isSeen(key: number): boolean {
+  /** Remembers the place. Whether it was remembered before. */
+  #see(key: number): boolean {
     if (this.#seenLately.has(key) || this.#seenBefore.has(key)) return true;
     if (this.#seenLately.size === SEEN_MAX) {
       this.#seenBefore = this.#seenLately;

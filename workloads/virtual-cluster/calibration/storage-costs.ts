@@ -12,8 +12,13 @@ import type { Entry } from './calibration.ts';
 import { assumed, type Change, must } from './change.ts';
 import { cpuUs, groupsOf, type ShapeCosts, shapeCosts } from './shape-costs.ts';
 
-/** About the bytes that the model counts for a cell of 100 bytes: heads, key, filter, cell. */
-const COUNTED_BYTES = 300;
+/**
+ * About the bytes that the model counts at the server for a cell of 100 bytes: head, key, filter or
+ * mutation, cell; of a scan, for each row.
+ */
+const COUNTED_BYTES = { read: 240, write: 200, conditional: 300, scanned: 130 };
+/** What it counts for the message of a Percolator read in addition: two filters, and a cell. */
+const MORE_BYTES = 108;
 const VALUE_BYTES = 100;
 /** The cells of a prewrite (lock, data), and those of a commit (write record, erased lock). */
 const CONDITIONAL_CELLS = 2;
@@ -24,16 +29,17 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
   const times = new Times(micro, costs);
   const { shapes } = times;
   const read = times.cpu(NAMES.rawRead);
-  const cell = Math.max(0, times.cpu(NAMES.readMessage) - read);
+  const { callUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
+  const cell = Math.max(0, times.cpu(NAMES.readMessage) - read - MORE_BYTES * byteUs);
   const timestamp = times.cpu(NAMES.timestamp);
   const messages = times.cpu(NAMES.prewriteMessage) + times.cpu(NAMES.commitMessage);
   const engineRead = times.cpu(NAMES.read) - times.cpu(NAMES.readMessage) - timestamp;
   const engineWrite = times.cpu(NAMES.write) - messages - 2 * timestamp;
-  const { callUs, byteUs, writtenUs, scannedUs } = shapes ?? NONE;
-  const bytesUs = COUNTED_BYTES * byteUs;
   // What else the model charges for an operation, besides its row and its cells.
-  const besidesUs = callUs + bytesUs;
-  const besidesWriteUs = besidesUs + VALUE_BYTES * writtenUs;
+  const besidesUs = (operation: 'read' | 'write' | 'conditional'): number =>
+    callUs +
+    COUNTED_BYTES[operation] * byteUs +
+    (operation === 'read' ? 0 : VALUE_BYTES * writtenUs);
   const groupsUs =
     times.groupShareUs(NAMES.prewriteMessage) + times.groupShareUs(NAMES.commitMessage);
   const kind = (name: string, server: Value, client: Value): readonly Change[] => [
@@ -42,7 +48,7 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     [`storage.${name}.perCell.serverUs`, times.value(cell, 'a read of two cells less one of one')],
     [`storage.${name}.perCell.clientUs`, assumed(0, 'counted at the server')],
   ];
-  const scanned = (scannedUs ?? read) - cell - bytesUs;
+  const scanned = (scannedUs ?? read) - cell - COUNTED_BYTES.scanned * byteUs;
   return [
     ['storage.call.fixed.serverUs', times.shape(callUs, 'calls stay in the process')],
     ['storage.call.fixed.clientUs', assumed(0, 'calls stay in the process')],
@@ -51,13 +57,13 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     ['storage.writtenByteNs', times.shape(1000 * writtenUs)],
     ...kind(
       'read',
-      times.value(read - besidesUs - cell, 'a raw read'),
+      times.value(read - besidesUs('read') - cell, 'a raw read'),
       times.value(engineRead, 'the engine around a read'),
     ),
     ...kind(
       'mutate',
       times.value(
-        times.cpu(NAMES.rawWrite) - times.groupShareUs(NAMES.rawWrite) - besidesWriteUs - cell,
+        times.cpu(NAMES.rawWrite) - times.groupShareUs(NAMES.rawWrite) - besidesUs('write') - cell,
         'a raw write',
       ),
       assumed(0, 'part of the transaction'),
@@ -65,7 +71,7 @@ export function storageCosts(micro: RunRecord, costs: RunRecord | null): readonl
     ...kind(
       'conditionalMutate',
       times.value(
-        (messages - groupsUs) / 2 - besidesWriteUs - CONDITIONAL_CELLS * cell,
+        (messages - groupsUs) / 2 - besidesUs('conditional') - CONDITIONAL_CELLS * cell,
         'prewrite and commit, the mean of both',
       ),
       times.value(engineWrite / 2, 'half of the engine around prewrite and commit'),

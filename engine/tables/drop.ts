@@ -298,9 +298,10 @@ async function settleLocks(
   const { clock, options } = context;
   let left = await livingAmong(context, locks, dropped);
   const startedMs = clock.monotonicMs();
+  let askedMs = startedMs;
   for (let attempt = 1; left[0] !== undefined; attempt++) {
     const { cell, lock } = left[0];
-    const waitedMs = clock.monotonicMs() - startedMs;
+    const waitedMs = askedMs - startedMs; // Without the time that resolving the others took.
     if (waitedMs > options.lockWaitMsMax) {
       throw new PercolatorError(
         'LOCKED',
@@ -310,6 +311,7 @@ async function settleLocks(
     }
     context.counters.lockWaits++;
     await clock.sleep(backoffMs(context, attempt));
+    askedMs = clock.monotonicMs();
     left = await livingAmong(context, left, dropped);
   }
 }

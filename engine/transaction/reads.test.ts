@@ -95,6 +95,7 @@ for (const [what, name, value] of [
   ['a lock', 'lock x', 'oops'],
   ['a lock without a primary', 'lock x', '{}'],
   ['a write record', 'write x', 'oops'],
+  ['a write record that is cut short', 'write x', '0000000000000009 touch'],
 ] as const) {
   test(`${what} that cannot be decoded fails reads of its cell with a code`, async () => {
     const database = await openTestDatabase();

@@ -13,7 +13,7 @@
  */
 import { assert, PercolatorError, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';
-import type { Operation, Touched } from './locks/lock.ts';
+import { isTimestamp, type Operation, type Touched } from './locks/lock.ts';
 
 export interface WriteRecord {
   readonly commitTimestamp: Timestamp;
@@ -46,8 +46,8 @@ export function encodeWriteRecord(
 export function decodeWriteRecord(cell: Cell): WriteRecord {
   const { value, timestamp } = cell;
   if (!isPut(value)) return decodeAny(cell);
-  // Most records are puts, and every read decodes one. Without strings this takes a tenth of the
-  // time.
+  // Most records are puts, and every read decodes one. Without strings, and without a check of the
+  // digits, this takes a tenth of the time.
   const startTimestamp = startOf(value);
   return {
     commitTimestamp: timestamp,
@@ -77,19 +77,17 @@ function decodeAny(cell: Cell): WriteRecord {
   const text = viewOf(cell.value).toString('latin1');
   const startTimestamp = Number(text.slice(0, WIDTH));
   const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');
-  if (operation !== 'put' && operation !== 'delete' && operation !== 'touch') {
+  const isTouch = operation === 'touch';
+  const own = operation === 'put' ? startTimestamp : 0;
+  const dataTimestamp = isTouch ? Number(data) : own;
+  const changedTimestamp = isTouch ? Number(changed) : cell.timestamp;
+  const isSound = [startTimestamp, dataTimestamp, changedTimestamp].every(isTimestamp);
+  if (!isSound || (operation !== 'put' && operation !== 'delete' && !isTouch)) {
     const message = `the write record of ${cell.timestamp} cannot be decoded: "${text}"; fsck says where it is`;
     throw new PercolatorError('TABLE_MISMATCH', message);
   }
-  const isTouch = operation === 'touch';
-  const own = operation === 'put' ? startTimestamp : 0;
-  return {
-    commitTimestamp: cell.timestamp,
-    startTimestamp,
-    operation,
-    dataTimestamp: isTouch ? Number(data) : own,
-    changedTimestamp: isTouch ? Number(changed) : cell.timestamp,
-  };
+  const { timestamp: commitTimestamp } = cell;
+  return { commitTimestamp, startTimestamp, operation, dataTimestamp, changedTimestamp };
 }
 
 /** The record of the transaction that started at `startTimestamp`, if it is among `cells`. */

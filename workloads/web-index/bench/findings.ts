@@ -24,7 +24,7 @@ export interface Measured {
   readonly batch: BatchResult;
 }
 
-/** "reducing the average age of documents in Google search results by 50 %" (section 1). */
+/** "reducing the average age of documents in Google search results by 50 %" (abstract). */
 const PAPER_YOUNGER_PERCENT = 50;
 /** "around 50 individual Bigtable operations to process a single document" (section 2.5). */
 const PAPER_OPERATIONS = 50;

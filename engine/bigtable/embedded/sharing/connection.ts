@@ -52,6 +52,7 @@ export class Connection {
           const [first, ...rest] = frame.messages;
           let answers = frame.messages;
           if (connection === undefined) {
+            if (typeof first !== 'object' || first === null) throw new Error('no greeting');
             connection = new Connection(socket, first as Greeting, events.onUnsent);
             opened.resolve(connection);
             answers = rest;

@@ -248,16 +248,18 @@ test('an owner of another version is refused', async (t) => {
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
-test('a program that listens at the socket and sends no frames is no owner', async (t) => {
-  const folder = await newStore();
-  const server = createServer((socket) => socket.write(frameOf('no JSON')));
-  endWith(t, server);
-  await listenIn(folder, server);
-  await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
-    code: 'STORE_UNAVAILABLE',
-    message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
+for (const text of ['no JSON', '[]', '[null]']) {
+  test(`a program that listens at the socket and sends ${text} is no owner`, async (t) => {
+    const folder = await newStore();
+    const server = createServer((socket) => socket.write(frameOf(text)));
+    endWith(t, server);
+    await listenIn(folder, server);
+    await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
+      code: 'STORE_UNAVAILABLE',
+      message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
+    });
   });
-});
+}
 
 for (const [what, text] of [
   ['no frame', 'no JSON'],

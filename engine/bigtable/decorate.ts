@@ -1,5 +1,5 @@
 /**
- * A storage with some of its members replaced: the base of everything that wraps a storage.
+ * A storage with some of its members replaced: for wrappers that change only a few of them.
  *
  *     caller ──▶ decorated ──▶ replaced ──▶ store
  *                       └──────────────────▶ store

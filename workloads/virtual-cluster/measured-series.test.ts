@@ -11,7 +11,7 @@ import {
   measuredRecovery,
 } from './measured-series.ts';
 
-/** Not those of the user, which may be of any load. */
+/** The user's own runs may be of any load, so they are left out. */
 const RUNS = runsIn([REFERENCE_FOLDER]);
 
 function named(all: readonly ResultSeries[], name: string): readonly { x: number; y: number }[] {
@@ -20,7 +20,7 @@ function named(all: readonly ResultSeries[], name: string): readonly { x: number
   return found.points;
 }
 
-test('a batch takes one and a half batch runs, and Percolator a small part of one', () => {
+test('a document waits one to two batch runs for MapReduce, and a small part of one for Percolator', () => {
   const seconds = measuredBatchSeconds(RUNS) ?? Number.NaN;
   const latencies = measuredLatencies(RUNS);
   for (const { y } of named(latencies, 'this machine, MapReduce')) {

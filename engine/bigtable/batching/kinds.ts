@@ -181,8 +181,9 @@ function isAboutOne(reason: unknown): boolean {
 }
 
 /**
- * The failure of a shared call, as each caller receives it. Unless it is about the whole table or
- * store, it comes from one row, and the others may be applied.
+ * The failure of a shared call, as each caller receives it. One of the whole table or store, and an
+ * error that is no PercolatorError, reach each caller unchanged. Any other comes from one row, and
+ * the others may be applied.
  */
 function ofEach(reason: unknown): unknown {
   const isAboutAll =

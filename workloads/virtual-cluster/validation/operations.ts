@@ -30,7 +30,10 @@ const GIVEN = { repository: 1_000, documentBytes: 200, seed: 1 };
 export const COUNTED_DOCUMENTS = 200;
 /** So few that each is clustered long before the next one comes. */
 const PER_SECOND = 200;
-/** So long that no scan comes: whether one meets a document in work, and reads it, is chance. */
+/**
+ * So long that no scan comes: it is chance whether a scan finds a document whose observer is still
+ * running, and reads it.
+ */
 const SCAN_REST_MS = 60_000;
 
 /** @param folder an empty one */
@@ -60,7 +63,7 @@ export async function realOperations(folder: string): Promise<Operations> {
     await percolator.transact(async (transaction) => {
       transaction.set(documentCell(documentId(number)), value);
     });
-    await Promise.race([promise, worker.ended]); // Which rejects if the worker cannot go on.
+    await Promise.race([promise, worker.ended]); // `ended` rejects if the worker cannot go on.
   }
   await percolator.settled();
   const after = { ...counts };
@@ -72,7 +75,7 @@ export async function realOperations(folder: string): Promise<Operations> {
   };
 }
 
-/** Without the engine's own tables, which it reads and writes by the clock. */
+/** The crawl's, with notifications. The engine reads and writes its other tables by the clock. */
 const COUNTED_TABLES: ReadonlySet<string> = new Set([DOCUMENTS, notifyTable(DOCUMENTS), KEYS]);
 
 function counting(store: Bigtable, counts: Operations): Bigtable {

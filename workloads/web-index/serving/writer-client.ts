@@ -74,7 +74,7 @@ export class WriterClient {
 
 /** Rejects if the thread could not do the task, or has ended. */
 async function answerOf(thread: Worker): Promise<void> {
-  if (thread.threadId < 0) throw new Error(ENDED); // Its exit would not be told again.
+  if (thread.threadId < 0) throw new Error(ENDED); // The event of its exit is over.
   const over = new AbortController();
   const { signal } = over;
   const ended = once(thread, 'exit', { signal }).then(() => ({ error: ENDED }));

@@ -74,7 +74,10 @@ function ratioTarget(record: RunRecord): Target {
   };
 }
 
-/** An engine that has a latency has missed nothing if the batch has none to compare it with. */
+/**
+ * Why the ratio is not judged although the engine has a latency: the batch has none to compare it
+ * with. Undefined otherwise.
+ */
 function withoutBatch(ours: Point, batch?: Point): Pick<Target, 'met' | 'reason'> | undefined {
   if (ours.latency === null || batch === undefined) return undefined;
   const { check, verdict, verdictReason } = batch;

@@ -2,8 +2,8 @@
  * Requests that wait to share an RPC: first the priority requests (`goesFirst`), then the normal
  * ones, each oldest first.
  *
- * The oldest normal request joins every batch once it has waited longer than all priority requests;
- * otherwise an endless stream of these would starve the normal ones.
+ * A batch begins with the oldest normal request if that has waited longer than all priority
+ * requests; otherwise an endless stream of these would starve the normal ones.
  */
 
 export interface Waiting<R = unknown> {

@@ -2,9 +2,9 @@
  * The tables of an embedded store: their ids, families and splits. One row holds them all, in a
  * table that has no name.
  *
- * The keys of a table's rows begin with its id. Ids are never used again, so dropping a table only
- * removes its entry here: rows of an unknown table are left out of the index when the log is read,
- * and out of the log when it is cleaned.
+ * The keys of a table's rows begin with its id. Ids are never used again, so a drop removes the
+ * table's entry here, and leaves its rows in the log: they go from the index, at once and whenever
+ * the store is opened, and from the log when it is cleaned.
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';

@@ -189,7 +189,7 @@ test('without an index that can be opened, the log is enough', async (context) =
   }
 });
 
-test('an index that one process could not open does no harm later, whenever that process was killed', async (context) => {
+test('an index that one process could not open does no harm later, whenever the power failed in that process', async (context) => {
   const random = createRandom(6);
   const disk = new SimulatedDisk({ random }, healthy.files);
   refuseIndex(disk, context);
@@ -251,7 +251,7 @@ test('a log of which no group is intact is refused, and each of its files is clo
   assert.deepEqual([...opened], []);
 });
 
-test('a damaged group that the index shows is reported, also if it was provisional', async () => {
+test('a damaged group that the index shows is reported, even if it was provisional', async () => {
   const disk = new SimulatedDisk({ random: createRandom(4) });
   await (await open(disk)).close();
   const store = await openOnDisk(disk, {

@@ -113,8 +113,9 @@ function cellOf({ family, qualifier, timestamp, value }: StoredCell): Cell {
 }
 
 /**
- * Whether no filter can want a version older than those of the answer: each found as many as it
- * wants, or the column has fewer than the most that were asked for, or the rest is below its range.
+ * Whether no filter can want a version older than those of the answer. In each column, the answer
+ * has fewer versions than were asked for, or each filter has found as many as it wants, or all
+ * older versions are below the filter's range.
  */
 function isComplete(
   cells: readonly Cell[],

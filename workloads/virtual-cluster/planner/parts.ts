@@ -95,7 +95,7 @@ const ROUNDING = 1e-6;
 
 export interface Part extends Pick<Demand, 'place' | 'resource'> {
   readonly machines: number;
-  /** Share of the time, at the planned load; at most 1. */
+  /** Share of the time, at the given load; at most 1. */
   readonly busy: number;
   /** The load, in units a second, at which the part works all the time. */
   readonly fullAt: number;

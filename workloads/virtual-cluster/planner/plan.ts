@@ -92,7 +92,7 @@ async function checkAll(
   for (let checks = 1; checks <= CHECKS_MAX; checks++) {
     const trial = largestPart(request, size);
     const { share, tabletServers, workers } = trial;
-    // A trial of all that was planned at first, or of as large a part, has been done.
+    // The last trial was of exactly these machines, or of as large a part.
     const isDone = share < 1 ? share <= done.share : isSame(size, done.size);
     if (isDone) break;
     const what = share === 1 ? 'the planned cluster' : 'the largest part that there is time for';

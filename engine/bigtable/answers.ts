@@ -1,4 +1,4 @@
-/** The answers to conditional mutations that were sent together: a failed one is answered, too. */
+/** The answers to conditional mutations that were sent together: a failed one with its error. */
 export async function answersTo(
   sent: readonly Promise<boolean>[],
 ): Promise<readonly (boolean | Error)[]> {

@@ -7,7 +7,8 @@
  *     pause                a server stands still. If its session ends meanwhile, its regions are
  *                          opened elsewhere; it goes on, answers with what it had, notices that it
  *                          is dead, and comes back as a new process at the same address
- *     crash                a server's process ends, and its regions wait for the end of its session
+ *     crash                a server's process ends; its regions wait until its session ends, or a new
+ *                          process begins at its address
  */
 import {
   SimulatedHBase,
@@ -96,7 +97,7 @@ export class Cluster {
   readonly hbase: SimulatedHBase;
   readonly services: Services;
   readonly seeds: readonly string[];
-  /** How often each event has happened. */
+  /** How often each event has happened; of the faults of calls, how often one was drawn. */
   readonly counts: Partial<Record<ClusterEvent | CallFault | 'moveInBatch' | 'expired', number>> =
     {};
   /** False at the beginning and at the end of a run: then nothing happens to the cluster. */
@@ -177,7 +178,7 @@ export class Cluster {
   #goOn(server: SimulatedServer, process: Process): void {
     const { waiting } = process;
     process.waiting = [];
-    // Its threads go on in any order.
+    // Its threads go on in another order: the queue, from a random action on.
     const first = this.#choose(REGION_ID, waiting.length);
     for (const action of [...waiting.slice(first), ...waiting.slice(0, first)]) action();
     if (server.state !== 'expired') return;
@@ -325,6 +326,7 @@ export class Cluster {
     }
   }
 
+  /** A stream, unlike other draws: taking one event out changes all later ones. */
   #draw(id: number): number {
     return chance(this.#seed, id, this.#drawn++, 0);
   }

@@ -21,6 +21,7 @@ import type { Disk, DiskFile } from './disk.ts';
 import type { HintHeader } from './hint.ts';
 import type { Place } from './leaf.ts';
 import { Recent } from './recent.ts';
+import { ReadAhead } from './read-ahead.ts';
 import { RecentlyRead } from './recently-read.ts';
 import { bodyOf, damaged, type GroupHeader, isIntact, type Mark, nameOfLog } from './record.ts';
 import type { Sizes } from './sizes.ts';
@@ -57,6 +58,7 @@ export class Log {
   readonly #disk: Disk;
   readonly #recent: Recent;
   readonly #recentlyRead: RecentlyRead;
+  readonly #readAhead = new ReadAhead();
   readonly #files: Map<number, LogFile>;
   readonly #store: number;
   #end: Mark;
@@ -180,7 +182,10 @@ export class Log {
     const held = this.#heldRecord(place);
     if (held !== undefined) return bodyOf(held, 0, held.length);
     const piece = written ?? this.#recent.load(place, this.#readPiece);
-    const record = piece?.bytes.subarray(start, start + place.length) ?? this.#readRecord(place);
+    const record =
+      piece?.bytes.subarray(start, start + place.length) ??
+      this.#readAhead.find(place, this.#readPiece) ??
+      this.#readRecord(place);
     if (!isIntact(record, place)) {
       throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
     }

@@ -32,6 +32,8 @@ export interface RowFilter {
   readonly versions: number;
   /** What the keys of the passing cells begin with: a family, or a column. */
   readonly prefix: Buffer;
+  /** Where the passing cells lie in a row; made for the first row of several pages. */
+  range?: CellRange;
 }
 
 /** @throws FAMILY_NOT_FOUND */
@@ -82,7 +84,7 @@ type Visitor = (page: Buffer, at: number, filter: RowFilter) => boolean;
 function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
   const columns = new ColumnCounter(filter);
   if (row.onlyPage !== undefined) return visitPage(row.onlyPage, columns, visitor);
-  for (const page of row.covering(rangeOf(filter))) {
+  for (const page of row.covering((filter.range ??= rangeOf(filter)))) {
     if (visitPage(page, columns, visitor)) return true;
     if (columns.isOver) break;
   }

@@ -49,7 +49,7 @@ export function pageAt({ index, log }: Stored, at: Position): Buffer {
 
 function rowFrom(stored: Stored, row: Buffer, first: Position): RowPages {
   const isLarge = stored.index.startsWith(stored.index.next(first), row);
-  return isLarge ? new LargeRow(stored, row) : new SmallRow(pageAt(stored, first));
+  return isLarge ? new LargeRow(stored, row, first) : new SmallRow(pageAt(stored, first));
 }
 
 class SmallRow implements RowPages {
@@ -69,20 +69,21 @@ class LargeRow implements RowPages {
   readonly onlyPage = undefined;
   readonly #stored: Stored;
   readonly #row: Buffer;
+  readonly #first: Position;
   /** The pages that this read has met. */
   readonly #pages = new Map<Position, Buffer>();
 
-  constructor(stored: Stored, row: Buffer) {
+  constructor(stored: Stored, row: Buffer, first: Position) {
     this.#stored = stored;
     this.#row = row;
+    this.#first = first;
   }
 
   *covering({ first, last }: CellRange): Generator<Buffer> {
     const { index } = this.#stored;
     const row = this.#row;
     const end = joined(row, last);
-    let at = index.floor(joined(row, first));
-    if (!index.startsWith(at, row)) at = index.ceiling(row);
+    let at = index.floorFrom(this.#first, joined(row, first));
     for (; index.startsWith(at, row) && index.compare(at, end) <= 0; at = index.next(at)) {
       const page = this.#pages.get(at) ?? pageAt(this.#stored, at);
       this.#pages.set(at, page);

@@ -19,6 +19,8 @@ export type Position = number;
 export const NONE: Position = -1;
 /** More than a leaf has. */
 const SLOTS = 1024;
+/** Keys that are tried one after the other; a search in the whole index compares some twenty. */
+const STEPS = 8;
 
 export class SortedIndex {
   /** Invariant: none is empty. */
@@ -45,6 +47,17 @@ export class SortedIndex {
   floor(key: Uint8Array): Position {
     const leaf = this.#leafFor(key);
     return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).floor(key);
+  }
+
+  /** The last key at or before `key`, but none before `at`: if it is near, sooner than `floor`. */
+  floorFrom(at: Position, key: Uint8Array): Position {
+    let found = at;
+    for (let steps = 0; steps < STEPS; steps++) {
+      const next = this.next(found);
+      if (next === NONE || this.compare(next, key) > 0) return found;
+      found = next;
+    }
+    return this.floor(key);
   }
 
   /** The first key at or after `key`. */

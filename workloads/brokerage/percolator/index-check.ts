@@ -8,7 +8,7 @@ import type { Finding } from '../check/index.ts';
 import { type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isAggregated } from './broker-update.ts';
 import { closesByDay } from './closes.ts';
-import { decodeEntries, decodeRow, encodeRow, type Entry } from './encoding.ts';
+import { decodeEntries, decodeRows, encodeRow, type Entry } from './encoding.ts';
 import {
   cellOf,
   copiesOf,
@@ -114,10 +114,11 @@ async function checkSectors(
   const { table } = placementOf('trade_request');
   const requests = snapshot.scan({ table, columns: [ROW], batchRows: BATCH_ROWS });
   for await (const { row, values } of requests) {
-    const request = decodeRow('trade_request', values.get(ROW) ?? Buffer.alloc(0));
-    const sector = expected.get(request.tr_s_symb) ?? '';
-    const wanted = cellOf('trade_request', underSector(request, sector)).row;
-    if (row !== wanted) messages.push(`the request of ${wanted} is stored at ${row}`);
+    for (const request of decodeRows('trade_request', values.get(ROW) ?? Buffer.alloc(0))) {
+      const sector = expected.get(request.tr_s_symb) ?? '';
+      const wanted = cellOf('trade_request', underSector(request, sector)).row;
+      if (row !== wanted) messages.push(`a request of ${wanted} is stored at ${row}`);
+    }
   }
   return messages.map((message) => ({ condition: 'index entries', message }));
 }

@@ -8,13 +8,15 @@
  *                    they are looked up, and written, at once
  *     security       one row has a security and its LAST_TRADE
  *     holding        ordered by account, symbol and date: a position's lots are one scan
- *     trade_request  ordered by sector and symbol: Broker-Volume's orders are one scan, and so are
- *                    Market-Feed's
+ *     trade_request  one cell has the requests of a symbol, which are Market-Feed's; the cells are
+ *                    ordered by sector and symbol, so those of Broker-Volume are one scan
  *
  * Rows that are only read together, and rarely written, share one cell: the items of a watch list,
  * the quarters of a company. Bigtable's users would have a repeated field there. The positions of
  * an account are different: two trades conflict exactly if they write the same one, so each is a
- * row of its own.
+ * row of its own. Requests are written often, but one waits for a short time only: with a row each,
+ * a scan would meet some that wait, and then all that were deleted and not yet collected, a hundred
+ * times as many.
  *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of
  * an index contains the key of the indexed row; those of `COVERING` contain the whole row instead,
@@ -70,6 +72,9 @@ export interface Path {
 const COPIED: ReadonlySet<TableName> = new Set(['status_type', 'trade_type']);
 const COPIES = 8;
 
+/** The part of a request's key that its row does not contain: the sector's id. */
+const SECTOR = 'sector';
+
 /** The columns by which rows share a cell. */
 const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
   watch_item: ['wi_wl_id'],
@@ -78,11 +83,10 @@ const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
   news_xref: ['nx_co_id'],
   customer_taxrate: ['cx_c_id'],
   commission_rate: ['cr_c_tier', 'cr_tt_id', 'cr_ex_id'],
+  trade_request: [SECTOR, 'tr_s_symb'],
 };
 
 export const INDEX_COLUMN = 'entry';
-/** The part of a request's key that its row does not contain: the sector's id. */
-const SECTOR = 'sector';
 /**
  * The sector's id by symbol. It is not in the security's row, which other transactions read dozens
  * of times as often.
@@ -102,7 +106,6 @@ const OWN_PLACEMENTS: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> }
   trade_history: { table: 'trade', key: ['th_t_id'], column: ROW },
   last_trade: { table: 'security', key: ['lt_s_symb'], column: 'last_trade' },
   holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
-  trade_request: { table: 'trade_request', key: [SECTOR, 'tr_s_symb', 'tr_t_id'], column: ROW },
 };
 /** Paths that are the row key already. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
@@ -116,9 +119,8 @@ const BY_BROKER: Path = {
 };
 /**
  * Paths that cost more than they save. Requests come and go: their index by broker would be mostly
- * rows that are deleted and not yet collected, all of which a scan has to pass; in the order of
- * symbols such rows are spread thin. (The large layout has that index by broker and sector.) The
- * lots of a trade are in its cell.
+ * rows that are deleted and not yet collected, all of which a scan has to pass. (The large layout
+ * has that index by broker and sector.) The lots of a trade are in its cell.
  */
 const OMITTED_PATHS: ReadonlySet<string> = new Set(['holding_history.by_trade', BY_BROKER.table]);
 /** Paths whose first column determines one row, and is the whole key: a lookup is one get. */

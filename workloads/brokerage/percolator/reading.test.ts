@@ -326,3 +326,27 @@ for (const layout of ['small', 'large'] as const) {
     });
   });
 }
+
+test('Broker-Volume reads no more rows after many orders that came and went', async () => {
+  await using own = await tinyBrokerage();
+  const { roster } = own.population;
+  const limit = { accountId: roster.accountIds(0)[0] ?? 0, symbol: roster.symbol(0) };
+  const comeAndGo = async (): Promise<void> => {
+    const order = orderOf(own, { ...limit, tradeTypeId: 'TLB', requestedPrice: 2_400 });
+    await own.run('tradeOrder', order);
+    const entries = [{ symbol: limit.symbol, price: 2_390, quantity: 100 }];
+    const { triggered } = await own.run('marketFeed', { entries, now: own.now });
+    assert.equal(triggered.length, 1);
+  };
+  const rowsRead = async (): Promise<number> => {
+    const before = own.percolator.counters.readRows;
+    for (const { sc_name: sectorName } of loaded('sector')) {
+      await own.run('brokerVolume', { brokerNames: [roster.brokerName(0)], sectorName });
+    }
+    return own.percolator.counters.readRows - before;
+  };
+  await comeAndGo();
+  const afterOne = await rowsRead();
+  for (let i = 0; i < 20; i++) await comeAndGo();
+  assert.equal(await rowsRead(), afterOne);
+});

@@ -170,22 +170,18 @@ export class RowReader {
     return Object.fromEntries(found.map(({ dm_s_symb, dm_close }) => [dm_s_symb, dm_close]));
   }
 
-  /**
-   * The rows whose keys begin with `prefix`, in the order of keys. For rows that share a cell:
-   * those of one cell.
-   */
-  scan<T extends SingleTable>(
+  /** The rows whose keys begin with `prefix`, in the order of keys. */
+  async scan<T extends SingleTable>(
     table: T,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
     const { table: place, key, column, isGroup } = placementOf(table);
-    if (!isGroup) {
-      const wanted = { ...bounds, prefix, column };
-      return this.#scanCells(place, wanted, (value) => decodeRow(table, value));
-    }
-    assert(prefix.length === key.length, 'rows that share a cell are read together');
-    return this.#readGroup(table, prefix, bounds.limit);
+    const wanted = { ...bounds, prefix, column };
+    if (!isGroup) return this.#scanCells(place, wanted, (value) => decodeRow(table, value));
+    if (prefix.length === key.length) return this.#readGroup(table, prefix, bounds.limit);
+    assert(bounds.limit === undefined, 'a scan of cells with several rows each has no limit');
+    return (await this.#scanCells(place, wanted, (value) => decodeRows(table, value))).flat();
   }
 
   /** The rows whose keys in an access path begin with `prefix`, in its order. */
@@ -317,6 +313,27 @@ export class RowWriter extends RowReader {
     this.transaction.set(cellAt(table, key), encodeRows(table, rows));
   }
 
+  /**
+   * Replaces all rows that share a cell, and their index entries. At least one of the lists has a
+   * row; both are in the order of the primary key.
+   */
+  changeGroup<T extends SingleTable>(
+    table: T,
+    before: readonly KeyedRow<T>[],
+    after: readonly KeyedRow<T>[],
+  ): void {
+    const [row] = [...after, ...before];
+    assert(row !== undefined && placementOf(table).isGroup, `rows of ${table} share a cell`);
+    const cell = cellOf(table, row);
+    if (after.length === 0) this.transaction.delete(cell);
+    else this.transaction.set(cell, encodeRows(table, after));
+    for (const removed of before) if (!after.includes(removed)) this.#deleteEntries(table, removed);
+    for (const added of after) {
+      if (before.includes(added)) continue;
+      this.#setEntries(table, added, { value: encodeRow(table, added), to: cell.row });
+    }
+  }
+
   insert<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
@@ -359,6 +376,10 @@ export class RowWriter extends RowReader {
   remove<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
+    this.#deleteEntries(table, row);
+  }
+
+  #deleteEntries<T extends TableName>(table: T, row: Row<T>): void {
     for (const path of pathsOf(table, this.layout)) this.transaction.delete(entryCell(path, row));
   }
 

@@ -6,11 +6,9 @@ import type {
   TickerEntry,
   TriggeredOrder,
 } from '../../model/index.ts';
-import { type KeyedRow, underSector } from '../layout.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
 import { withLines } from '../trade-record.ts';
-
-type Request = KeyedRow<'trade_request'>;
+import { type Request, requestsOf } from './shared.ts';
 
 export async function marketFeed(
   rows: RowWriter,
@@ -22,7 +20,7 @@ export async function marketFeed(
     requestsFor(rows, symbols),
   ]);
   const changing = new Map(lastTrades);
-  const waiting = new Map(symbols.map((symbol, i) => [symbol, requests[i] ?? []]));
+  const waiting = new Map(requests);
   const triggered: Request[] = [];
   for (const entry of entries) {
     const { symbol, price, quantity } = entry;
@@ -36,22 +34,23 @@ export async function marketFeed(
     triggered.push(...due);
   }
   await submit(rows, triggered, now);
+  for (const [symbol, before] of requests) {
+    const after = waiting.get(symbol) ?? [];
+    if (after.length < before.length) rows.changeGroup('trade_request', before, after);
+  }
   return { triggered: triggered.map(orderOf) };
 }
 
-/** For each symbol, the requests that wait for its price. */
+/** By symbol, the requests that wait for its price. */
 async function requestsFor(
   rows: RowReader,
   symbols: readonly string[],
-): Promise<readonly (readonly Request[])[]> {
+): Promise<ReadonlyMap<string, readonly Request[]>> {
   const sectors = await rows.sectorsOf(symbols);
-  return Promise.all(
-    symbols.map(async (symbol, i) => {
-      const sector = sectors[i] ?? '';
-      const requests = await rows.scan('trade_request', [sector, symbol]);
-      return requests.map((request) => underSector(request, sector));
-    }),
+  const requests = await Promise.all(
+    symbols.map((symbol, i) => requestsOf(rows, sectors[i] ?? '', symbol)),
   );
+  return new Map(symbols.map((symbol, i) => [symbol, requests[i] ?? []]));
 }
 
 function isDue(request: Request, { price }: TickerEntry): boolean {
@@ -64,7 +63,6 @@ async function submit(rows: RowWriter, requests: readonly Request[], now: number
     const trade = { ...record.trade, t_st_id: 'SBMT', t_dts: now };
     rows.updateTrade(record, withLines({ ...record, trade }, ['SBMT'], now));
   }
-  for (const request of requests) rows.remove('trade_request', request);
 }
 
 function orderOf(request: Request): TriggeredOrder {

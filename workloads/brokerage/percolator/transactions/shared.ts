@@ -1,5 +1,5 @@
 /** Lookups that several transactions share. */
-import type { Lot, Row } from '../../model/index.ts';
+import type { Lot } from '../../model/index.ts';
 import { type KeyedRow, underSector } from '../layout.ts';
 import type { RowReader } from '../rows.ts';
 
@@ -46,11 +46,15 @@ export async function taxRatesOf(rows: RowReader, customerId: number): Promise<n
   return [...rates.values()].reduce((sum, { tx_rate }) => sum + tx_rate, 0);
 }
 
-/** Requests, together with the sectors that their keys contain. */
-export async function withSectors(
+/** A request, together with the sector that its key contains. */
+export type Request = KeyedRow<'trade_request'>;
+
+/** The requests that wait for the price of a security, oldest order first. */
+export async function requestsOf(
   rows: RowReader,
-  requests: readonly Row<'trade_request'>[],
-): Promise<readonly KeyedRow<'trade_request'>[]> {
-  const sectors = await rows.sectorsOf(requests.map(({ tr_s_symb }) => tr_s_symb));
-  return requests.map((request, i) => underSector(request, sectors[i] ?? ''));
+  sector: string,
+  symbol: string,
+): Promise<readonly Request[]> {
+  const requests = await rows.scan('trade_request', [sector, symbol]);
+  return requests.map((request) => underSector(request, sector));
 }

@@ -1,10 +1,10 @@
 /**
  * Trade-Cleanup on Percolator: cancels the unfinished trades of an earlier run, in one transaction.
  */
-import type { TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
+import type { Row, TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
+import { underSector } from '../layout.ts';
 import type { RowWriter } from '../rows.ts';
 import { type TradeRecord, withLines } from '../trade-record.ts';
-import { withSectors } from './shared.ts';
 
 export async function tradeCleanup(
   rows: RowWriter,
@@ -13,13 +13,26 @@ export async function tradeCleanup(
   const requests = await rows.scan('trade_request', []);
   const waiting = new Set(requests.map(({ tr_t_id }) => tr_t_id));
   for (const record of await rows.trades([...waiting])) cancel(rows, record, ['SBMT', 'CNCL'], now);
-  for (const placed of await withSectors(rows, requests)) rows.remove('trade_request', placed);
+  await removeRequests(rows, requests);
   const newer = await rows.tradesFrom(firstTradeId);
   const submitted = newer.filter(
     ({ trade }) => trade.t_st_id === 'SBMT' && !waiting.has(trade.t_id),
   );
   for (const record of submitted) cancel(rows, record, ['CNCL'], now);
   return { requests: requests.length, submitted: submitted.length };
+}
+
+async function removeRequests(
+  rows: RowWriter,
+  requests: readonly Row<'trade_request'>[],
+): Promise<void> {
+  const bySymbol = Map.groupBy(requests, ({ tr_s_symb }) => tr_s_symb);
+  const sectors = await rows.sectorsOf([...bySymbol.keys()]);
+  for (const [i, ofSymbol] of [...bySymbol.values()].entries()) {
+    const sector = sectors[i] ?? '';
+    const placed = ofSymbol.map((request) => underSector(request, sector));
+    rows.changeGroup('trade_request', placed, []);
+  }
 }
 
 function cancel(

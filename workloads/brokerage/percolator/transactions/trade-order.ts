@@ -7,9 +7,10 @@ import {
   type TradeOrderInput,
   type TradeOrderResult,
 } from '../../model/index.ts';
+import { underSector } from '../layout.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
 import { withLines } from '../trade-record.ts';
-import { commissionRateOf, openLots, taxRatesOf, withSectors } from './shared.ts';
+import { commissionRateOf, openLots, requestsOf, taxRatesOf } from './shared.ts';
 
 type Frame3 = NonNullable<TradeOrderResult['frame3']>;
 
@@ -189,5 +190,12 @@ async function insertRequest(
     tr_bid_price: frame3.requestedPrice,
     tr_b_id: account.ca_b_id,
   };
-  for (const placed of await withSectors(rows, [request])) rows.insert('trade_request', placed);
+  const [sector = ''] = await rows.sectorsOf([frame3.symbol]);
+  const waiting = await requestsOf(rows, sector, frame3.symbol);
+  const after = [...waiting, underSector(request, sector)];
+  rows.changeGroup(
+    'trade_request',
+    waiting,
+    after.toSorted((a, b) => a.tr_t_id - b.tr_t_id),
+  );
 }

@@ -141,20 +141,11 @@ export function columnAt(bytes: Buffer, start: number, end: number): Buffer {
   return bytes.subarray(start, end - TIMESTAMP_BYTES);
 }
 
-/** Below 0 if the cell key at `start` is before the cells of the column, 0 if it is one of them. */
-export function compareToColumn(bytes: Buffer, start: number, column: Buffer): number {
-  // The end marks differ from every other byte there, so no key ends before a difference is found.
-  for (let i = 0; i < column.length; i++) {
-    const difference = (bytes[start + i] as number) - (column[i] as number);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
 /** Whether the cell key from `start` to `end` is of the column. */
 export function isOfColumn(bytes: Buffer, start: number, end: number, column: Buffer): boolean {
   if (end - start !== column.length + TIMESTAMP_BYTES) return false;
-  for (let i = 0; i < column.length; i++) {
+  // Backwards: columns of one row often begin alike.
+  for (let i = column.length - 1; i >= 0; i--) {
     if (bytes[start + i] !== column[i]) return false;
   }
   return true;

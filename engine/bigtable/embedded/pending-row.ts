@@ -65,8 +65,9 @@ export class PendingRow implements RowPages {
     return this.#pages[0]?.page ?? NO_CELLS;
   }
 
-  *covering({ first, last }: CellRange): Generator<Buffer> {
-    for (const { page } of this.#between(first, last)) yield page;
+  visit({ first, last }: CellRange, isEnough: (page: Buffer) => boolean): boolean {
+    for (const { page } of this.#between(first, last)) if (isEnough(page)) return true;
+    return false;
   }
 
   /** The page that is for the cell. */

@@ -11,7 +11,7 @@
 import type { Place } from './leaf.ts';
 import type { Mark } from './record.ts';
 
-/** Larger: more is read in vain where a scan ends. Smaller: a long scan asks the system more often. */
+/** Larger: more is read in vain where a scan ends. Smaller: a scan asks the system more often. */
 const AHEAD_BYTES = 2 ** 14;
 /** Reads go on if at most this much was left out: headers of groups, and pages written again. */
 const HOLE_BYTES_MAX = 2 ** 12;

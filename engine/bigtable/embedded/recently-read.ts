@@ -43,25 +43,24 @@ export class RecentlyRead {
   }
 
   find(place: Place): FoundRecord | undefined {
-    const key = keyOf(place);
-    const found = this.#younger.find(key);
+    const found = this.#younger.find(place);
     if (found !== undefined) return found;
-    const older = this.#older.find(key);
+    const older = this.#older.find(place);
     if (older === undefined) return undefined;
     const { bytes, start } = older;
-    this.#add(key, bytes.subarray(start, start + place.length));
+    this.#add(place, bytes.subarray(start, start + place.length));
     return older;
   }
 
   /** Copies a record that was read from the disk and is intact, unless this was its first read. */
   add(place: Place, record: Buffer): void {
     if (record.length > RECORD_BYTES_MAX || this.#chunksMax === 0) return;
-    const key = keyOf(place);
-    if (this.#see(key)) this.#add(key, record);
+    if (this.#see(place)) this.#add(place, record);
   }
 
   /** Remembers the place. Whether it was remembered before. */
-  #see(key: number): boolean {
+  #see({ file, offset }: Place): boolean {
+    const key = file * OFFSETS + offset;
     if (this.#seenLately.has(key) || this.#seenBefore.has(key)) return true;
     if (this.#seenLately.size === SEEN_MAX) {
       this.#seenBefore = this.#seenLately;
@@ -71,12 +70,12 @@ export class RecentlyRead {
     return false;
   }
 
-  #add(key: number, record: Buffer): void {
+  #add(place: Place, record: Buffer): void {
     if (!this.#younger.fits(record.length, this.#chunksMax)) {
       this.#older = this.#younger;
       this.#younger = new Half();
     }
-    this.#younger.add(key, record);
+    this.#younger.add(place, record);
   }
 }
 
@@ -84,11 +83,14 @@ class Half {
   readonly #chunks: Buffer[] = [];
   /** Bytes of the last chunk that are in use. */
   #end = CHUNK_BYTES;
-  /** By place in the log: the number of the chunk, and where the record begins there. */
-  readonly #starts = new Map<number, number>();
+  /**
+   * By file and offset: the number of the chunk, and where the record begins there. In two steps,
+   * because V8 finds small whole numbers in two thirds of the time of others.
+   */
+  readonly #starts = new Map<number, Map<number, number>>();
 
-  find(key: number): FoundRecord | undefined {
-    const at = this.#starts.get(key);
+  find({ file, offset }: Place): FoundRecord | undefined {
+    const at = this.#starts.get(file)?.get(offset);
     if (at === undefined) return undefined;
     const start = at % CHUNK_BYTES;
     return { bytes: this.#chunks[(at - start) / CHUNK_BYTES] as Buffer, start };
@@ -98,18 +100,16 @@ class Half {
     return this.#end + bytes <= CHUNK_BYTES || this.#chunks.length < chunksMax;
   }
 
-  add(key: number, record: Buffer): void {
+  add({ file, offset }: Place, record: Buffer): void {
     if (this.#end + record.length > CHUNK_BYTES) {
       this.#chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES));
       this.#end = 0;
     }
     const number = this.#chunks.length - 1;
     record.copy(this.#chunks[number] as Buffer, this.#end);
-    this.#starts.set(key, number * CHUNK_BYTES + this.#end);
+    let ofFile = this.#starts.get(file);
+    if (ofFile === undefined) this.#starts.set(file, (ofFile = new Map()));
+    ofFile.set(offset, number * CHUNK_BYTES + this.#end);
     this.#end += record.length;
   }
-}
-
-function keyOf({ file, offset }: Place): number {
-  return file * OFFSETS + offset;
 }

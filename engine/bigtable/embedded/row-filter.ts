@@ -10,7 +10,6 @@ import {
   cellKey,
   columnAt,
   columnKey,
-  compareToColumn,
   endsWith,
   isOfColumn,
   prefixEnd,
@@ -84,26 +83,29 @@ type Visitor = (page: Buffer, at: number, filter: RowFilter) => boolean;
 function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
   const columns = new ColumnCounter(filter);
   if (row.onlyPage !== undefined) return visitPage(row.onlyPage, columns, visitor);
-  for (const page of row.covering((filter.range ??= rangeOf(filter)))) {
-    if (visitPage(page, columns, visitor)) return true;
-    if (columns.isOver) break;
-  }
-  return false;
+  let isSeen = false;
+  row.visit((filter.range ??= rangeOf(filter)), (page) => {
+    isSeen = visitPage(page, columns, visitor);
+    return isSeen || columns.isOver;
+  });
+  return isSeen;
 }
 
 function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): boolean {
   const { filter } = columns;
   const { prefix, qualifier, suffix, from, to } = filter;
+  let isInColumn = false;
   for (let at = 0; at < page.length && !columns.isOver; at = endOfCell(page, at)) {
     const keyStart = keyStartAt(at);
     const keyEnd = keyEndAt(page, at);
     if (qualifier === undefined) {
       if (page[keyStart] !== prefix[0]) continue;
       if (suffix !== undefined && !endsWith(page, keyStart, keyEnd, suffix)) continue;
+    } else if (isOfColumn(page, keyStart, keyEnd, prefix)) {
+      isInColumn = true;
     } else {
-      const difference = compareToColumn(page, keyStart, prefix);
-      if (difference > 0) return false; // The cells are in order.
-      if (difference < 0) continue;
+      if (isInColumn) return false; // The cells of a column are next to each other.
+      continue;
     }
     const timestamp = timestampAt(page, keyEnd);
     if (timestamp > to) continue;

@@ -1,27 +1,81 @@
-/** The searches of sorted-index.ts, against each other, over several leaves. */
+/** The searches of sorted-index.ts, over several leaves, against an array of the keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createRandom } from '../../base/index.ts';
 import { NONE, type Position, SortedIndex } from './sorted-index.ts';
 
-const KEYS = 3_000;
 const entry = { file: 1, offset: 0, length: 10, footprint: 10 };
 
-/** Even numbers are keys; odd ones lie between them. */
+/** Keys of all kinds: some have 40 bytes in common, some are the beginning of another one. */
 function keyOf(number: number): Buffer {
-  return Buffer.from(`a row/${String(number).padStart(6, '0')}`);
+  const beginnings = ['', 'a', 'a\0', 'b/', 'a long beginning that many keys have, '.repeat(2)];
+  const text = `${beginnings[number % beginnings.length]}${number.toString(4)}`;
+  return Buffer.from(number % 7 === 0 ? `${text}\0` : text, 'latin1');
+}
+
+function sorted(keys: Iterable<string>): Buffer[] {
+  return [...keys].map((key) => Buffer.from(key, 'latin1')).toSorted((a, b) => a.compare(b));
+}
+
+function keyAt(index: SortedIndex, at: Position): string | undefined {
+  return at === NONE ? undefined : index.key(at).toString('latin1');
+}
+
+/** Each search for a key, and for one between two keys. */
+function assertFinds(index: SortedIndex, expected: readonly Buffer[], wanted: Buffer): void {
+  const floor = expected.findLast((key) => key.compare(wanted) <= 0);
+  const ceiling = expected.find((key) => key.compare(wanted) >= 0);
+  assert.equal(keyAt(index, index.floor(wanted)), floor?.toString('latin1'));
+  assert.equal(keyAt(index, index.ceiling(wanted)), ceiling?.toString('latin1'));
+  assert.equal(index.get(wanted) !== undefined, floor?.equals(wanted) ?? false);
+}
+
+for (const seed of [1, 2, 3]) {
+  test(`every key is found after any changes; seed ${seed}`, () => {
+    const random = createRandom(seed);
+    const index = new SortedIndex();
+    const present = new Set<string>();
+    for (let round = 0; round < 6; round++) {
+      // Grows to some ten leaves, shrinks until they are joined, and grows again.
+      const removed = round % 2 === 0 ? 0.2 : 0.9;
+      for (let i = 0; i < 3_000; i++) {
+        const key = keyOf(random.integer(0, 3_999));
+        if (random.fraction() < removed) {
+          index.delete(key);
+          present.delete(key.toString('latin1'));
+        } else {
+          index.set(key, entry);
+          present.add(key.toString('latin1'));
+        }
+      }
+      const expected = sorted(present);
+      assert.equal(index.keys, expected.length);
+      for (let i = 0; i < 100; i++) assertFinds(index, expected, keyOf(random.integer(0, 7_999)));
+      assertFinds(index, expected, Buffer.alloc(0));
+      assertFinds(index, expected, Buffer.of(255));
+    }
+    index.deleteAll(Buffer.from('a long'));
+    const rest = sorted([...present].filter((key) => !key.startsWith('a long')));
+    for (let i = 0; i < 500; i++) assertFinds(index, rest, keyOf(i));
+  });
 }
 
 test('a search from a position on ends where the search in the whole index ends, or there', () => {
   const index = new SortedIndex();
-  for (let i = 0; i < KEYS; i++) index.set(keyOf(2 * i), entry);
+  const keys = sorted(
+    new Set(Array.from({ length: 3_000 }, (_, i) => keyOf(i).toString('latin1'))),
+  );
+  for (const key of keys) index.set(key, entry);
   const positions: Position[] = [];
-  for (let at = index.ceiling(keyOf(0)); at !== NONE; at = index.next(at)) positions.push(at);
-  assert.equal(positions.length, KEYS);
-  for (let from = 0; from < KEYS; from += 13) {
-    for (const wanted of [0, 1, from, 2 * from + 1, 2 * from + 16, 2 * from + 19, 2 * KEYS]) {
-      const floor = Math.min(KEYS - 1, Math.floor(wanted / 2));
-      const found = index.floorFrom(positions[from] as Position, keyOf(wanted));
-      assert.equal(positions.indexOf(found), Math.max(from, floor), `${wanted} from ${from}`);
+  for (let at = index.ceiling(Buffer.alloc(0)); at !== NONE; at = index.next(at)) {
+    positions.push(at);
+  }
+  assert.equal(positions.length, keys.length);
+  for (let from = 0; from < keys.length; from += 13) {
+    for (const to of [0, from, from + 1, from + 7, from + 8, from + 9, keys.length - 1]) {
+      const wanted = Math.min(to, keys.length - 1);
+      const found = index.floorFrom(positions[from] as Position, keys[wanted] as Buffer);
+      assert.equal(positions.indexOf(found), Math.max(from, wanted), `${wanted} from ${from}`);
     }
   }
 });

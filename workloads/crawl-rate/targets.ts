@@ -70,7 +70,10 @@ function ratioTarget(record: RunRecord): Target {
         : `${formatCount(ratio)} times, with ${formatCount(documents)} documents at ${rate} %/hour`,
     ...(isAsked
       ? (withoutBatch(ours, batch) ?? judged([ours, batch], ratio !== undefined && ratio >= RATIO))
-      : { met: null, reason: 'the repository was smaller, or no rate as low on both systems' }),
+      : {
+          met: null,
+          reason: 'the repository was smaller, or no rate was that low on both systems',
+        }),
   };
 }
 

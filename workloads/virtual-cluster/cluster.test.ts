@@ -126,7 +126,7 @@ async function runBank(
   });
 }
 
-test('a run repeats bit by bit from its seed', async () => {
+test('a run repeats bit for bit from its seed', async () => {
   const run = (seed: number): Promise<BankRun> =>
     runBank(new Cluster({ calibration: PAPER, seed, tabletServers: 4 }), {
       seed: 1,

@@ -31,7 +31,7 @@
  * `HistoryRecorder` (history.ts) records what transactions saw of a sample of rows, for the judges
  * of snapshot isolation and of notifications.
  *
- * The same seed gives the same run, bit by bit.
+ * The same seed gives the same run, bit for bit.
  */
 import {
   assert,

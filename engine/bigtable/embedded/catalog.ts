@@ -22,6 +22,9 @@ export interface Catalog {
   readonly tables: readonly TableEntry[];
 }
 
+/** Of each list in a message. */
+const SPLITS_SHOWN = 10;
+
 export const EMPTY_CATALOG: Catalog = { nextId: 1, tables: [] };
 
 export function findTable(catalog: Catalog, name: string): TableEntry | undefined {
@@ -36,11 +39,10 @@ export function withTable(catalog: Catalog, name: string, schema: TableSchema): 
     if (sameSet(existing.families, schema.families) && sameSet(existing.splits, splits)) {
       return catalog;
     }
-    throw new PercolatorError(
-      'TABLE_MISMATCH',
-      `table ${name} exists with families ${existing.families.join(', ')} and ${existing.splits.length} splits; ` +
-        `asked for families ${schema.families.join(', ')} and ${splits.length} splits`,
-    );
+    const message =
+      `table ${name} exists with families ${existing.families.join(', ')} and ${splitsIn(existing)}; ` +
+      `asked for families ${schema.families.join(', ')} and ${splitsIn({ splits })}`;
+    throw new PercolatorError('TABLE_MISMATCH', message);
   }
   const entry: TableEntry = {
     id: catalog.nextId,
@@ -49,6 +51,13 @@ export function withTable(catalog: Catalog, name: string, schema: TableSchema): 
     splits,
   };
   return { nextId: catalog.nextId + 1, tables: [...catalog.tables, entry] };
+}
+
+function splitsIn({ splits }: Pick<TableEntry, 'splits'>): string {
+  if (splits.length === 0) return 'no splits';
+  const first = splits.slice(0, SPLITS_SHOWN).map((split) => JSON.stringify(split));
+  const more = splits.length - first.length;
+  return `splits at ${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 export function withoutTable(catalog: Catalog, id: number): Catalog {

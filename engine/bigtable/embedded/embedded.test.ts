@@ -132,6 +132,17 @@ test('written data exists after reopening, with tables and splits', async () => 
   assert.deepEqual(await keysOf(store), ['r']);
 });
 
+test('a table that is there with other splits is refused, in a sentence with both lists', async () => {
+  await using store = await openWithTable(temporaryFolder());
+  const splits = Array.from({ length: 12 }, (_, i) => String.fromCodePoint(97 + i));
+  await assert.rejects(store.createTable('t', { families: ['data'], splits }), {
+    code: 'TABLE_MISMATCH',
+    message:
+      'table t exists with families data and no splits; asked for families data and splits at ' +
+      '"a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more',
+  });
+});
+
 test('a store whose folder was given relative to the working directory stays where it was opened', async () => {
   const [home, elsewhere] = [temporaryFolder(), temporaryFolder()];
   const before = process.cwd();

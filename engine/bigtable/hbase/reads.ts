@@ -41,7 +41,7 @@ export function selectionFor(filters: readonly CellFilter[]): Selecting | undefi
     maxVersions,
     cfTimeRange: [...families].map(([family, some]) => rangeOf(family, some)),
   };
-  return { filters, selection };
+  return { filters: possible, selection };
 }
 
 /** The same with more versions, for a row whose answer may lack some. */

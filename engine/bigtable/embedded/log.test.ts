@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Disk, DiskFile } from './disk.ts';
+import type { Place } from './leaf.ts';
 import { Log } from './log.ts';
 import { GroupWriter, type Mark } from './record.ts';
 import { SIZES } from './sizes.ts';
@@ -65,4 +66,52 @@ test('a file that cannot be closed does not leave the others open, and is report
   );
   assert.throws(() => log.close(), /file 1/);
   assert.deepEqual(closed, [1, 2, 3]);
+});
+
+/** A log of one group with a hundred records, none of which stays in memory. */
+function recordsOnDisk(): {
+  readonly log: Log;
+  readonly places: readonly Place[];
+  readonly bytes: Buffer;
+  readonly reads: () => number;
+} {
+  const writer = new GroupWriter();
+  writer.begin({ file: 1, offset: 0 });
+  const places = Array.from({ length: 100 }, (_, i) =>
+    writer.add('page', Buffer.from(`row ${i}`), Buffer.alloc(300, i), 0),
+  );
+  const base = { file: 0, offset: 0 };
+  const header = { store: 1, sequence: 1, base, oldest: 1, unsynced: 0 };
+  const bytes = Buffer.from(writer.finish(header));
+  let reads = 0;
+  const file: DiskFile = {
+    ...nowhere().open(''),
+    read: (target, offset) => {
+      reads++;
+      return bytes.copy(target, 0, offset);
+    },
+  };
+  const files = new Map([[1, { file, size: bytes.length }]]);
+  const end = { file: 2, offset: 0 };
+  const state = { store: 1, files, end, sequence: 1, oldest: 1, newest: 1 };
+  const log = new Log(nowhere(), state, { ...SIZES, recentBytes: 0, readBytes: 0 });
+  return { log, places, bytes, reads: () => reads };
+}
+
+test('records that are read in the order of the log ask the disk for many at a time', () => {
+  const { log, places, reads } = recordsOnDisk();
+  for (const [i, place] of places.entries()) {
+    assert.deepEqual(log.readBody(place), Buffer.alloc(300, i));
+  }
+  assert.ok(reads() < 10, `${reads()} reads`);
+});
+
+test('a damaged record that was read ahead is noticed, and the others are read', () => {
+  const { log, places, bytes } = recordsOnDisk();
+  const damaged = places[50] as Place;
+  bytes[damaged.offset + 100] = 255;
+  for (const place of places) {
+    if (place === damaged) assert.throws(() => log.readBody(place), /has the wrong checksum/);
+    else assert.equal(log.readBody(place).length, 300);
+  }
 });

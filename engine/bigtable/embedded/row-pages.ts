@@ -14,9 +14,9 @@ export interface RowPages {
   /** Nearly every row has one page. */
   readonly onlyPage: Buffer | undefined;
   /**
-   * Looks at the pages that may hold cells of the range, in order, until it has seen enough.
-   * Returns whether it has. A visitor, because with a generator for each column, reading such a row
-   * took a third longer.
+   * Shows the pages that may hold cells of the range to `isEnough`, in order, until it returns
+   * true. Returns whether it has. A generator for each column would make reading a row of several
+   * pages a third slower.
    */
   visit(range: CellRange, isEnough: (page: Buffer) => boolean): boolean;
 }

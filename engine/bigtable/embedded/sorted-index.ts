@@ -49,7 +49,7 @@ export class SortedIndex {
     return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).floor(key);
   }
 
-  /** The last key at or before `key`, but none before `at`: if it is near, sooner than `floor`. */
+  /** The same, but `at` if that key is before it. Faster where the key is near `at`. */
   floorFrom(at: Position, key: Uint8Array): Position {
     let found = at;
     for (let steps = 0; steps < STEPS; steps++) {

@@ -14,9 +14,9 @@
  * Rows that are only read together, and rarely written, share one cell: the items of a watch list,
  * the quarters of a company. Bigtable's users would have a repeated field there. The positions of
  * an account are different: two trades conflict exactly if they write the same one, so each is a
- * row of its own. Requests are written often, but one waits for a short time only: with a row each,
- * a scan would meet some that wait, and then all that were deleted and not yet collected, a hundred
- * times as many.
+ * row of its own. Requests are written often, but each waits only for a short time: with a row
+ * each, a scan would read the few that wait, and also the deleted ones that are not yet collected,
+ * a hundred times as many.
  *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of
  * an index contains the key of the indexed row; those of `COVERING` contain the whole row instead,

@@ -34,7 +34,7 @@ test('an error ends the processes of all judges, also of one that never ends', a
   };
   // The mutant that no judge reaches has its verdict at once, while the other one is judged.
   const onVerdict = (): void => {
-    waitFor(pidFile);
+    waitForContent(pidFile);
     throw new Error('the disk is full');
   };
   const { signal } = new AbortController();
@@ -46,8 +46,12 @@ test('an error ends the processes of all judges, also of one that never ends', a
   assert.throws(() => kill(Number(readFileSync(pidFile, 'utf8')), 0), /ESRCH/);
 });
 
-/** Waits without giving way to events, because `onVerdict` is synchronous. */
-function waitFor(file: string): void {
+/**
+ * Waits until the file has content: it is there, and empty, before the process has written into it.
+ * Does not give way to events, because `onVerdict` is synchronous.
+ */
+function waitForContent(file: string): void {
   const never = new Int32Array(new SharedArrayBuffer(4));
-  for (let i = 0; i < WAITS_MAX && !existsSync(file); i++) Atomics.wait(never, 0, 0, WAIT_MS);
+  const isEmpty = (): boolean => !existsSync(file) || readFileSync(file).length === 0;
+  for (let i = 0; i < WAITS_MAX && isEmpty(); i++) Atomics.wait(never, 0, 0, WAIT_MS);
 }

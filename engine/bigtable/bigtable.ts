@@ -173,6 +173,12 @@ export interface Manifest {
    */
   readonly batches?: boolean | undefined;
   /**
+   * `readRange` passes over rows that have no cell as new as the `from` of its filters without
+   * reading them. Collectors then look at what has changed since their last cycle (P68). Default
+   * false.
+   */
+  readonly skipsOldRows?: boolean | undefined;
+  /**
    * The longest time, in milliseconds after a call was sent, at which a server that stood still may
    * apply it, even if its caller no longer waits. Collectors wait for at least as long (P66). A cut
    * network is not covered: it may deliver the call later (open-hbase.ts). Absent: the storage does

@@ -35,15 +35,15 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
 }
 
 /**
- * One cycle, or the rest of an interrupted one. A cycle that may delete more than the last one
- * waits for `messageLifetimeMs` first.
+ * One cycle that looks at every row, or the rest of such a cycle that was interrupted. If it may
+ * delete more than the last one, it waits for `messageLifetimeMs` first.
  */
 export async function collectGarbage(
   services: CollectorServices,
   options: CollectorOptions,
 ): Promise<CollectionReport> {
   const settings = settingsOf(options, services.context.store.manifest);
-  const collector = new GarbageCollector(services, settings);
+  const collector = new GarbageCollector(services, { ...settings, shortCyclesMax: 0 });
   const completed = await runCycle(services.context, collector, settings);
   const { rowsVisited, cellsDeleted, locksResolved } = collector.counters;
   const { horizon, deletionHorizon, heldBackBy } = collector;

@@ -20,11 +20,19 @@
  * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
  * a primary, the evidence there is collected.
  *
+ * Why pass over rows (P68)? Most have not changed since the last cycle, which resolved all locks
+ * below its own D. What it left in a row is needed, and becomes garbage only by a newer record of
+ * that row. So where the storage knows which rows are old, a cycle looks for locks and changes from
+ * that D on. It misses what came late: a copy of a prewrite, the marker of a transaction that was
+ * rolled back long after, a tombstone for which an observer had yet to run. Nothing depends on such
+ * garbage; it waits for one of the cycles that look at every row.
+ *
  * The collector works in steps of some rows, each of which may be its last. Its progress is kept in
  * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
  * Several collectors may work at a time: that is safe, but they repeat each other's work.
  */
 import {
+  type Bigtable,
   type CellFilter,
   keyAfter,
   nextStart,
@@ -36,6 +44,7 @@ import {
   type CellAddress,
   columnOf,
   type Context,
+  DATA,
   everywhere,
   isOf,
   isTableNotFound,
@@ -51,7 +60,13 @@ import {
 import { batchFilters, type CollectionTarget, collectRows } from './collect-rows.ts';
 import { moveHorizon } from './horizon.ts';
 import type { CollectorSettings } from './options.ts';
-import { type Progress, readProgress, writeProgress } from './progress.ts';
+import {
+  type EarlierCycles,
+  NOTHING_DONE,
+  type Progress,
+  readProgress,
+  writeProgress,
+} from './progress.ts';
 
 /** What the collector works with. */
 export interface CollectorServices {
@@ -132,12 +147,19 @@ export class GarbageCollector {
   /** Runs one step. If it fails, it may be tried again.
    * A `signal` that aborts ends a wait early. */
   async step(signal?: AbortSignal): Promise<StepResult> {
-    this.#progress ??= await readProgress(this.#context.store);
+    this.#progress ??= await this.#readProgress();
     const { phase } = this.#progress;
     if (phase === 'resolving') return this.#resolve(this.#progress);
     if (phase === 'collecting') return this.#collect(this.#progress);
     if (this.#waiting === undefined) return this.#begin(this.#progress);
-    return this.#wait(this.#waiting, signal);
+    return this.#wait(this.#progress, this.#waiting, signal);
+  }
+
+  /** What short cycles have done does not count for a collector that is to look at every row. */
+  async #readProgress(): Promise<Progress> {
+    const progress = await readProgress(this.#context.store);
+    const counts = progress.after === undefined || this.#settings.shortCyclesMax > 0;
+    return counts ? progress : NOTHING_DONE;
   }
 
   async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
@@ -153,6 +175,7 @@ export class GarbageCollector {
   }
 
   async #wait(
+    done: Progress,
     { deletionHorizon, sinceMs }: { deletionHorizon: Timestamp; sinceMs: number },
     signal: AbortSignal | undefined,
   ): Promise<StepResult> {
@@ -163,9 +186,18 @@ export class GarbageCollector {
       await clock.sleep(endMs - clock.monotonicMs(), signal);
       if (signal?.aborted === true) return 'more';
     }
-    await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '' });
+    const after = this.#afterwards(done);
+    await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '', after });
     this.#waiting = undefined;
     return 'more';
+  }
+
+  /** What the cycle after `done` may rely on. */
+  #afterwards({ deletionHorizon: collected, after }: Progress): EarlierCycles | undefined {
+    const count = (after?.count ?? 0) + 1;
+    return collected === 0 || count > this.#settings.shortCyclesMax
+      ? undefined
+      : { collected, count };
   }
 
   /** Resolves the locks below D of some rows. */
@@ -178,7 +210,7 @@ export class GarbageCollector {
       await this.#moveTo({ ...progress, phase: 'collecting', table: '', row: '' });
       return 'more';
     }
-    const rows = await this.#rows(place, lockFilters(progress.deletionHorizon));
+    const rows = await this.#rows(place, lockFilters(progress));
     const alive = await this.#resolveLocks(place.table, rows);
     if (alive !== undefined) {
       this.#lock = alive;
@@ -228,17 +260,23 @@ export class GarbageCollector {
       await this.#moveTo({ ...progress, phase: 'done', table: '', row: '' });
       return this.#endCycle();
     }
-    const rows = await this.#rows(place, batchFilters(deletionHorizon));
     const target = { table: place.table, deletionHorizon };
-    this.counters.cellsDeleted += await this.#collectRows(target, rows);
+    const rows = await this.#rows(place, visitFilters(place));
+    this.counters.cellsDeleted += await this.#collectRows(target, rows, place.after);
     this.counters.rowsVisited += rows.length;
     await this.#moveTo(this.#placeAfter(place, rows));
     return 'more';
   }
 
-  async #collectRows(target: CollectionTarget, rows: readonly Row[]): Promise<number> {
+  async #collectRows(
+    target: CollectionTarget,
+    found: readonly Row[],
+    after: EarlierCycles | undefined,
+  ): Promise<number> {
+    const { store } = this.#context;
     try {
-      return await collectRows(this.#context.store, target, rows);
+      const rows = after === undefined ? found : await readWhole(store, target, found);
+      return await collectRows(store, target, rows);
     } catch (error) {
       if (!isTableNotFound(error) || (await this.#isThere(target.table))) throw error;
       return 0; // Dropped since the rows were read.
@@ -291,12 +329,31 @@ function placeIn(tables: readonly string[], progress: Progress): Progress | unde
   return table === undefined ? undefined : { ...progress, table, row: '' };
 }
 
-/** The locks below D, and one cell of every row,
+/** The locks below D. Where every row is looked at, also one cell of each,
  * so that the limit of a range limits the work, too. */
-function lockFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
+function lockFilters({ deletionHorizon, after }: Progress): readonly CellFilter[] {
+  const locks = { ...everywhere(LOCK), to: deletionHorizon - 1 };
+  if (after !== undefined) return [{ ...locks, from: after.collected }];
+  return [locks, { ...everywhere(WRITE), versions: 1 }, { ...everywhere(ROLLBACK), versions: 1 }];
+}
+
+/** What to read of a table: all of its rows, or what is new in those that have changed. */
+function visitFilters({ deletionHorizon, after }: Progress): readonly CellFilter[] {
+  if (after === undefined) return batchFilters(deletionHorizon);
+  const { collected } = after;
   return [
-    { ...everywhere(LOCK), to: deletionHorizon - 1 },
-    { ...everywhere(WRITE), versions: 1 },
-    { ...everywhere(ROLLBACK), versions: 1 },
+    { ...everywhere(WRITE), from: collected + 1, versions: 1 },
+    { ...everywhere(ROLLBACK), from: collected, versions: 1 },
+    { ...everywhere(DATA), from: collected, versions: 1 },
   ];
+}
+
+async function readWhole(
+  store: Bigtable,
+  { table, deletionHorizon }: CollectionTarget,
+  found: readonly Row[],
+): Promise<readonly Row[]> {
+  const keys = found.map(({ key }) => key);
+  const rows = await store.readRows(table, keys, batchFilters(deletionHorizon));
+  return rows.filter((row) => row !== undefined);
 }

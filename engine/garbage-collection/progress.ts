@@ -23,13 +23,22 @@ export interface Progress {
    * or the first of the tables after it. */
   readonly table: string;
   readonly row: string;
+  /** How the cycle goes on from earlier ones; absent if it looks at every row. */
+  readonly after?: EarlierCycles | undefined;
+}
+
+export interface EarlierCycles {
+  /** Everything below this was collected; rows without a cell as new are passed over (P68). */
+  readonly collected: Timestamp;
+  /** How many cycles, this one included, have gone on from one that looked at every row. */
+  readonly count: number;
 }
 
 const TABLE = 'percolator-collector';
 const ROW = 'progress';
 const PROGRESS = { family: 'collector', qualifier: 'progress' } as const;
 const TIMESTAMP = 1;
-const NOTHING_DONE: Progress = { phase: 'done', deletionHorizon: 0, table: '', row: '' };
+export const NOTHING_DONE: Progress = { phase: 'done', deletionHorizon: 0, table: '', row: '' };
 
 export async function readProgress(store: Bigtable): Promise<Progress> {
   await store.createTable(TABLE, { families: [PROGRESS.family] });

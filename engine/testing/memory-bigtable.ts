@@ -53,6 +53,7 @@ class MemoryBigtable implements Bigtable {
       conditionalBatch: true,
       ordered: true,
       splits: true,
+      skipsOldRows: true,
       tombstones,
       messageLifetimeMs,
       durability: 'nothing survives the process',

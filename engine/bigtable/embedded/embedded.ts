@@ -11,7 +11,7 @@
  *
  * It has no tablets. Splits are kept and returned, for code that picks random tablets.
  */
-import { PercolatorError } from '../../base/index.ts';
+import { PercolatorError, systemClock } from '../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
@@ -52,7 +52,7 @@ import type { Place } from './leaf.ts';
 import { Listeners } from './listeners.ts';
 import type { PendingRow } from './pending-row.ts';
 import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
-import type { RowPages } from './row-pages.ts';
+import type { RowPages, RowsRange } from './row-pages.ts';
 import type { RowStore } from './row-store.ts';
 
 /** The row of the catalog, and its only cell. */
@@ -66,6 +66,7 @@ export const MANIFEST = {
   conditionalBatch: true,
   ordered: true,
   splits: true,
+  skipsOldRows: true,
 } as const;
 
 export interface EmbeddedParts {
@@ -76,12 +77,20 @@ export interface EmbeddedParts {
   readonly end: () => Promise<void>;
 }
 
+interface Scan extends Omit<RowsRange, 'start'> {
+  readonly wanted: readonly RowFilter[];
+  readonly limit: number;
+  readonly found: Row[];
+}
+
 export class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #rows: RowStore;
   readonly #readOnly: boolean;
   readonly #end: () => Promise<void>;
   readonly #listeners = new Listeners();
+  /** Long scans that have not ended. */
+  readonly #scans = new Set<Promise<void>>();
   /** What readers see, and what it will be when everything submitted is durable. */
   #catalog: Catalog;
   #pendingCatalog: Catalog;
@@ -136,13 +145,11 @@ export class Embedded implements Bigtable {
     const { id, wanted } = this.#look(table, filters);
     const prefix = tablePrefix(id);
     const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
-    const found: Row[] = [];
-    for (const { key, pages } of this.#rows.rows(rowStart(prefix, range.start ?? ''), end)) {
-      const row = this.#rowOf(rowOf(key), pages, wanted);
-      if (row !== undefined) found.push(row);
-      if (found.length === range.limit) break;
-    }
-    return found;
+    const from = Math.min(...wanted.map((filter) => filter.from));
+    const scan: Scan = { end, from, wanted, limit: range.limit, found: [] };
+    const next = this.#scan(rowStart(prefix, range.start ?? ''), scan);
+    if (next !== undefined) await this.#scanOn(next, scan);
+    return scan.found;
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
@@ -225,12 +232,17 @@ export class Embedded implements Bigtable {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= this.#rows.idle().then(() => this.#end());
+    this.#closed ??= this.#idle().then(() => this.#end());
     await this.#closed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #idle(): Promise<void> {
+    await Promise.all(this.#scans);
+    await this.#rows.idle();
   }
 
   #applied(mutations: readonly (ConditionalRowMutation | RowMutation)[]): Promise<void> {
@@ -249,6 +261,32 @@ export class Embedded implements Bigtable {
   ): { readonly id: number; readonly wanted: readonly RowFilter[] } {
     const table = tableOf(this.#catalog, name);
     return { id: table.id, wanted: filters.map((filter) => filterFor(table, filter)) };
+  }
+
+  /** Adds rows to `found`. Returns where to go on; undefined at the end, or at the limit. */
+  #scan(start: Buffer, { end, from, wanted, limit, found }: Scan): Buffer | undefined {
+    for (const { key, pages } of this.#rows.rows({ start, end, from })) {
+      if (pages === undefined) return key;
+      const row = this.#rowOf(rowOf(key), pages, wanted);
+      if (row !== undefined && found.push(row) === limit) return undefined;
+    }
+    return undefined;
+  }
+
+  /** Gives way to other callers again and again. Closing waits for it. */
+  async #scanOn(next: Buffer, scan: Scan): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    this.#scans.add(over.promise);
+    try {
+      for (let start: Buffer | undefined = next; start !== undefined;) {
+        await systemClock.yield();
+        if (this.#rows.isInDoubt) await this.#rows.settle();
+        start = this.#scan(start, scan);
+      }
+    } finally {
+      this.#scans.delete(over.promise);
+      over.resolve();
+    }
   }
 
   #rowOf(key: string, pages: RowPages | undefined, wanted: readonly RowFilter[]): Row | undefined {

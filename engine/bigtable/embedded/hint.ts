@@ -11,10 +11,12 @@
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile } from './disk.ts';
 import { Leaf, LEAF_BYTES } from './leaf.ts';
-import { FORMAT, type Mark } from './record.ts';
+import type { Mark } from './record.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 export const HINT_FILE = 'index';
+/** The number of this format: a hint of another one is not used. Format 3 has `Entry.newest`. */
+const HINT_FORMAT = 3;
 const NEW_HINT_FILE = 'index.new';
 const PIECE_LEAVES = 64;
 const PIECE_HEADER_BYTES = 8;
@@ -52,7 +54,7 @@ export async function writeHint(
       await file.write(piece, end);
       end += piece.length;
     };
-    await add(withChecksum(Buffer.from(JSON.stringify({ format: FORMAT, ...header }))));
+    await add(withChecksum(Buffer.from(JSON.stringify({ format: HINT_FORMAT, ...header }))));
     let after: Buffer | undefined;
     do {
       const leaves = leavesAfter(index, after);
@@ -83,7 +85,7 @@ export function readHint(disk: Disk): Hint | undefined {
     const header = reader.next();
     if (header === undefined) return undefined;
     const { format, ...rest } = JSON.parse(header.toString()) as HintHeader & { format: number };
-    if (format !== FORMAT) return undefined;
+    if (format !== HINT_FORMAT) return undefined;
     const index = new SortedIndex();
     for (;;) {
       const piece = reader.next();

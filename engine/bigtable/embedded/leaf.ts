@@ -2,13 +2,14 @@
  * One leaf of the index: up to some hundred keys in order, each with its place in the log, in 16 KB
  * outside of V8's heap.
  *
- *     entries ─▶  key length, file, offset, length, footprint, key │ ...      free      ... ◀─ slots
+ *     entries ─▶  key length, file, offset, length, footprint, newest, key │ ...   free   ... ◀─ slots
  *
  * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry
  * leaves its bytes until the leaf is packed. After `write` the 16 KB alone hold the whole leaf, so
  * they go to a file as they are (hint.ts).
  */
 import { assert } from '../../base/index.ts';
+import type { Timestamp } from '../bigtable.ts';
 
 /** Where a record is in the log. */
 export interface Place {
@@ -21,11 +22,13 @@ export interface Place {
 export interface Entry extends Place {
   /** Bytes of the log that the page keeps in use: its record, and those of its large values. */
   readonly footprint: number;
+  /** The newest timestamp of its cells: a read of newer cells passes over the page. */
+  readonly newest: Timestamp;
 }
 
 export const LEAF_BYTES = 16_384;
 const HEADER_BYTES = 8;
-const ENTRY_BYTES = 18;
+const ENTRY_BYTES = 26;
 const SLOT_BYTES = 2;
 
 export class Leaf {
@@ -96,6 +99,7 @@ export class Leaf {
       offset: view.getUint32(at + 6, true),
       length: view.getUint32(at + 10, true),
       footprint: view.getUint32(at + 14, true),
+      newest: view.getFloat64(at + 18, true),
     };
   }
 
@@ -103,14 +107,19 @@ export class Leaf {
     return this.#view.getUint32(this.#at(slot) + 14, true);
   }
 
+  newest(slot: number): Timestamp {
+    return this.#view.getFloat64(this.#at(slot) + 18, true);
+  }
+
   /** Replaces what is known of an existing key. */
-  replace(slot: number, { file, offset, length, footprint }: Entry): void {
+  replace(slot: number, { file, offset, length, footprint, newest }: Entry): void {
     const at = this.#at(slot);
     const view = this.#view;
     view.setUint32(at + 2, file, true);
     view.setUint32(at + 6, offset, true);
     view.setUint32(at + 10, length, true);
     view.setUint32(at + 14, footprint, true);
+    view.setFloat64(at + 18, newest, true);
   }
 
   /** Inserts a key at its slot. False, and nothing inserted, if there is no room. */

@@ -10,7 +10,7 @@
  * written again when another cell of its page changes. Pages are never changed, only replaced.
  */
 import type { Timestamp } from '../bigtable.ts';
-import { cellKeyLength, joined, writeCellKey } from './keys.ts';
+import { cellKeyLength, joined, timestampAt, writeCellKey } from './keys.ts';
 import type { Place } from './leaf.ts';
 
 /**
@@ -69,6 +69,15 @@ export function seekCell(page: Buffer, key: Buffer): number {
   let at = 0;
   while (at < page.length && compareKey(page, at, key) < 0) at = endOfCell(page, at);
   return at;
+}
+
+/** The newest timestamp of the cells; 0 if there are none. */
+export function newestOf(page: Buffer): Timestamp {
+  let newest = 0;
+  for (let at = 0; at < page.length; at = endOfCell(page, at)) {
+    newest = Math.max(newest, timestampAt(page, keyEndAt(page, at)));
+  }
+  return newest;
 }
 
 /** The page with the cell set, replacing one with the same key. */

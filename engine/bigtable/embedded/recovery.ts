@@ -19,6 +19,7 @@ import type { Disk } from './disk.ts';
 import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
 import { HINT_FILE, readHint } from './hint.ts';
 import type { LogFile, LogState } from './log.ts';
+import { newestOf } from './page.ts';
 import {
   damaged,
   FORMATS_READ,
@@ -99,7 +100,7 @@ export function applyRecords(index: SortedIndex, records: Iterable<LogRecord>): 
   for (const { kind, key, body, footprint, place } of records) {
     if (kind === 'value') continue;
     if (body.length === 0) index.delete(key);
-    else index.set(key, { ...place, footprint });
+    else index.set(key, { ...place, footprint, newest: newestOf(body) });
   }
 }
 

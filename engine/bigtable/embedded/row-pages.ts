@@ -1,4 +1,5 @@
 /** The pages of rows, as the index and the log have them: what is visible. */
+import type { Timestamp } from '../bigtable.ts';
 import { joined, rowKeyOf } from './keys.ts';
 import type { Log } from './log.ts';
 import { NONE, type Position, type SortedIndex } from './sorted-index.ts';
@@ -21,6 +22,17 @@ export interface RowPages {
   visit(range: CellRange, isEnough: (page: Buffer) => boolean): boolean;
 }
 
+/** Which rows a scan wants. */
+export interface RowsRange {
+  /** Rows with keys from here up to `end`, exclusive. */
+  readonly start: Buffer;
+  readonly end: Buffer;
+  /** Only rows with a cell as new as this; the index knows the others, so they are not read. */
+  readonly from: Timestamp;
+}
+
+const KEYS_AT_A_TIME = 4_096;
+
 export interface Stored {
   readonly index: SortedIndex;
   readonly log: Log;
@@ -32,17 +44,28 @@ export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
   return stored.index.startsWith(first, row) ? rowFrom(stored, row, first) : undefined;
 }
 
-/** The rows with keys from `start` up to `end`, exclusive. */
+/**
+ * The rows in the range. After `KEYS_AT_A_TIME` keys it ends with the key from which the caller
+ * goes on, and no pages, so that a long scan does not keep other callers waiting.
+ */
 export function* storedRows(
   stored: Stored,
-  start: Buffer,
-  end: Buffer,
-): Generator<{ readonly key: Buffer; readonly pages: RowPages }> {
+  { start, end, from }: RowsRange,
+): Generator<{ readonly key: Buffer; readonly pages?: RowPages }> {
   const { index } = stored;
   let at = index.ceiling(start);
-  while (at !== NONE && index.compare(at, end) < 0) {
+  for (let keys = 0; at !== NONE && index.compare(at, end) < 0; keys++) {
+    if (keys === KEYS_AT_A_TIME) {
+      yield { key: index.key(at) };
+      return;
+    }
+    if (index.newest(at) < from) {
+      at = index.next(at);
+      continue;
+    }
     const key = rowKeyOf(index.key(at));
-    yield { key, pages: rowFrom(stored, key, at) };
+    const first = from > 0 ? index.ceiling(key) : at;
+    yield { key, pages: rowFrom(stored, key, first) };
     while (index.startsWith(at, key)) at = index.next(at);
   }
 }

@@ -26,10 +26,10 @@ import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
 import type { Entry, Place } from './leaf.ts';
 import { type Log, reasonOf } from './log.ts';
-import { NO_CELLS, withPlaces, withValues } from './page.ts';
+import { newestOf, NO_CELLS, withPlaces, withValues } from './page.ts';
 import { type PendingPage, PendingRow } from './pending-row.ts';
 import { GroupWriter, type Mark } from './record.ts';
-import { type RowPages, type Stored, storedRow, storedRows } from './row-pages.ts';
+import { type RowPages, type RowsRange, type Stored, storedRow, storedRows } from './row-pages.ts';
 import type { SortedIndex } from './sorted-index.ts';
 
 /** The changes of one group, and what waits for it. */
@@ -88,9 +88,9 @@ export class RowStore implements Stored {
     return storedRow(this, key);
   }
 
-  /** The visible rows from `start` up to `end`, exclusive. */
-  rows(start: Buffer, end: Buffer): ReturnType<typeof storedRows> {
-    return storedRows(this, start, end);
+  /** The visible rows in the range, or the first of them: see `storedRows`. */
+  rows(range: RowsRange): ReturnType<typeof storedRows> {
+    return storedRows(this, range);
   }
 
   /** The row as it will be when everything submitted is visible. */
@@ -280,7 +280,8 @@ export class RowStore implements Stored {
     });
     page.page = written.page;
     const { file, offset, length } = writer.add('page', page.key, page.page, written.valueBytes);
-    return { file, offset, length, footprint: length + written.valueBytes };
+    const newest = newestOf(page.page);
+    return { file, offset, length, footprint: length + written.valueBytes, newest };
   }
 
   /** The gathering group fails too: it was checked against changes that will not be applied. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createRandom } from '../../base/index.ts';
 import { NONE, type Position, SortedIndex } from './sorted-index.ts';
 
-const entry = { file: 1, offset: 0, length: 10, footprint: 10 };
+const entry = { file: 1, offset: 0, length: 10, footprint: 10, newest: 1 };
 
 /** Keys of all kinds: some have 40 bytes in common, some are the beginning of another one. */
 function keyOf(number: number): Buffer {

@@ -9,6 +9,7 @@
  * are outside of V8's heap (leaf.ts): as objects they would cost several times the memory, and half
  * a core of garbage collection.
  */
+import type { Timestamp } from '../bigtable.ts';
 import { type Entry, Leaf } from './leaf.ts';
 
 /**
@@ -86,6 +87,11 @@ export class SortedIndex {
 
   entry(at: Position): Entry {
     return this.#leafAt(at).entry(at % SLOTS);
+  }
+
+  /** The newest timestamp of the page with this key. */
+  newest(at: Position): Timestamp {
+    return this.#leafAt(at).newest(at % SLOTS);
   }
 
   compare(at: Position, key: Uint8Array): number {

@@ -1,4 +1,4 @@
-/** Mistakes in collecting garbage and in leases: P4, P30, P31 and P59. */
+/** Mistakes in collecting garbage and in leases: P4, P30, P31, P59 and P68. */
 import { pinsAtRenewals } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
@@ -49,6 +49,18 @@ export const COLLECTING: readonly Mutant[] = [
         'garbage-collection/cycle.ts',
         "phase: 'resolving', deletionHorizon,",
         "phase: 'collecting', deletionHorizon,",
+      ),
+    ],
+  },
+  {
+    rule: 'P68',
+    name: 'new-locks-passed-over',
+    mistake: 'A cycle that goes on from another one passes over the locks that came since.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        'return [{ ...locks, from: after.collected }];',
+        'return [{ ...locks, from: deletionHorizon }];',
       ),
     ],
   },

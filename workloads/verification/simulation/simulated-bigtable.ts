@@ -47,6 +47,7 @@ export class SimulatedBigtable implements Bigtable {
       conditionalBatch: world.knobs.conditionalBatch === true,
       ordered: world.knobs.ordered,
       splits: true,
+      skipsOldRows: true,
       tombstones: world.knobs.tombstones,
       durability: 'nothing survives the run',
     };

@@ -1,0 +1,168 @@
+/** A scan passes over rows that are too old without reading them, and lets other callers go first. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom } from '../../base/index.ts';
+import { SimulatedDisk } from '../../testing/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable.ts';
+import type { DiskFile } from './disk.ts';
+import { openOnDisk } from './open-on-disk.ts';
+import { SIZES } from './sizes.ts';
+
+const ROWS = 10_000;
+/** Nothing that was written or read before is found in memory. */
+const FORGETFUL = { ...SIZES, recentBytes: 0, readBytes: 0 };
+/** The log is cleaned all the time. */
+const CLEANED = { ...FORGETFUL, fileBytes: 64_000, garbageBytes: 0 };
+
+class WatchedDisk extends SimulatedDisk {
+  reads = 0;
+
+  override create(name: string): DiskFile {
+    return this.#watched(super.create(name));
+  }
+
+  override open(name: string): DiskFile {
+    return this.#watched(super.open(name));
+  }
+
+  #watched(file: DiskFile): DiskFile {
+    const read = file.read.bind(file);
+    file.read = (target, position) => {
+      this.reads++;
+      return read(target, position);
+    };
+    return file;
+  }
+}
+
+function open(disk: WatchedDisk, sizes = FORGETFUL): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly: false, sizes });
+}
+
+function nameOf(row: number): string {
+  return `row ${String(row).padStart(5, '0')}`;
+}
+
+async function set(
+  store: Bigtable,
+  rows: readonly number[],
+  timestamp: Timestamp,
+  qualifier = 'q',
+): Promise<void> {
+  const cell = { family: 'f', qualifier, timestamp, value: Buffer.alloc(100) };
+  await store.mutateRows(
+    rows.map((row) => ({ table: 't', row: nameOf(row), mutations: [{ kind: 'set', ...cell }] })),
+  );
+}
+
+async function load(store: Bigtable): Promise<void> {
+  await store.createTable('t', { families: ['f', 'g'] });
+  await set(
+    store,
+    Array.from({ length: ROWS }, (_, i) => i),
+    10,
+  );
+}
+
+async function newerThan(store: Bigtable, from: Timestamp): Promise<readonly string[]> {
+  const rows = await store.readRange('t', { limit: Infinity }, [
+    { family: 'f', from },
+    { family: 'g', from: from + 1 },
+  ]);
+  return rows.map(({ key }) => key);
+}
+
+const CHANGED = [17, 4_095, 4_096, 9_999];
+
+describe('rows without a cell as new as a scan wants are not read', () => {
+  async function assertSkipped(disk: WatchedDisk, store: Bigtable): Promise<void> {
+    disk.reads = 0;
+    assert.deepEqual(await newerThan(store, 20), CHANGED.map(nameOf));
+    assert.ok(disk.reads <= CHANGED.length, `${disk.reads} reads`);
+    assert.deepEqual(await newerThan(store, 21), []);
+    assert.equal((await newerThan(store, 10)).length, ROWS);
+  }
+
+  for (const [how, sizes, hasHint] of [
+    ['in the store that wrote them', FORGETFUL, undefined],
+    ['nor if the store was closed, and opened again', FORGETFUL, true],
+    ['nor if it was opened without its hint', FORGETFUL, false],
+    ['nor if they were cleaned, which writes them again', CLEANED, undefined],
+  ] as const) {
+    test(how, async () => {
+      const disk = new WatchedDisk({ random: createRandom(1) });
+      let store = await open(disk, sizes);
+      await load(store);
+      await set(store, CHANGED, 20);
+      if (sizes === CLEANED) {
+        for (let i = 0; i < 2_000; i++) await set(store, [CHANGED[i % 4] as number], 20);
+      }
+      if (hasHint !== undefined) {
+        await store.close();
+        assert.ok(disk.names().includes('index'));
+        if (!hasHint) disk.remove('index');
+        store = await open(disk);
+      }
+      await assertSkipped(disk, store);
+      await store.close();
+    });
+  }
+
+  test('but a row is read whole if any of its pages has such a cell', async () => {
+    const disk = new WatchedDisk({ random: createRandom(1) });
+    await using store = await open(disk);
+    await load(store);
+    const columns = Array.from({ length: 100 }, (_, i) => `column ${String(i).padStart(2, '0')}`);
+    for (const column of columns) await set(store, [5], 10, column);
+    await set(store, [5], 20, columns.at(-1));
+    const [row] = await store.readRange('t', { limit: 1 }, [
+      { family: 'f', qualifier: columns.at(-1), from: 15 },
+      { family: 'f', from: 20, to: 30 },
+    ]);
+    assert.deepEqual([row?.key, row?.cells.length], [nameOf(5), 2]);
+    await set(store, [5], 30, columns[0]);
+    assert.deepEqual(await newerThan(store, 20), [nameOf(5)]);
+    assert.deepEqual(await newerThan(store, 25), [nameOf(5)]);
+    assert.deepEqual(await newerThan(store, 31), []);
+  });
+
+  test('and a row is old again when its newest cell was erased', async () => {
+    const disk = new WatchedDisk({ random: createRandom(1) });
+    await using store = await open(disk);
+    await load(store);
+    await set(store, [5], 20);
+    const erase = { kind: 'erase', family: 'f', qualifier: 'q', from: 20, to: 20 } as const;
+    await store.mutateRows([{ table: 't', row: nameOf(5), mutations: [erase] }]);
+    disk.reads = 0;
+    assert.deepEqual(await newerThan(store, 20), []);
+    assert.equal(disk.reads, 0);
+  });
+});
+
+describe('a scan of many rows', () => {
+  test('lets other callers go first, and sees what they change further on', async () => {
+    await using store = await open(new WatchedDisk({ random: createRandom(1) }));
+    await load(store);
+    const scanning = newerThan(store, 20);
+    await set(store, CHANGED, 20);
+    const found = await scanning;
+    assert.ok(found.length < CHANGED.length && found.includes(nameOf(9_999)), `${found.length}`);
+  });
+
+  test('ends before the store is closed', async () => {
+    const store = await open(new WatchedDisk({ random: createRandom(1) }));
+    await load(store);
+    const scanning = newerThan(store, 10);
+    await store.close();
+    assert.equal((await scanning).length, ROWS);
+  });
+
+  test('of a table that is dropped meanwhile ends', async () => {
+    await using store = await open(new WatchedDisk({ random: createRandom(1) }));
+    await load(store);
+    const scanning = newerThan(store, 10);
+    await store.dropTable('t');
+    const { length } = await scanning;
+    assert.ok(length > 0 && length < ROWS, `${length} rows`);
+  });
+});

@@ -80,13 +80,10 @@ function collecting(address: PercolatorAddress, { manifest }: Bigtable): Collect
  */
 async function collectAll(address: PercolatorAddress, percolator: Percolator): Promise<void> {
   const { messageLifetimeMs } = collecting(address, percolator.store);
-  const options = { rowsPerStep: 512, pauseMs: 1 };
   const isEmbedded = kindOf(address) === 'embedded';
+  const options = isEmbedded ? {} : { messageLifetimeMs };
   for (let cycle = 0; cycle < 2; cycle++) {
-    await percolator.collectGarbage({
-      ...options,
-      messageLifetimeMs: isEmbedded ? 100 : messageLifetimeMs,
-    });
+    await percolator.collectGarbage({ ...COLLECTING.atOnce, ...options });
   }
 }
 

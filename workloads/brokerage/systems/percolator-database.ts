@@ -12,7 +12,7 @@ import type { ProvidedStore } from '../../harness/stores/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
 import type { StoreKind } from '../plan.ts';
-import { loadPopulation } from '../percolator/index.ts';
+import { COLLECTING, loadPopulation } from '../percolator/index.ts';
 import type { PercolatorAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
 import { type LoadedDatabase, UNKNOWN_SERVERS } from './database.ts';
@@ -81,7 +81,10 @@ export function serversOf({
   return isElsewhere ? UNKNOWN_SERVERS : serverPids;
 }
 
-/** Makes a store that contains only the population. */
+/**
+ * Makes a store that contains only the population. As PostgreSQL vacuums its tables when they are
+ * loaded, a collector looks at every row once; from then on it looks at what changes.
+ */
 export async function loadStore(
   address: StoreAddress,
   population: Population,
@@ -91,6 +94,7 @@ export async function loadStore(
   try {
     await using percolator = await openPercolator({ store });
     await loadPopulation(percolator, population, { signal });
+    if (address.kind === 'embedded') await percolator.collectGarbage(COLLECTING.atOnce);
   } finally {
     await store.close();
   }

@@ -19,7 +19,12 @@ import {
 import { checkBrokerage } from '../../brokerage/check/index.ts';
 import type { Brokerage, Population } from '../../brokerage/model/index.ts';
 import { type Scale, TINY } from '../../brokerage/model/scale.ts';
-import { type Layout, loadPopulation, openBrokerage } from '../../brokerage/percolator/index.ts';
+import {
+  COLLECTING,
+  type Layout,
+  loadPopulation,
+  openBrokerage,
+} from '../../brokerage/percolator/index.ts';
 import { createPopulation } from '../../brokerage/population/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
@@ -122,6 +127,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
     const run = new Run(plan, { cluster, recorder, population, percolators, machines });
+    if (plan.collector !== undefined) await first.collectGarbage(COLLECTING.atOnce);
     const collector = plan.collector && first.startCollector(plan.collector);
     const result = await run.measure();
     await collector?.stop();

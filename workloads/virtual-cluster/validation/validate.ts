@@ -263,8 +263,7 @@ class Simulating {
       clients: 1,
       scale: isTiny ? scaleOf(TINY_CUSTOMERS) : scale,
       batching,
-      // So short that the collector has waited for it, and deletes, when the load begins.
-      collector: { ...COLLECTING.embedded, messageLifetimeMs: 100 },
+      collector: COLLECTING.embedded,
       // Orders need some time before their Trade-Results come at the same rate.
       warmUp: Math.max(isTiny ? 1 : 5, WARM_UP * seconds),
       seconds,

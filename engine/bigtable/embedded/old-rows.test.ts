@@ -1,4 +1,4 @@
-/** A scan passes over rows that are too old without reading them, and lets other callers go first. */
+/** A scan passes over rows that are too old without reading them, and lets other callers go on. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '../../base/index.ts';

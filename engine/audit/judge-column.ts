@@ -157,7 +157,7 @@ function judgeMarkers(
       return [error('committed-and-rolled-back', [startTimestamp, at], sentence)];
     }
     if (startTimestamp >= horizon) return [];
-    const sentence = `the marker of ${startTimestamp} is below the horizon ${horizon}; the collector removes it in its next cycle`;
+    const sentence = `the marker of ${startTimestamp} is below the horizon ${horizon}; a collector removes it in a later cycle`;
     const timestamps = [startTimestamp];
     return [{ code: 'marker-below-horizon', severity: 'warning', cell, timestamps, sentence }];
   });

@@ -45,7 +45,8 @@ function exists(pid: number): boolean {
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Fields 3 and 22, counted after the command name, which may contain spaces.
+    // Fields 3 and 22 of the line, which is split after field 2, the command name, because that may
+    // contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? null : (fields[19] ?? null);
   } catch {

@@ -163,7 +163,8 @@ await runExperiment(
         parameters: parametersOf({ ...options, ...ofScale, ...plan.parts }),
         store: {
           name: plan.systems.join(', '),
-          durability: 'The table of each system says what a commit survives.',
+          durability:
+            'The table "Maximum throughput", if there is one, says for each system what a commit survives.',
         },
         limitations: limitationsOf(plan),
       };

@@ -3,7 +3,7 @@
  * ones, each oldest first.
  *
  * A batch begins with the oldest normal request if that has waited longer than all priority
- * requests; otherwise an endless stream of these would starve the normal ones.
+ * requests, so that an endless stream of these cannot starve the normal ones.
  */
 
 export interface Waiting<R = unknown> {

@@ -4,12 +4,12 @@ import type { CellFilter, Mutation } from '../bigtable.ts';
 import { claim, erase, rejectWith, set, type Open } from './claim.ts';
 
 const ALONE = '\uD800';
-const NO_TIMESTAMPS = [-1, 0.5, NaN, Infinity, 2 ** 53];
+const BAD_TIMESTAMPS = [-1, 0.5, NaN, Infinity, 2 ** 53];
 
 const BAD_MUTATIONS: readonly Mutation[] = [
-  ...NO_TIMESTAMPS.map((timestamp) => set('data', 'q', timestamp)),
-  ...NO_TIMESTAMPS.map((timestamp) => erase('data', 'q', timestamp, 5)),
-  ...NO_TIMESTAMPS.map((timestamp) => erase('data', 'q', 0, timestamp)),
+  ...BAD_TIMESTAMPS.map((timestamp) => set('data', 'q', timestamp)),
+  ...BAD_TIMESTAMPS.map((timestamp) => erase('data', 'q', timestamp, 5)),
+  ...BAD_TIMESTAMPS.map((timestamp) => erase('data', 'q', 0, timestamp)),
   erase('data', 'q', 2, 1),
   set('data', ALONE, 1),
   set('data', 'q'.repeat(16_385), 1),
@@ -17,8 +17,8 @@ const BAD_MUTATIONS: readonly Mutation[] = [
 ];
 
 const BAD_FILTERS: readonly CellFilter[] = [
-  ...NO_TIMESTAMPS.map((from) => ({ family: 'data', from })),
-  ...NO_TIMESTAMPS.map((to) => ({ family: 'data', to })),
+  ...BAD_TIMESTAMPS.map((from) => ({ family: 'data', from })),
+  ...BAD_TIMESTAMPS.map((to) => ({ family: 'data', to })),
   ...[0, -1, 1.5, NaN].map((versions) => ({ family: 'data', versions })),
   { family: 'data', qualifier: ALONE },
 ];
@@ -67,7 +67,7 @@ function claimValues(open: Open): void {
     const good = set('data', 'good', 1);
     for (const bad of BAD_MUTATIONS) {
       await rejectWith('INVALID_ARGUMENT', [t.mutate('r', good, bad)]);
-      const anyOf = [{ family: 'data', qualifier: 'q' }]; // No store refuses this check itself.
+      const anyOf = [{ family: 'data', qualifier: 'q' }]; // Some stores demand a column.
       const conditional = { table: t.table, row: 'r', anyOf };
       const refused = [
         t.store.checkAndMutateRow({ ...conditional, ifFound: [bad], ifNotFound: [good] }),
@@ -90,7 +90,7 @@ function claimValues(open: Open): void {
           store.checkAndMutateRow({
             table,
             row: 'r',
-            anyOf: [{ qualifier: 'q', ...filter }], // No store refuses the columns of this check.
+            anyOf: [{ qualifier: 'q', ...filter }], // Some stores demand a column.
             ifNotFound: [set('data', 'q', 1)],
           }),
         ];

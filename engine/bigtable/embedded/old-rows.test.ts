@@ -12,7 +12,7 @@ const ROWS = 10_000;
 /** Nothing that was written or read before is found in memory. */
 const FORGETFUL = { ...SIZES, recentBytes: 0, readBytes: 0 };
 /** The log is cleaned all the time. */
-const CLEANED = { ...FORGETFUL, fileBytes: 64_000, garbageBytes: 0 };
+const CLEANED = { ...FORGETFUL, fileBytes: 64_000, files: 1 };
 
 class WatchedDisk extends SimulatedDisk {
   reads = 0;
@@ -55,13 +55,10 @@ async function set(
   );
 }
 
-async function load(store: Bigtable): Promise<void> {
+async function load(store: Bigtable, length: number = ROWS): Promise<void> {
   await store.createTable('t', { families: ['f', 'g'] });
-  await set(
-    store,
-    Array.from({ length: ROWS }, (_, i) => i),
-    10,
-  );
+  const rows = Array.from({ length }, (_, i) => i);
+  await set(store, rows, 10);
 }
 
 async function newerThan(store: Bigtable, from: Timestamp): Promise<readonly string[]> {
@@ -95,7 +92,9 @@ describe('rows without a cell as new as a scan wants are not read', () => {
       await load(store);
       await set(store, CHANGED, 20);
       if (sizes === CLEANED) {
+        const first = disk.names().find((name) => name.endsWith('.log')) ?? '';
         for (let i = 0; i < 2_000; i++) await set(store, [CHANGED[i % 4] as number], 20);
+        assert.ok(!disk.names().includes(first), 'what was loaded was written again');
       }
       if (hasHint !== undefined) {
         await store.close();
@@ -148,6 +147,42 @@ describe('a scan of many rows', () => {
     const found = await scanning;
     assert.ok(found.length < CHANGED.length && found.includes(nameOf(9_999)), `${found.length}`);
   });
+
+  /**
+   * A row of two pages, of which the first is small, or gone. A small page is joined with the next
+   * one, and both are found at the place of the first, when a cell of the first page is set.
+   */
+  async function addLargeRow(store: Bigtable, row: number, hasFirst: boolean): Promise<void> {
+    const columns = Array.from({ length: 20 }, (_, i) => `column ${String(i).padStart(2, '0')}`);
+    for (const column of columns) await set(store, [row], 10, column);
+    const erases = columns.slice(hasFirst ? 1 : 0, -1).map((qualifier) => {
+      return { kind: 'erase', family: 'f', qualifier, from: 0, to: 20 } as const;
+    });
+    // All at once, the first page is empty, and so is not joined. One by one, the second page is too
+    // large to be joined with the first one when that changes.
+    for (const mutations of hasFirst ? erases.map((one) => [one]) : [erases]) {
+      await store.mutateRows([{ table: 't', row: nameOf(row), mutations }]);
+    }
+    if (hasFirst) await set(store, [row], 20, columns.at(-1));
+  }
+
+  for (const [pages, rows, from] of [
+    ['both pages', 2 * 4_096 - 1, 20],
+    ['its second page alone', 2 * 4_096, 0],
+  ] as const) {
+    test(`finds a row that had ${pages} and is moved where the scan gives way`, async () => {
+      await using store = await open(new WatchedDisk({ random: createRandom(1) }));
+      await load(store, rows);
+      await addLargeRow(store, rows, from > 0);
+      const filter = { family: 'f', qualifier: 'column 19', from };
+      const scanning = store.readRange('t', { limit: Infinity }, [filter]);
+      await set(store, [rows], 10, 'column 00');
+      assert.deepEqual(
+        (await scanning).map(({ key }) => key),
+        [nameOf(rows)],
+      );
+    });
+  }
 
   test('ends before the store is closed', async () => {
     const store = await open(new WatchedDisk({ random: createRandom(1) }));

@@ -45,8 +45,9 @@ export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
 }
 
 /**
- * The rows in the range. After `KEYS_AT_A_TIME` keys it ends with the key from which the caller
- * goes on, and no pages, so that a long scan does not keep other callers waiting.
+ * The rows in the range. After `KEYS_AT_A_TIME` keys it ends with the row from which the caller goes
+ * on, without its pages, so that a long scan does not keep other callers waiting. It goes on from a
+ * row, never from a page: meanwhile the pages of a row may be joined or split.
  */
 export function* storedRows(
   stored: Stored,
@@ -55,9 +56,12 @@ export function* storedRows(
   const { index } = stored;
   let at = index.ceiling(start);
   for (let keys = 0; at !== NONE && index.compare(at, end) < 0; keys++) {
-    if (keys === KEYS_AT_A_TIME) {
-      yield { key: index.key(at) };
-      return;
+    if (keys >= KEYS_AT_A_TIME) {
+      const key = rowKeyOf(index.key(at));
+      if (key.compare(start) > 0) {
+        yield { key };
+        return;
+      }
     }
     if (index.newest(at) < from) {
       at = index.next(at);

@@ -100,7 +100,7 @@ export function chartOptions(
   };
 }
 
-/** For a picture, which has no switches: a piece of line and the mark of each series. */
+/** For a picture, which has no switches: the mark of each series, or else a piece of its line. */
 export function legendItems(series: readonly ChartSeries[], theme: Theme): LegendItem[] {
   return series.map((one, index) => {
     const color = seriesColor(one.color, theme);
@@ -111,7 +111,7 @@ export function legendItems(series: readonly ChartSeries[], theme: Theme): Legen
       strokeStyle: color,
       fillStyle: one.isHollow === true ? theme.background : color,
       lineWidth: 2,
-      // Of a mark, it would be the outline.
+      // With a mark, chart.js would dash its outline.
       lineDash: hasMarks ? [] : lineDash(one),
       pointStyle: hasMarks ? (one.isOnEdge === true ? 'triangle' : one.marker) : 'line',
       datasetIndex: index,

@@ -74,7 +74,10 @@ function joinChunks(body: Buffer): Buffer {
     const size = /^([\da-f]{1,8})\s*(?:;.*)?$/iu.exec(
       body.toString('latin1', start, Math.max(start, lineEnd)).trim(),
     )?.[1];
-    if (size === undefined) return chunks.length === 0 ? body : Buffer.concat(chunks);
+    if (size === undefined) {
+      const isCutOff = lineEnd < 0 && chunks.length > 0;
+      return isCutOff ? Buffer.concat(chunks) : body;
+    }
     const chunkStart = lineEnd + 1;
     const chunkEnd = chunkStart + Number.parseInt(size, 16);
     if (chunkEnd === chunkStart) return Buffer.concat(chunks);

@@ -140,7 +140,7 @@ const MOVED: readonly Mutant[] = [
       change(
         FAILURES,
         "  return purpose !== 'conditional' && !(failure.className in REFUSALS);\n",
-        "  return purpose !== 'read' || !(failure.className in REFUSALS);\n",
+        '  return !(failure.className in REFUSALS);\n',
       ),
     ],
     world: 'hbase',

@@ -15,7 +15,7 @@ import type { World } from './world.ts';
 
 /** Dead processes release nothing; their rows must become free within the patience of a run. */
 const TTL_MS = 150;
-/** For draws of chance: an id that no other process has. */
+/** Every process must have an id. Nothing is drawn with this one: the service sends no message. */
 const ID = 20_000;
 const NO_LOCK: RangeLock = { release: () => {} };
 

@@ -3,11 +3,11 @@
  *
  * Why this one: it is the only candidate that is on disk, lets other processes read while one
  * writes, and costs no dependency. minisearch, orama and flexsearch keep the index in the memory of
- * one process; flexsearch's adapter for files uses SQLite itself. The bindings of tantivy for Node
- * are builds of single authors.
+ * one process; flexsearch's adapter for files uses SQLite itself. Each of the
+ * bindings of tantivy for Node is maintained by one person.
  *
- *     pages   one row for each URL that was put or removed since the last `replaceAll`: its
- *             version, its rank, and what a result shows besides title and text
+ *     pages   one row for each URL that the last `replaceAll` put, or that was put or removed
+ *             since: its version, its rank, and what a result shows besides title and text
  *     words   an FTS5 table, one row for each page that is served: title, anchors, text
  *     titles, anchors   the words of these two once more, each in an FTS5 table of its own
  *
@@ -22,8 +22,8 @@
  * anchors, and that of the text; times a factor that grows with the logarithm of the PageRank. One
  * BM25 with weights would not do: a word that the text has often would make up for the title. Nor
  * would three of one table: FTS5 compares the length of the whole row with that of other rows, so
- * the title of a long page would count a fifth of that of a short one. Hence the tables of their
- * own. The numbers were chosen by hand, on the crawl of SQLite's documentation.
+ * the title of a long page would count a fifth of that of a short one. Hence titles and anchors
+ * have tables of their own. The numbers were chosen by hand, on the crawl of SQLite's documentation.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { UsageError } from '#harness';

@@ -62,7 +62,7 @@ test('a bulk load reports a batch that fails while the next one gathers, and the
   await assert.rejects(loader.finish(), { code: 'STORE_IN_DOUBT' });
 });
 
-test('a bulk load reports a batch that fails, also if rows are added without waiting for each other', async () => {
+test('a bulk load reports a batch that fails, even if rows are added without waiting for each other', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });
   await percolator.createTable('t');

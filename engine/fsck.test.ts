@@ -295,7 +295,7 @@ for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}
   });
 }
 
-test('the table of a definition that is not legible is audited, also if it was created again', async () => {
+test('the table of a definition that is not legible is audited, even if it was created again', async () => {
   const store = await filled();
   await drop(store, 'all');
   await using percolator = await openPercolator({ store });

@@ -206,7 +206,7 @@ test("an audit waits for a lock whose owner may be alive: the owner is dead if t
   );
 });
 
-test('an audit waits for the whole time to live, also if its timers wake early', async () => {
+test('an audit waits for the whole time to live, even if its timers wake early', async () => {
   const database = await openTestDatabase();
   const { clock } = database;
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });

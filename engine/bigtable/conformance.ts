@@ -20,7 +20,7 @@ import { claimRanges } from './conformance/ranges.ts';
 import { claimReads } from './conformance/reads.ts';
 import { claimTables } from './conformance/tables.ts';
 
-/** @param open opens a store that this test alone uses and closes */
+/** @param open called by each test; opens a store that this test alone uses, and closes */
 export function conformanceSuite(name: string, open: () => Promise<Bigtable>): void {
   describe(`${name} is a Bigtable`, () => {
     claimReads(open);

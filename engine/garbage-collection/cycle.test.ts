@@ -94,7 +94,7 @@ describe('a cycle', () => {
     assert.equal(listed, 1);
   });
 
-  test('waits until no earlier message is in flight, also if its timers wake early', async () => {
+  test('waits until no earlier message is in flight, even if its timers wake early', async () => {
     const scene = await openScene();
     const { clock } = scene.database;
     await scene.client('A').write({ x: '1' });

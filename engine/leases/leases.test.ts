@@ -149,7 +149,7 @@ test('P59: a wall clock that has gone back hides no suspend', async () => {
   assert.ok(!hold.isCovered());
 });
 
-test('P59: a suspend is noticed also if the wall clock is set back by a part of it afterwards', async () => {
+test('P59: a suspend is noticed even if the wall clock is set back by a part of it afterwards', async () => {
   const { process, clock } = open();
   const hold = await process.leases.enter();
   hold.setTimestamp(11);

@@ -226,7 +226,7 @@ test('a random key of a tablet lies in it', () => {
   );
 });
 
-test('a random key of the first tablet is well-formed, also if the tablet ends with an emoji', () => {
+test('a random key of the first tablet is well-formed, even if the tablet ends with an emoji', () => {
   for (let seed = 0; seed < 20; seed++) {
     assert.ok(randomKeyIn('', 'a😀', createRandom(seed)).isWellFormed());
   }

@@ -445,7 +445,7 @@ export class Worker implements AsyncDisposable {
     const observers = this.#observers.get(columnKey(cell.table, cell.column)) ?? [];
     try {
       const runs = await runObservers(this.#context, cell, observers, (run) => {
-        this.counters.runs++; // Counted also if another observer of the cell fails.
+        this.counters.runs++; // Counted even if another observer of the cell fails.
         this.#onCommitted(run);
       });
       if (runs.length === 0) this.counters.clean++;

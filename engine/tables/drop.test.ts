@@ -375,7 +375,7 @@ describe('dropping a table without a definition', () => {
     });
   }
 
-  test('checks the companion also if another program deletes the table meanwhile', async () => {
+  test('checks the companion even if another program deletes the table meanwhile', async () => {
     const scene = new Scene();
     await scene.store.createTable('t', { families: TABLE_FAMILIES });
     await scene.store.createTable('t.notify', { families: ['foreign'] });

@@ -6,7 +6,7 @@
  *                       ▲                          │ no such table
  *                       └──────── look again ◀─────┘
  *
- * Each call goes to the incarnation that this process knows, also if that one is already being
+ * Each call goes to the incarnation that this process knows, even if that one is already being
  * dropped; only if it knows none, or the storage has no such table, is the present one looked up.
  * For marks any incarnation will do: a mark's timestamp tells which one it is meant for, because
  * the marks of an incarnation are younger than all marks of the previous one. A cell is parked only

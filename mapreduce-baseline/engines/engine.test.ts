@@ -112,7 +112,7 @@ export const createJob = () => ({
 });
 `;
 
-test('sort reduces a key once, also if one of its values is empty and keys have bytes below a tab', async (t) => {
+test('sort reduces a key once, even if one of its values is empty and keys have bytes below a tab', async (t) => {
   const whyNot = await whyNoGnuSort();
   if (whyNot !== undefined) return t.skip(whyNot);
   const folder = temporaryFolder();

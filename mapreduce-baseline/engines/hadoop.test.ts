@@ -131,7 +131,7 @@ test('other users may read the missing folders that are made above the folder of
   assert.match(String(made[1]), /umask-mode=077 -mkdir hdfs:\/\/names\/new\/counts\.unfinished-/);
 });
 
-test('an input is put from its place, also if its path is relative', async () => {
+test('an input is put from its place, even if its path is relative', async () => {
   const folder = temporaryFolder();
   const [words, copy] = [join(folder, 'words'), join(folder, 'copy')];
   await writeFile(words, 'to be\n');
@@ -177,7 +177,7 @@ test('what Hadoop in one process writes is next to the output, under a path that
   assert.ok(!existsSync(dirname(dirname(path))), 'the link is removed');
 });
 
-test('no temporary folder is in the output, also if that was given with a slash at its end', async () => {
+test('no temporary folder is in the output, even if that was given with a slash at its end', async () => {
   const [engine, calls] = await writtenDown({});
   await run(engine, { outputFolder: 'hdfs://names/counts/' });
   const called = await readFile(calls, 'utf8');

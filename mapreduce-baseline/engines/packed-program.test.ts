@@ -53,7 +53,7 @@ test('a packed job runs on its own copies of its module, of all it imports, and 
   for (const path of paths) assert.ok(path.startsWith(join(node, 'program')), path);
 });
 
-test('a job of many files is packed, also if no pipe holds all their paths at once', async () => {
+test('a job of many files is packed, even if no pipe holds all their paths at once', async () => {
   const folder = temporaryFolder();
   const deep = join(folder, ...Array.from({ length: 3 }, () => 'd'.repeat(200)));
   await mkdir(deep, { recursive: true });

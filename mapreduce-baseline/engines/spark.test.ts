@@ -22,7 +22,7 @@ async function given(words: readonly string[], path: string): Promise<string> {
   return readFile(written, 'utf8');
 }
 
-test('spark-submit gets the settings before its script, also if another program starts it', async () => {
+test('spark-submit gets the settings before its script, even if another program starts it', async () => {
   const begin = /^--conf spark\.executor\.memory=2g \S+spark-chain\.py \{/;
   assert.match(await given([], 'bin/spark-submit'), begin);
   assert.match(await given(['nice'], 'bin/spark-submit'), begin);
@@ -65,6 +65,6 @@ test('what Spark writes is next to the output, unless that path has a comma, whe
   assert.ok(!elsewhere.includes(','), elsewhere);
 });
 
-test('a Python gets its script first, also if its folder is named after spark-submit', async () => {
+test('a Python gets its script first, even if its folder is named after spark-submit', async () => {
   assert.match(await given([], 'spark-submit-env/bin/python'), /^\S+spark-chain\.py \{/);
 });

@@ -10,7 +10,7 @@ import { isUri, wholeFile } from './engine.ts';
 const NEWLINE = 0x0a;
 
 /**
- * The paths of whole files. An input that names its end is copied into the folder, also if its file
+ * The paths of whole files. An input that names its end is copied into the folder, even if its file
  * ends there: the file may grow. An input that Hadoop and Spark would not find has a link there.
  */
 export async function wholeFiles(

@@ -58,7 +58,7 @@ describe('the record of a run', () => {
     assert.deepEqual(endOf(folder), ['interrupted', false, 0]);
   });
 
-  test('that was interrupted keeps what was found, also if the error is one for the user', async () => {
+  test('that was interrupted keeps what was found, even if the error is one for the user', async () => {
     const folder = path.join(temporaryFolder(), 'run');
     const interrupted = record(async ({ keep }, interrupt) => {
       keep(FOUND);

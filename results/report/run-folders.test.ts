@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { isMeasuredHere } from './run-folders.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
-test('a run in results/runs was measured here, also if results/runs is a link', () => {
+test('a run in results/runs was measured here, even if results/runs is a link', () => {
   const folder = temporaryFolder();
   const [disk, linked, missing] = ['disk', 'runs', 'missing'].map((name) =>
     path.join(folder, name),

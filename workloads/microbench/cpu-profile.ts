@@ -7,8 +7,8 @@
  *     Node                                  its own modules: http2, streams, ...
  *     garbage collection, native code       what the profiler reports without a file
  *
- * Threads without JavaScript (those of the system) are in the CPU time, but not in the
- * samples.
+ * Only the thread that calls this is sampled. The process's other threads (Node's pool, V8's
+ * helpers) are in the CPU time, but not in the samples.
  */
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';

@@ -50,7 +50,7 @@ test('the answer to a read that was lost is not part of the answer to the next t
   assert.deepEqual([counts.rows, counts.cells], [2, 2]);
 });
 
-test('a call is later by the time that its server stands still, also if it was paused twice', async () => {
+test('a call is later by the time that its server stands still, even if it was paused twice', async () => {
   const latencyUs = async (...pauses: readonly number[]): Promise<number> => {
     const read = await readOnce((cluster, server) => {
       for (const seconds of pauses) cluster.pause(server, seconds);

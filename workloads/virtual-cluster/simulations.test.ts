@@ -22,7 +22,7 @@ const SIMULATION: BrokerageSimulation = {
   },
 };
 
-test('a simulation ends with its signal, also if the signal was aborted before', async () => {
+test('a simulation ends with its signal, even if the signal was aborted before', async () => {
   const controller = new AbortController();
   const running = performInThread(SIMULATION, controller.signal);
   controller.abort(STOPPED);

@@ -315,7 +315,7 @@ describe('lanes', () => {
     assert.deepEqual(names(), sent);
   });
 
-  test('send the commit of a primary before prewrites that have waited longer', async () => {
+  test('send the commit of a primary before prewrites that came at the same time', async () => {
     const options = { delayMs: 1, rowsMax: 2, inFlightMax: 1 };
     const { store, names, clock, calls } = await scene(options);
     void store.checkAndMutateRows([lock('a')]);

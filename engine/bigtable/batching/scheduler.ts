@@ -1,8 +1,8 @@
 /**
  * When batches are sent.
  *
- *     caller ──▶ queue of its kind ─┐  full, or waited for `delayMs`,
- *     caller ──▶ queue of its kind ─┴─▶ or nothing in flight ──────▶ one RPC ──▶ an answer for each
+ *     caller ──▶ queue of its key ──┐  full, or waited for `delayMs`,
+ *     caller ──▶ queue of its key ──┴─▶ or nothing in flight ──────▶ one RPC ──▶ an answer for each
  *
  * The rule "nothing in flight" keeps an idle system fast: once everything runnable has run, and no
  * answer is in flight that could make a caller runnable, waiting longer brings no company. Under
@@ -17,7 +17,7 @@ import type { BatchingCounters, LaneName } from './counters.ts';
 import type { BatchingSettings } from './options.ts';
 import { Queue, type Waiting } from './queue.ts';
 
-/** Requests that can share an RPC. */
+/** How requests of one kind are counted and sent. Those of one `key` share RPCs. */
 export interface Kind<R, T> {
   readonly lane: LaneName;
   rowsOf(request: R): number;
@@ -41,14 +41,14 @@ export class Scheduler {
   readonly #counters: BatchingCounters;
   /** By key: requests of one line can share an RPC. None is empty: an empty one is removed. */
   readonly #lines = new Map<string, Line>();
-  /** RPCs without an answer: per lane, and in total, including calls that passed the queues. */
+  /** RPCs without an answer: per lane, and in total, including calls that bypass the queues. */
   readonly #inFlight: Record<LaneName, number> = { reads: 0, conditionals: 0, urgent: 0, bulk: 0 };
   #inFlightTotal = 0;
   #isPumping = false;
   #isDraining = false;
   /** Makes a waiting pump check again. */
   #wake: () => void = () => {};
-  /** When the earliest sleep ends that will wake the pump; Infinity without one. */
+  /** When the sleep for the line that is due first will end; Infinity if none is known. */
   #alarmMs = Infinity;
   #onIdle: () => void = () => {};
 
@@ -61,7 +61,7 @@ export class Scheduler {
   /**
    * Resolves with the request's own part of an RPC that is sent after this call. Requests of one
    * `key` share RPCs.
-   * @param options.goesFirst before all requests of its key that do not
+   * @param options.goesFirst whether it overtakes the normal requests of its key (queue.ts)
    */
   submit<R, T>(
     kind: Kind<R, T>,

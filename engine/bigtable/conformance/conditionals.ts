@@ -25,7 +25,7 @@ const FAMILIES: readonly CellFilter[] = [
 
 export function claimConditionals(open: Open): void {
   claimBranches(open);
-  claimNothing(open);
+  claimPredicates(open);
   claimAtomicity(open);
   claimBatches(open);
 }
@@ -112,7 +112,7 @@ async function compareChecks(t: TestTable, filters: readonly CellFilter[]): Prom
   }
 }
 
-function claimNothing(open: Open): void {
+function claimPredicates(open: Open): void {
   claim('a check without filters finds nothing', open, async ({ store, table, mutate, cells }) => {
     await mutate('r', set('data', 'q', 1));
     const mutations = { ifFound: [set('write', 'found', 1)], ifNotFound: [set('write', 'q', 1)] };
@@ -137,7 +137,7 @@ function claimNothing(open: Open): void {
 }
 
 function claimAtomicity(open: Open): void {
-  claim('of hundreds of callers that lock one cell at once exactly one wins', open, async (t) => {
+  claim('exactly one of hundreds of callers that lock one cell at once wins', open, async (t) => {
     const found = await Promise.all(
       Array.from({ length: 300 }, (_, i) => t.store.checkAndMutateRow(lockUnlessLocked('r', i))),
     );
@@ -146,7 +146,7 @@ function claimAtomicity(open: Open): void {
     assert.deepEqual(await t.cells('r', { family: 'lock' }), winners);
   });
 
-  claim('of many entries of a batch that commit one lock exactly one finds it', open, async (t) => {
+  claim('exactly one of many entries of a batch that commit one lock finds it', open, async (t) => {
     await t.mutate('r', set('lock', 'q', 1));
     const found = await t.store.checkAndMutateRows(
       Array.from({ length: 100 }, (_, i) => commitIfLocked('r', i)),

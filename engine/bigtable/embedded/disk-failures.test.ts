@@ -151,7 +151,7 @@ test('a page that cannot be read keeps no group from being written after one has
   }
 });
 
-test('a mutation that changes nothing is durable, also if what it found was provisional', async () => {
+test('a mutation that changes nothing is durable, even if what it found was provisional', async () => {
   const { disk, store } = await diskWithTable();
   await put(store, 'after');
   const erased = { table: 't', row: 'before', mutations: [ERASE] };

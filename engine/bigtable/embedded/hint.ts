@@ -36,7 +36,7 @@ export interface Hint extends HintHeader {
 }
 
 /**
- * Replaces the hint. Resolves with its size.
+ * Replaces the hint.
  * @param log.header what the hint says of the log
  * @param log.flush makes the log durable and returns the number of its last group: a hint must not
  *   be on the disk without a group that one of its leaves shows
@@ -45,7 +45,7 @@ export async function writeHint(
   disk: Disk,
   index: SortedIndex,
   { header, flush }: { readonly header: HintHeader; readonly flush: () => Promise<number> },
-): Promise<number> {
+): Promise<void> {
   if (disk.names().includes(NEW_HINT_FILE)) disk.remove(NEW_HINT_FILE);
   const file = disk.create(NEW_HINT_FILE);
   let end = 0;
@@ -72,7 +72,6 @@ export async function writeHint(
   }
   disk.rename(NEW_HINT_FILE, HINT_FILE);
   await disk.sync();
-  return end;
 }
 
 /** The hint; undefined if there is none that can be used. */

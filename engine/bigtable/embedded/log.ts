@@ -10,7 +10,7 @@
  *
  * A group that may be lost in a power failure waits for the sync of a later one, which makes
  * durable all that is before it. Each group says how much before it was not yet synced: what a
- * power failure tears there ends the log, also if a later group is whole. The first group of a file
+ * power failure tears there ends the log, even if a later group is whole. The first group of a file
  * never waits.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
@@ -169,19 +169,19 @@ export class Log {
     this.#written += group.length;
     this.#sequence++;
     this.#isWriting = true;
-    if (!isWaiting) this.#isOnDisk();
+    if (!isWaiting) this.#markSynced();
   }
 
   /** The body of the record at this place; do not change it, and do not keep it. */
   readBody(place: Place): Buffer {
-    const written = this.#recent.find(place);
+    const recent = this.#recent.find(place);
     const start = this.#recent.startOf(place);
-    if (written?.isLoaded === false) return bodyOf(written.bytes, start, place.length);
+    if (recent?.isLoaded === false) return bodyOf(recent.bytes, start, place.length);
     const read = this.#recentlyRead.find(place);
     if (read !== undefined) return bodyOf(read.bytes, read.start, place.length);
     const held = this.#heldRecord(place);
     if (held !== undefined) return bodyOf(held, 0, held.length);
-    const piece = written ?? this.#recent.load(place, this.#readPiece);
+    const piece = recent ?? this.#recent.load(place, this.#readPiece);
     const record =
       piece?.bytes.subarray(start, start + place.length) ??
       this.#readAhead.find(place, this.#readPiece) ??
@@ -285,10 +285,10 @@ export class Log {
   async #syncEnd(): Promise<void> {
     if (this.isSynced) return;
     await this.#file(this.#end.file).file.sync();
-    this.#isOnDisk();
+    this.#markSynced();
   }
 
-  #isOnDisk(): void {
+  #markSynced(): void {
     this.#synced = this.#end;
     this.#syncedSequence = this.#sequence;
   }
@@ -305,9 +305,9 @@ export class Log {
   }
 
   /**
-   * After a failure: the next group begins a new file. What is left of the failed one does not
-   * count, so it is removed, if the disk lets us. A sync that has failed may have lost what waited
-   * for it, and no later sync would tell.
+   * After a failure: the next group begins a new file, and says that what is left of the failed one
+   * does not count; it is removed already, if the disk lets us. A failed sync may have lost what
+   * waited for it, and no later sync would tell.
    */
   #abandon({ file, offset }: Mark): void {
     this.#isWriting = false;
@@ -338,7 +338,7 @@ function ignoringErrors(action: () => void): void {
   try {
     action();
   } catch {
-    // Whatever stays is found, and removed, by the next opening.
+    // Harmless: the next group says that it does not count. The next opening removes such files.
   }
 }
 

@@ -165,7 +165,7 @@ describe('the search', () => {
     await assert.rejects(retell(READ, { ...ALL_DEAD, crashes: 1 }, [2]), RangeError);
   });
 
-  test('lets as many processes die as may die, also if all others are taken for dead', async () => {
+  test('lets as many processes die as may die, even if all others are taken for dead', async () => {
     const { outcomes } = await exhaust(WRITERS, { ...ALL_DEAD, crashes: 2 });
     assert.ok(outcomes.has('A unknown, B unknown'), [...outcomes.keys()].join('; '));
   });

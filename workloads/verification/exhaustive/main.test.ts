@@ -112,7 +112,7 @@ test('an execution that breaks a rule is told as a story, with the command that 
   assert.match(String(lines[3]), /^\.\/run\.sh exhaust --scenario one-cell .* --replay 0\.2$/);
 });
 
-test('what a search has found is told, also if it was interrupted meanwhile', () => {
+test('what a search has found is told, even if it was interrupted meanwhile', () => {
   const { check, tables } = findingsOf([], 2, broken());
   assert.equal(check.passed, false);
   assert.match(
@@ -138,7 +138,7 @@ test('searches with duplicates and with lost answers have names of their own', (
   ]);
 });
 
-test('a search that has visited everything counts, also if an interrupt came meanwhile', () => {
+test('a search that has visited everything counts, even if an interrupt came meanwhile', () => {
   const { report, ...searched } = broken();
   const whole = { ...report, isExhausted: true, failure: undefined };
   const { check, headline } = findingsOf([], 1, { ...searched, report: whole });

@@ -7,8 +7,8 @@
  *   2. The judges run on the unchanged engine: what do they cost, and which code do they reach
  *      (judges.ts)?
  *   3. Another process (bench.ts) loads each mutant, and shows it to the judges that reach it:
- *      tests of its folder, tests of others, simulated seeds, exhaustive searches. The first that
- *      fails has killed it.
+ *      tests of its folder, the cheapest tests of others (all with `--thorough`), simulated seeds,
+ *      exhaustive searches. The first that fails has killed it.
  *   4. The record counts the mutants by folder, and lists the survivors. Each survivor must be
  *      killed by a new test, or listed in equivalents/.
  *
@@ -70,7 +70,11 @@ interface Settings {
 await runExperiment(
   {
     script: 'mutants:machine',
-    subject: { kind: 'proof', kicker: 'Verification', title: 'Small changes, and who notices' },
+    subject: {
+      kind: 'proof',
+      kicker: 'Verification',
+      title: 'Small changes, and the tests that notice them',
+    },
     description:
       'Changes the engine mechanically, one change at a time, and shows each mutant to the quick judges. ' +
       'Reports how many survived, by folder, and which.',
@@ -100,7 +104,9 @@ await runExperiment(
         placeholder: 'file',
       }),
       anew: flag({ description: 'forget the verdicts in the ledger first' }),
-      survivors: flag({ description: 'judge survivors again' }),
+      survivors: flag({
+        description: 'judge again the survivors that are not listed in equivalents/',
+      }),
       thorough: flag({ description: 'ask all judges that reach a mutant, however long they take' }),
       list: flag({ description: 'only print the mutants' }),
     },
@@ -124,7 +130,7 @@ await runExperiment(
       store: { name: 'simulated', durability: 'as in ./run.sh simulate' },
       limitations: [
         'The judges are tests that take seconds, and a few seeds and searches.',
-        `Verdicts of earlier runs count, as long as the file of the engine is the same (${path.basename(ledger)}).`,
+        `Verdicts of earlier runs (${path.basename(ledger)}) count as long as the engine's file is unchanged, even if the tests have changed.`,
       ],
     }),
   },

@@ -45,7 +45,7 @@ function configurationTable(checked: readonly Checked[]): ResultTable {
     name: 'configurations',
     title: 'What TLC found',
     caption:
-      'Broken: a mistake was put back, and TLC found a state that breaks a rule, after the steps counted.',
+      'Broken: TLC found a state that breaks a rule, after this many steps. That is expected where a mistake was put back, or an assumption was dropped.',
     columns: ['rule', 'configuration', 'expected', 'result', 'states', 'seconds', 'steps'],
     rows: checked.map(({ configuration: { rule, name, expected }, outcome }) => [
       rule,
@@ -84,7 +84,7 @@ export function traceFindings(checked: readonly CheckedTrace[], planned: number)
       unit: 'runs',
       planned,
       done: checked.length,
-      fault: 'is forbidden by the model, or was not checked to its end',
+      fault: 'broke the model, or ended unchecked',
       found: checked.filter(({ outcome }) => outcome.result !== 'holds').map(forbidden),
     }),
     tables: [

@@ -2,7 +2,7 @@
  * The process that owns the storage, like the owner of an embedded store: it may die, and another
  * process takes its place. Everything that is in flight then meets one of two fates:
  *
- *     reads, blind mutations, tables   sent again to the next owner, also if they were applied
+ *     reads, blind mutations, tables   sent again to the next owner, even if they were applied
  *     conditional mutations            in doubt: applied if they had arrived
  */
 import type { Timeline } from './timeline.ts';

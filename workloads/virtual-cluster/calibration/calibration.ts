@@ -9,7 +9,8 @@
  *     call.fixed + call.perByte × bytes                     once for each call
  *     + row.fixed + row.perCell × cells                     for each row of the call, by its kind
  *
- * Bytes and cells count in both directions. All of that takes a core; log, disk and network do not.
+ * Bytes and cells count in both directions. All of that takes a core, and so does what is called
+ * processor time below. Waiting for log, disk and network does not.
  */
 
 /** Processor time of one core. */
@@ -67,16 +68,19 @@ export interface Calibration {
      * if it finds nothing; at the client, once for each tablet.
      */
     readonly scan: RowCost;
-    /** For each written byte: compactions and copies of the log, which take no machine's cores. */
+    /**
+     * Processor time of compactions and copies of the log, for each written byte. It is counted,
+     * but keeps no machine's cores from calls.
+     */
     readonly maintenancePerByteNs: number;
   };
   /** From the mutation in memory until it is durable, for all mutations of a group together. */
   readonly log: {
     readonly wait: Duration;
     /**
-     * Processor time of a group of mutations of a server whose one thread writes them together
-     * (group-log.ts), and of other threads that bring them to the disk meanwhile. Both 0: each
-     * mutation waits for the log on its own.
+     * Processor time for each group, where one thread of a server writes mutations together
+     * (group-log.ts): of that thread, and of other threads that bring the group to the disk
+     * meanwhile. Both 0: each mutation waits for the log on its own.
      */
     readonly perGroupUs: number;
     readonly perGroupAsideUs: number;
@@ -124,7 +128,7 @@ export interface Calibration {
     readonly map: { readonly perRecordUs: number; readonly perByteNs: number };
     readonly sort: { readonly perRecordUs: number };
     readonly reduce: { readonly perRecordUs: number };
-    /** A share of the machines is slower during a run: tasks take `times` as long there. */
+    /** A share of the machines is slower during a run: tasks take `times` times as long there. */
     readonly stragglers: { readonly share: number; readonly times: number };
   };
 }

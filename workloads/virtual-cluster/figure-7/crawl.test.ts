@@ -71,7 +71,7 @@ test('a document may join another whose worker has not heard of the commit when 
   assert.deepEqual(wrong, []);
 });
 
-test('the runs of the workers decide when loading pauses, also if workers are fewer than tablet servers', async () => {
+test('the runs of the workers decide when loading pauses, even if workers are fewer than tablet servers', async () => {
   const cluster = { ...PAPER.cluster, workerMachines: 1 };
   const overload = { tabletServers: 8, concurrency: 1, perSecond: 2_000, seconds: 0.5 };
   const rows = new Set<string>();

@@ -100,7 +100,7 @@ test('a check that failed says so, and what it took', async () => {
   );
 });
 
-test('parts are compared by their names, also if a trial had no observer run', async () => {
+test('parts are compared by their names, even if a trial had no observer run', async () => {
   const idle = formula();
   const workload: Workload = {
     ...idle,

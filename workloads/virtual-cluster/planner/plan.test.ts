@@ -210,7 +210,7 @@ function freeOn(side: 'server' | 'client'): LoadedCalibration {
   return parseCalibration({ name: 'free', about: 'a test', numbers }, 'a test');
 }
 
-test('other plans have whole machines, also if calls cost one side nothing', async () => {
+test('other plans have whole machines, even if calls cost one side nothing', async () => {
   for (const side of ['server', 'client'] as const) {
     const { alternatives } = await planOf(formula(), { loaded: freeOn(side) });
     assert.ok(alternatives.length > 0);

@@ -180,7 +180,7 @@ export function brokerageWorkload(): Workload {
   };
 }
 
-/** @throws Error if the simulated cluster has done something wrong, also if it did not keep up */
+/** @throws Error if the simulated cluster has done something wrong, even if it did not keep up */
 export function brokerageOutcome(result: BrokerageResult): Outcome {
   const { keptUp, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
   refuseWrong(wrong);

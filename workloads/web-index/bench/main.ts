@@ -32,14 +32,17 @@ const SAMPLE = path.join(
   '../../crawl-rate/documents/sample/sqlite-sample.warc.gz',
 );
 
-/** More documents: a slower batch. Fewer recrawled: each is younger. */
+/**
+ * More documents: a slower batch. Fewer recrawled: less time between two crawls of a page, so what
+ * is found is younger.
+ */
 const SIZES = {
   smoke: { documents: 20, recrawled: 5, rate: 10, seconds: 2 },
   quick: { documents: 884, recrawled: 100, rate: 10, seconds: 60 },
   standard: { documents: 3_536, recrawled: 200, rate: 10, seconds: 300 },
   full: { documents: 8_840, recrawled: 400, rate: 10, seconds: 900 },
 };
-/** Documents of a pipeline that loads at full speed, on a slow machine. */
+/** For the plan, a guess: how fast the observers load the repository on a slow machine. */
 const LOADED_PER_SECOND = 12;
 /** Rounds through all recrawled pages before the measurement: each has an age by then. */
 const WARM_UP_ROUNDS = 2;
@@ -114,7 +117,8 @@ await runExperiment(
         'All processes that this run starts share the cores of one machine. The systems are measured one after the other.',
       ],
     }),
-    // Closed again, so that its workers do not run while the observers are measured.
+    // The engine is opened only to see whether it can be. Its workers must not run while the
+    // observers are measured.
     refuse: async ({ batch }) => {
       await using _ = await openBatchEngine(batch, BATCH_SIZE);
     },

@@ -21,7 +21,7 @@ const thread = new Worker(THREAD, { workerData: crawls });
 const messages = on(thread, 'message');
 
 for (const { seed, kills } of crawls) {
-  const dying = kills === 0 ? '' : ', also if processes die in the middle of their work';
+  const dying = kills === 0 ? '' : ', even if processes die in the middle of their work';
   test(`the index of the random crawl of seed ${seed} is that of the model, at each rest${dying}`, async () => {
     const next = await messages.next();
     const [{ findings, failures, applied }] = next.value as [IndexedCrawl];

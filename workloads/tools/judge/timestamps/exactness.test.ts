@@ -39,7 +39,7 @@ test('a history is clean if and only if some choice of its unknowns fits snapsho
   assert.ok(Math.min(clean, violated, unknownSeen) > 500, JSON.stringify(counts));
 });
 
-test('a possible history is never called violated, also if values repeat and unknown outcomes delete', () => {
+test('a possible history is never called violated, even if values repeat and unknown outcomes delete', () => {
   const counts = { clean: 0, violated: 0, missed: 0 };
   for (let seed = 1; seed <= 6000; seed++) {
     const history = randomHistory(createRandom(seed), { unique: false });

@@ -178,15 +178,16 @@ export interface Percolator extends AsyncDisposable {
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**
-   * Collects old versions, deleted cells and markers that are no longer needed: one cycle that looks
-   * at every row, or the rest of such a cycle that was interrupted. It waits for `messageLifetimeMs`
-   * first, unless a cycle that looked at every row has already deleted as much as it may.
+   * Collects old versions, deleted cells and markers that are no longer needed: one cycle that
+   * looks at every row, or the rest of such a cycle that was interrupted. It waits for
+   * `messageLifetimeMs` first, unless a cycle that looked at every row has already deleted as much
+   * as it may.
    */
   collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
   /**
    * Starts a collector that runs cycle after cycle until it is stopped. One per database is enough;
-   * more are harmless. Where the storage knows which rows are old, most cycles look only at what has
-   * changed.
+   * more are harmless. Where the storage knows which rows are old, most cycles look only at what
+   * has changed.
    */
   startCollector(options?: CollectorOptions): Collector;
   /** Cells whose observers failed too often, in row order; at most `limit` (default 1,000). */

@@ -158,8 +158,8 @@ describe('a scan of many rows', () => {
     const erases = columns.slice(hasFirst ? 1 : 0, -1).map((qualifier) => {
       return { kind: 'erase', family: 'f', qualifier, from: 0, to: 20 } as const;
     });
-    // All at once, the first page is empty, and so is not joined. One by one, the second page is too
-    // large to be joined with the first one when that changes.
+    // All at once, the first page is empty, and so is not joined. One by one, the second page is
+    // too large to be joined with the first one when that changes.
     for (const mutations of hasFirst ? erases.map((one) => [one]) : [erases]) {
       await store.mutateRows([{ table: 't', row: nameOf(row), mutations }]);
     }

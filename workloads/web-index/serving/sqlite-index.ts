@@ -23,7 +23,8 @@
  * BM25 with weights would not do: a word that the text has often would make up for the title. Nor
  * would three of one table: FTS5 compares the length of the whole row with that of other rows, so
  * the title of a long page would count a fifth of that of a short one. Hence titles and anchors
- * have tables of their own. The numbers were chosen by hand, on the crawl of SQLite's documentation.
+ * have tables of their own. The numbers were chosen by hand, on the crawl of SQLite's
+ * documentation.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { UsageError } from '#harness';

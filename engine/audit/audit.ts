@@ -27,7 +27,7 @@ import {
 import { historiesOf } from './column-history.ts';
 import { type Finding, keyOf } from './finding.ts';
 import { judgeLock, type LockToJudge, type LockVerdict, wasDropped } from './judge-lock.ts';
-import type { AuditedTable, RowOfMarks } from './judge-notifications.ts';
+import type { AuditedTable, RowWithMarks } from './judge-notifications.ts';
 import { judgeRow, type Limits } from './judge-row.ts';
 import { repair } from './repair.ts';
 
@@ -169,13 +169,13 @@ class TablesAudit implements Audit {
     this.#limits = { bound, horizon: oracle.horizon };
   }
 
-  #judge(subject: RowOfMarks): readonly Finding[] {
+  #judge(subject: RowWithMarks): readonly Finding[] {
     return judgeRow(subject, this.#limits);
   }
 
   /** The suspicions that a second look confirms. */
   async #lookAgain(
-    { audited, row }: RowOfMarks,
+    { audited, row }: RowWithMarks,
     suspected: readonly Finding[],
   ): Promise<readonly Finding[]> {
     const { store } = this.#context;
@@ -202,7 +202,7 @@ class TablesAudit implements Audit {
   }
 
   /** A misplaced lock has been reported; whatever its primary says does not excuse it. */
-  #gatherLocks({ audited, row, histories }: RowOfMarks, findings: readonly Finding[]): void {
+  #gatherLocks({ audited, row, histories }: RowWithMarks, findings: readonly Finding[]): void {
     const reported = findings.filter(({ code }) => code.startsWith('lock-'));
     const columns = new Set(reported.map(({ cell }) => cell.column));
     for (const [column, { locks }] of histories) {

@@ -5,11 +5,14 @@
  *     primary                          owner dead                    owner not known to be dead
  *       has committed, or rolled back    left by a crash               left, or on its way
  *       is locked                        left by a crash               committing, perhaps for long
- *       has no trace of it               never happens: primaries      wait
- *                                        are locked first (P2)
+ *       has no trace of it               an error: primaries are       wait
+ *                                        locked first (P2); a warning
+ *                                        below the horizon, or if the
+ *                                        primary's table was dropped
  *
- * The lock is read again after its primary. If it is gone, its transaction was alive, and there is
- * nothing to report. If it is still there, the primary's answer applies to it.
+ * The lock is read again after its primary. If it is gone, its owner or another process has removed
+ * it meanwhile, and there is nothing to report. If it is still there, the primary's answer applies
+ * to it.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
@@ -71,7 +74,14 @@ export async function judgeLock(
 
 type Sight =
   | { readonly kind: 'committed'; readonly commitTimestamp: Timestamp }
-  | { readonly kind: 'rolled back' | 'absent' | 'table gone' | 'table dropped' | 'undecodable' }
+  | {
+      readonly kind:
+        | 'rolled back'
+        | 'absent'
+        | 'table unreadable'
+        | 'table dropped'
+        | 'undecodable';
+    }
   | { readonly kind: 'locked' | 'mismatch'; readonly lock: Lock };
 
 interface Seen extends LockToJudge {
@@ -92,7 +102,7 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
   });
   const fix = { kind: 'resolve lock', cell, lock } as const;
   switch (sight.kind) {
-    case 'undecodable': // Reported at the primary itself.
+    case 'undecodable': // Reported at the primary itself, if its table is audited.
       return { isUndecided: false };
     case 'committed': {
       const what = `its primary ${at} was committed at ${sight.commitTimestamp}`;
@@ -108,11 +118,13 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
     }
     case 'locked': {
       if (!isOwnerDead(context, sight.lock, askedMs)) return atWork(seen, limits);
-      const what = isPrimary(lock, cell) ? 'it is dead' : `it is dead, and its primary is ${at}`;
+      const what = isPrimary(lock, cell)
+        ? 'its owner is dead'
+        : `its owner is dead, and its primary is ${at}`;
       return decided({ ...report('lock-left-by-dead', 'warning', what), fix });
     }
     case 'absent':
-    case 'table gone':
+    case 'table unreadable':
     case 'table dropped':
       return withoutPrimary(context, seen, limits);
     default:
@@ -125,24 +137,26 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
  * that come later belong to transactions that did not commit. A table that another program deleted
  * explains nothing.
  *
- * Below the horizon the traces of a primary may have been collected (P4, P30). A prewrite that
- * comes so late locks cells that its rolled-back transaction had not locked; lock resolution deals
- * with that.
+ * Below the horizon the traces of a primary may have been collected (P4, P30). If a
+ * copy of a prewrite arrives after that, it may lock cells that the rolled-back transaction never
+ * locked; lock resolution deals with such locks.
  */
 function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): LockVerdict {
   const { cell, lock, sight, askedMs, report } = seen;
   if (!isOwnerDead(context, lock, askedMs)) return { isUndecided: true };
-  const isGone = sight.kind === 'table gone';
+  const isUnreadable = sight.kind === 'table unreadable';
   const isDropped = sight.kind === 'table dropped';
-  const isGivenUp = !isGone && !isDropped && lock.startTimestamp < horizon;
-  const noTable = isGone
+  const isGivenUp = !isUnreadable && !isDropped && lock.startTimestamp < horizon;
+  const noTable = isUnreadable
     ? 'there is no such table, or it cannot be read'
     : 'there is no such table';
-  const nothing = isGone || isDropped ? noTable : 'there is no trace of it';
+  const nothing = isUnreadable || isDropped ? noTable : 'there is no trace of it';
   const when = isGivenUp ? ' any more, below the horizon' : '';
   const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
   const finding = report('lock-primary-absent', isGivenUp || isDropped ? 'warning' : 'error', what);
-  return decided(isGone ? finding : { ...finding, fix: { kind: 'resolve lock', cell, lock } });
+  return decided(
+    isUnreadable ? finding : { ...finding, fix: { kind: 'resolve lock', cell, lock } },
+  );
 }
 
 function atWork({ ageMs, report }: Seen, { longHeldMs }: LockLimits): LockVerdict {
@@ -165,7 +179,9 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     { ...placeOf(WRITE, column), from },
   ]);
   if (cells === undefined) {
-    return { kind: (await wasDropped(context, primary.table)) ? 'table dropped' : 'table gone' };
+    return {
+      kind: (await wasDropped(context, primary.table)) ? 'table dropped' : 'table unreadable',
+    };
   }
   const { locks, records, markers, strangeLocks, strangeRecords } =
     historiesOf(cells).get(column) ?? NO_HISTORY;

@@ -4,15 +4,19 @@
  * A cell is dirty when the engine calls it dirty: the newest change's commit timestamp is larger
  * than the start timestamp that the observer's acknowledgment stores (P42). The storage does not
  * record which observers exist. So, unless the caller names them, the acknowledgments in the row
- * represent them:
+ * represent them. Only strong marks count: the run of a weak notification acknowledges nothing.
  *
- * - There is no acknowledgment: no observer has run yet. A mark is work, and so is an entry in the
- *   list of parked cells. Without either the notification is lost: whatever commits a change of an
- *   observed column leaves a mark, which only a run removes, after it has acknowledged (P57). A
- *   column that no worker observes keeps its marks.
- * - No known observer has seen the change, and there is no mark: the notification is lost.
- * - Some observers have not seen it, and there is no mark: it is lost, or those observers have been
- *   retired.
+ * - There is no change that an observer has to see: a mark is left over from a transaction that
+ *   died before it committed. It is erased, unless a lock is in the cell: that may be of a
+ *   transaction that is about to commit.
+ * - There is a change, but no acknowledgment: no observer has run yet. A mark is work, and so is an
+ *   entry in the list of parked cells. Without either the notification is lost: whatever commits a
+ *   change of an observed column leaves a mark, which only a run removes, after it has acknowledged
+ *   (P57). A column that no worker observes keeps its marks.
+ * - No known observer has seen the change, and the cell is neither marked nor parked: the
+ *   notification is lost.
+ * - Some observers have not seen it, and the cell is neither marked nor parked: it is lost, or
+ *   those observers have been retired.
  * - All have seen it, and there is a mark: a worker will clear it, unless an observer that has
  *   never run for the cell is still to come. So such a mark is erased only if the observers were
  *   named. A mark that is ahead of the oracle is not erased: marks that are still to come may have
@@ -37,15 +41,15 @@ import type { Finding } from './finding.ts';
 /** A table to audit, and what is known about it. */
 export interface AuditedTable {
   readonly table: string;
-  /** Absent: unknown; then notifications are not judged. */
+  /** Absent: unknown; then of notifications only parked cells are reported. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** Whether its definition tells when it is dropped. Default true. */
+  /** Whether it has a definition, which says whether it is being dropped. Default true. */
   readonly isDefined?: boolean | undefined;
   /** The names of all observers of the column. Absent: those that have acknowledged. */
   readonly observersOf?: ((column: string) => readonly string[]) | undefined;
 }
 
-export interface RowOfMarks {
+export interface RowWithMarks {
   readonly audited: AuditedTable;
   readonly row: string;
   readonly histories: ReadonlyMap<string, ColumnHistory>;
@@ -59,7 +63,7 @@ interface Limits {
   readonly horizon: Timestamp;
 }
 
-export function judgeNotifications(subject: RowOfMarks, limits: Limits): readonly Finding[] {
+export function judgeNotifications(subject: RowWithMarks, limits: Limits): readonly Finding[] {
   const { audited, row, marks } = subject;
   const { table, observedColumns } = audited;
   const parked = marks.filter(({ family }) => family === PARKED || family === PARKED_WEAK);
@@ -76,7 +80,7 @@ export function judgeNotifications(subject: RowOfMarks, limits: Limits): readonl
   ];
 }
 
-function judgeColumn(subject: RowOfMarks, column: string, { bound, horizon }: Limits): Finding[] {
+function judgeColumn(subject: RowWithMarks, column: string, { bound, horizon }: Limits): Finding[] {
   const { audited, row, histories, marks } = subject;
   const cell = { table: audited.table, row, column };
   const history = histories.get(column) ?? NO_HISTORY;

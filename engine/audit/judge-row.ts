@@ -8,7 +8,7 @@ import { isAcknowledgment } from '../transaction/index.ts';
 import type { ColumnHistory } from './column-history.ts';
 import type { Finding } from './finding.ts';
 import { judgeColumn } from './judge-column.ts';
-import { judgeNotifications, type RowOfMarks } from './judge-notifications.ts';
+import { judgeNotifications, type RowWithMarks } from './judge-notifications.ts';
 
 export interface Limits {
   /** Every timestamp handed out before this one was asked for is below it. */
@@ -17,7 +17,7 @@ export interface Limits {
   readonly horizon: Timestamp;
 }
 
-export function judgeRow(subject: RowOfMarks, { bound, horizon }: Limits): readonly Finding[] {
+export function judgeRow(subject: RowWithMarks, { bound, horizon }: Limits): readonly Finding[] {
   const { audited, row, histories, marks } = subject;
   const { table } = audited;
   const columns = [...histories].flatMap(([column, history]) => {

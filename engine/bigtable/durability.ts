@@ -20,7 +20,7 @@ export function durabilityOf(store: Store): string {
     case 'hbase':
       return (
         'every commit is in the log of a region server, on as many machines as HDFS replicates to: ' +
-        "it survives killed processes, and a power failure of all if the cluster's hbase.wal.hsync is on"
+        "it survives killed processes and, if the cluster's hbase.wal.hsync is on, a power failure of all machines; without HDFS nothing is promised"
       );
     default:
       return unreachable(store);

@@ -35,8 +35,8 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
 }
 
 /**
- * One cycle that looks at every row, or the rest of such a cycle that was interrupted. It waits for
- * `messageLifetimeMs` first, unless such a cycle has already deleted as much as it may.
+ * One cycle that looks at every row, or the rest of such a cycle that was interrupted. A new cycle
+ * waits for `messageLifetimeMs` first, unless such a cycle has already deleted as much as it may.
  */
 export async function collectGarbage(
   services: CollectorServices,

@@ -114,7 +114,7 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
 }
 
 for (const ordered of [true, false]) {
-  test(`P40: a weak mark that is refused, because its table is dropped meanwhile, ends the commit (ordered: ${ordered})`, async () => {
+  test(`P40: a weak mark that is refused, because its table was dropped meanwhile, fails the commit (ordered: ${ordered})`, async () => {
     const database = await openTestDatabase({ tables: ['t', 'u'], observed: ['seen'] });
     const a = database.client('A', { ordered });
     a.store.beforeCall = async (call) => {

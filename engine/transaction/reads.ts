@@ -45,7 +45,7 @@ export class Reads {
 
   async versions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
     const unread = cells.filter((cell) => this.#versions.get(cell)?.has(cell.column) !== true);
-    // Named before the read, because the caller may use its list and its cells again meanwhile.
+    // Looked up before the read, because the caller may change its list and its cells meanwhile.
     const kept = cells.map((cell) => [this.#versionsOf(cell), cell.column] as const);
     if (unread.length > 0) await this.#readRows(rowsOf(unread));
     return kept.map(([versions, column]) => versions.get(column));

@@ -1,4 +1,4 @@
-/** Claims about engines that are programs: which inputs reach the program. */
+/** Claims about engines: what they read of their inputs, and how the pipeline of sort ends. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -59,7 +59,7 @@ test('an input that is no regular file is refused: what has no size would count 
   }
 });
 
-test('our runner runs also on a share of the memory that is less than a worker needs', async () => {
+test('our own engine also runs if a worker has a smaller share of the memory than it needs', async () => {
   const folder = temporaryFolder();
   const [path, outputFolder] = [join(folder, 'words'), join(folder, 'counts')];
   await writeFile(path, 'to be\n');

@@ -24,7 +24,7 @@ interface HadoopScript {
 
 /**
  * An engine on a script in Hadoop's place, and the file in which the script writes what it is
- * given, one call a line.
+ * given, one call after the other.
  */
 async function writtenDown({
   isLocal = false,

@@ -12,8 +12,8 @@ import { writeFileAtomically } from './write-file.ts';
 export const RECORD_FILE = 'run.json';
 
 /**
- * Refuses values that could not be read back (a NaN, say), while the stack still shows their
- * origin.
+ * Refuses values that could not be read back, such as a NaN where a number must be, while the stack
+ * still shows their origin. Where null is allowed, a NaN becomes null.
  */
 export function writeRunRecord(folder: string, record: RunRecord): void {
   const json = JSON.stringify(record, null, 2);
@@ -40,11 +40,13 @@ export function readRecordFile(file: string): RunRecord {
 
 function readText(file: string): string {
   try {
-    if (!statSync(file).isFile()) throw new Error('to open a pipe may wait for ever');
+    // To open a pipe may block for ever.
+    if (!statSync(file).isFile()) throw new Error('it is not a file');
     return readFileSync(file, 'utf8');
   } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(
-      `The folder of a run must hold a ${RECORD_FILE}, but ${file} cannot be read.`,
+      `The folder of a run must hold a ${RECORD_FILE}, but ${file} cannot be read: ${reason}.`,
       { cause: error },
     );
   }

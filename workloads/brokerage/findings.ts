@@ -52,11 +52,11 @@ function headline(results: Results): string {
     if (completed < HEADLINE_SAMPLES_MIN) {
       return `${NAMES[system]}: only ${completed} Trade-Results, too few for a rate.`;
     }
-    const [fastest = 0] = runs.map(tradesPerSecond);
+    const [perSecond = 0] = runs.map(tradesPerSecond); // One run at full speed.
     const perTrade = cpuPerTrade(runs);
     const cost =
       perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor time each`;
-    return `${NAMES[system]}: ${fastest.toFixed(1)} TR/s${cost}.`;
+    return `${NAMES[system]}: ${perSecond.toFixed(1)} TR/s${cost}.`;
   });
   return [
     ...sentences,

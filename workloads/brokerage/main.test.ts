@@ -101,8 +101,8 @@ describe('the ladder', () => {
         assert.ok(titles.has(title), `${name}: ${title}`);
       }
     }
-    // Data-Maintenance runs once, at the start of the second that is measured. On a busy machine it
-    // may end after that second, so one system of three may lack it.
+    // Data-Maintenance runs once, at the start of the seconds for which a load is measured. On a
+    // busy machine it may end after them, so a system may lack it.
     assert.ok(
       rows.some(([, title]) => title === 'Data-Maintenance'),
       'some system has maintained its data in time',

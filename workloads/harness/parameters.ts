@@ -1,6 +1,7 @@
 /**
- * Options of a script as the parameters of its run: all except those that say where to write, and
- * how much to print, and those that the record has anyway.
+ * Options of a script as the parameters of its run: all except those that do not change what is
+ * measured (where to write, what to print, the exit code, the file of options), and the profile,
+ * which the record has.
  */
 import type { Parameters } from '#results';
 
@@ -15,7 +16,7 @@ export function parametersOf(options: object): Parameters {
   return Object.fromEntries(given.map(([name, value]) => [name, parameterOf(value)])) as Parameters;
 }
 
-/** A record holds lists of numbers only. */
+/** The only lists in a record are of numbers, so a list of texts becomes one text. */
 function parameterOf(value: unknown): unknown {
   const isTexts = Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(', ') : value;

@@ -329,6 +329,19 @@ describe('lanes', () => {
     assert.deepEqual(names(), ['checkAndMutateRows commit b']);
   });
 
+  test('begin a batch with the prewrite that has waited longer than all commits', async () => {
+    const options = { delayMs: 1, rowsMax: 2, inFlightMax: 1 };
+    const { store, names, clock, calls } = await scene(options);
+    void store.checkAndMutateRows([lock('a')]);
+    await settled();
+    void store.checkAndMutateRows([lock('b'), lock('c')]);
+    await clock.advance(1);
+    for (const row of ['commit', 'commit-2']) void store.checkAndMutateRow(lock(row));
+    await calls[0]?.deliver();
+    await settled();
+    assert.deepEqual(names(), ['checkAndMutateRows b commit']);
+  });
+
   test('do not hold back conditional mutations that the storage cannot batch', async () => {
     const { store, names, counters } = await scene({ delayMs: 1_000, inFlightMax: 1 }, false);
     void store.readRow(TABLE, 'a', upTo(1));
@@ -394,9 +407,9 @@ describe('when a batch fails, in whole or in part,', () => {
       ]);
       await settled();
       const refusal = new PercolatorError(code, 'the credentials do not allow it');
-      await calls.shift()?.fail(refusal);
+      await calls[0]?.fail(refusal);
       await settled();
-      for (const call of calls.splice(0)) await call.fail(refusal);
+      for (const call of calls.slice()) await call.fail(refusal);
       assert.deepEqual((await outcomes).map(codeOf), [code, code]);
       assert.equal(counters.bulk.rpcs, 3);
     });
@@ -493,9 +506,19 @@ test('a store that is closing refuses every further operation, and counts none o
   ]);
   assert.equal((answer as PercolatorError | undefined)?.code, 'STORE_CLOSED');
   await assert.rejects(store.checkAndMutateRow(lock('b')), { code: 'STORE_CLOSED' });
-  await assert.rejects(store.mutateRows([set('b')]), { code: 'STORE_CLOSED' });
+  for (const refused of [
+    store.mutateRows([set('b')]),
+    store.readRow(TABLE, 'b', upTo(1)),
+    store.readRows(TABLE, ['b'], upTo(1)),
+    store.readRange(TABLE, { limit: 1 }, upTo(1)),
+    store.sampleRowKeys(TABLE),
+    store.createTable('new', { families: ['data'] }),
+  ]) {
+    await assert.rejects(refused, { code: 'STORE_CLOSED' });
+  }
   assert.deepEqual(names(), ['mutateRows a']);
-  assert.equal(counters.conditionals.operations, 0);
+  assert.equal(counters.conditionals.operations + counters.reads.operations, 0);
+  assert.equal(counters.bulk.operations, 1);
   await deliverAll();
   await Promise.all([sent, closed]);
 });

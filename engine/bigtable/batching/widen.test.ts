@@ -83,7 +83,7 @@ describe('two reads have one shape', () => {
     assert.notEqual(shapeOf(ending('x')), shapeOf(ending('y')));
   });
 
-  test('only if a limit keeps the wider one from bringing unwanted versions', () => {
+  test('only if a limit bounds how many unwanted versions the wider one brings', () => {
     const all = { family: 'a', qualifier: 'x' };
     assert.notEqual(shapeOf([{ ...all, to: 4 }]), shapeOf([{ ...all, to: 9 }]));
     assert.equal(shapeOf([{ ...all, to: 4 }]), shapeOf([{ ...all, to: 4 }]));

@@ -7,11 +7,11 @@
  *                     ▼
  *     newest file   ... │ group
  *
- * It works in small steps, before a group is written, and only while the log is some times as large
- * as what it holds; each byte of a group pays for a few bytes of cleaning. Bytes that the cleaner
- * wrote itself do not count: otherwise, in a file that is needed as a whole, each step would be
- * four times as large as the one before it. So there is no pause, and a log that does not grow is
- * left alone.
+ * It works in small steps, before a group is written, and only while the log is several times as
+ * large as what it holds, or has too many files (sizes.ts); each byte of a group pays for a few
+ * bytes of cleaning. Bytes that the cleaner wrote itself do not count: otherwise, in a file that is
+ * needed as a whole, each step would be four times as large as the one before it. So there is no
+ * pause, and a log that does not grow is left alone.
  *
  * It always cleans the oldest file, never the emptiest one. So the record that a page is gone can
  * go with its file, because no older record of that page is left; and the log alone, read from its
@@ -45,7 +45,7 @@ export class Cleaner {
   #file: number;
   /** What is left to do; yields the bytes that it has read. Undefined between two files. */
   #work: Generator<number> | undefined;
-  /** As of the last step. */
+  /** `log.written` at the last call of `clean`. */
   #written: number;
   /** Bytes that the last step has added to its group. */
   #rewritten = 0;

@@ -132,7 +132,7 @@ test('after a kill, a long value is written once, however often its row was chan
   assert.equal(row?.cells.length, 21);
 });
 
-test('a page that cannot be read keeps no group from being written after one has failed', async () => {
+test('after a group has failed, the next one is written even if a page cannot be read', async () => {
   const value = Buffer.alloc(400, 1);
   const mutations = Array.from({ length: 40 }, (_, i) => ({ ...SET, value, timestamp: i + 1 }));
   const large = { table: 't', row: 'large', mutations };
@@ -228,7 +228,7 @@ describe('on a disk that fails once', () => {
     }
   }
 
-  test('an index that was begun before a sync failed is no longer than the log', async () => {
+  test('an index that was begun before a sync failed shows nothing that the log has lost', async () => {
     const { disk, store } = await diskWithTable();
     await store.close();
     const again = await open(disk, { ...SIZES, hintBytes: 0 });
@@ -359,7 +359,7 @@ for (const [found, rows] of [
   ['a new store', 'later'],
   ['a store', 'a,before,later'],
 ] as const) {
-  test(`what a killed process has begun to sync of ${found} may be lost once it was written again`, async () => {
+  test(`what a killed process had begun to sync of ${found} is written again, so that no power cut loses it`, async () => {
     const isNew = found === 'a new store';
     const { disk, store } = isNew ? { disk: newDisk(), store: undefined } : await diskWithTable();
     await store?.close();
@@ -407,7 +407,7 @@ for (const [kind, expected] of [
           );
           if (isArmed && commits === true) {
             isArmed = false;
-            // While the store serves nothing, no caller can look how the commit ended.
+            // While the store serves nothing, no caller can find out how the commit ended.
             failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
           }
           return target.checkAndMutateRow(conditional);

@@ -221,7 +221,7 @@ test('mutations that change nothing of an absent row write nothing', async () =>
   assert.equal(told, 0);
 });
 
-test('a listener that ends another one, or itself and listens anew, is told once of a change', async () => {
+test('a listener that ends itself and listens anew is told of each change once, and one that it has ended is not told', async () => {
   await using store = await openWithTable(temporaryFolder());
   let [told, other] = [0, 0];
   const listen = (): void => {

@@ -148,7 +148,11 @@ export class Embedded implements Bigtable {
     const from = Math.min(...wanted.map((filter) => filter.from));
     const scan: Scan = { end, from, wanted, limit: range.limit, found: [] };
     const next = this.#scan(rowStart(prefix, range.start ?? ''), scan);
-    if (next !== undefined) await this.#scanOn(next, scan);
+    if (next !== undefined) {
+      await this.#scanOn(next, scan);
+      // The rows of a table that was dropped meanwhile are gone: these may be a part of them.
+      if (tableOf(this.#catalog, table).id !== id) throw notFound(table);
+    }
     return scan.found;
   }
 
@@ -412,7 +416,11 @@ function validateMutations(table: TableEntry, row: string, mutations: readonly M
 function tableOf(catalog: Catalog, name: string): TableEntry {
   const table = findTable(catalog, name);
   if (table !== undefined) return table;
-  throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  throw notFound(name);
+}
+
+function notFound(table: string): PercolatorError {
+  return new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
 }
 
 function asError(reason: unknown): Error {

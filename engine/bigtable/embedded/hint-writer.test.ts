@@ -1,11 +1,15 @@
-/** When hints are written: never two at a time, because they share a file. */
+/**
+ * When hints are written: never two at a time, because they share a file, and none after the store
+ * has given up its folder.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../../base/index.ts';
+import { createRandom, systemClock } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import { HINT_FILE, readHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
 import { Log } from './log.ts';
+import { openOnDisk } from './open-on-disk.ts';
 import { recover } from './recovery.ts';
 import { SIZES } from './sizes.ts';
 
@@ -29,4 +33,26 @@ test('a group that comes while closing writes a hint does not begin another one'
   assert.equal(created.length, 1);
   assert.ok(disk.names().includes(HINT_FILE));
   assert.ok(readHint(disk) !== undefined);
+});
+
+test('an opening that fails waits for the hint that it has begun to write', async () => {
+  const settings = { fsync: true, readOnly: false };
+  const first = new SimulatedDisk({ random: createRandom(1) });
+  const store = await openOnDisk(first, { ...settings, sizes: SIZES });
+  await store.createTable('t', { families: ['f'] });
+  const unfinished = '0000000099.log';
+  const files = first.files().set(unfinished, Buffer.alloc(1)); // As after `kill -9`.
+  await store.close();
+  const disk = new SimulatedDisk({ random: createRandom(1) }, files);
+  const operations: string[] = [];
+  disk.before = (operation, name) => {
+    operations.push(`${operation} ${name}`);
+    return operation === 'remove' && name === unfinished ? 'EIO' : undefined;
+  };
+  const opening = openOnDisk(disk, { ...settings, sizes: { ...SIZES, hintBytes: 1 } });
+  await assert.rejects(opening, /EIO/);
+  const before = [...operations];
+  for (let turn = 0; turn < 100; turn++) await systemClock.yield();
+  assert.deepEqual(operations, before);
+  assert.ok(disk.names().includes(HINT_FILE));
 });

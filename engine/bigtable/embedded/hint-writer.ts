@@ -43,6 +43,11 @@ export class HintWriter {
     this.#writing = this.#write();
   }
 
+  /** Resolves when no hint is being written. */
+  async idle(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
   async close(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) {

@@ -90,7 +90,7 @@ export function cellKey(column: Buffer, timestamp: Timestamp): Buffer {
   return key;
 }
 
-/** The bytes of the keys of a column's cells. */
+/** The length of the key of each cell of the column, in bytes. */
 export function cellKeyLength(column: Buffer): number {
   return column.length + TIMESTAMP_BYTES;
 }
@@ -153,7 +153,7 @@ export function isOfColumn(bytes: Buffer, start: number, end: number, column: Bu
 
 /** @throws INVALID_ARGUMENT if a cell of this row and column would have too long a key */
 export function checkKeyLength(row: string, qualifier: string): void {
-  // No character takes more than three bytes, and that is usually proof enough.
+  // No UTF-16 unit takes more than three bytes, and that is usually proof enough.
   const fixed = TABLE_BYTES + 2 * END.length + FAMILY_BYTES + TIMESTAMP_BYTES;
   if (3 * (row.length + qualifier.length) + fixed <= KEY_BYTES_MAX) return;
   const bytes = fixed + escape(row).length + escape(qualifier).length;

@@ -1,4 +1,7 @@
-/** Claims of the log that need larger files than a test can write, or files that fail to close. */
+/**
+ * Claims of the log that need a simulated file: offsets larger than a test can write, files that
+ * fail to close, and reading ahead.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Disk, DiskFile } from './disk.ts';

@@ -338,7 +338,7 @@ function ignoringErrors(action: () => void): void {
   try {
     action();
   } catch {
-    // Harmless: the next group says that it does not count. The next opening removes such files.
+    // Harmless: a group says, or the next one will say, that what stays does not count.
   }
 }
 

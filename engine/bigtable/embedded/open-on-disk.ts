@@ -29,18 +29,19 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = recover(disk);
   if (isNew && mustExist) throw new Error('there is no store in it');
   const log = new Log(disk, state, sizes);
+  let hints: HintWriter | undefined;
   try {
     const flush = async (): Promise<number> => {
       await rows.flush();
       return log.hint().sequence;
     };
-    const hints = new HintWriter(disk, { index, log, flush }, replayedBytes);
+    const writer = (hints = new HintWriter(disk, { index, log, flush }, replayedBytes));
     let store: Embedded | undefined;
     const rows = new RowStore(
       { index, log },
       {
         onVisible: (bytes) => {
-          hints.added(bytes);
+          writer.added(bytes);
           store?.changed();
         },
         onFailed: () => store?.failed(),
@@ -56,7 +57,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     const end = async (): Promise<void> => {
       try {
         if (!readOnly) await flush().catch(() => undefined); // No caller was promised that.
-        if (!readOnly) await hints.close();
+        if (!readOnly) await writer.close();
         log.close();
       } finally {
         await settings.end?.();
@@ -70,6 +71,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     });
     return store;
   } catch (error) {
+    await hints?.idle(); // The folder must not change once another process may own it.
     log.close();
     throw error;
   }

@@ -53,7 +53,7 @@ describe('the page of all figures', () => {
       assert.ok(text.includes(`<section id="${name}">`), name);
       assert.match(text, new RegExp(`<canvas\\s+id="${name}-reference"`));
     }
-    assert.equal(text.match(/It was not measured here yet/g)?.length, FIGURES.length);
+    assert.equal(text.match(/It has not been measured here yet/g)?.length, FIGURES.length);
     assert.ok(!text.includes('Latest run here'));
   });
 
@@ -65,12 +65,12 @@ describe('the page of all figures', () => {
     const { text } = pageOf(runs);
     assert.match(text, new RegExp(`<a href="runs/${latest}/report\\.html">Its page</a>`));
     assert.equal(text.match(/-latest"\s+role="img"/g)?.length, 1);
-    assert.match(text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+    assert.match(text, /<th scope="col"[^>]*>Latest judged run here<\/th>/);
 
     const smoke = newRuns();
     addRun(smoke, 'figure-7', { profile: 'smoke' });
     assert.match(pageOf(smoke).text, /<h3>Latest run here<\/h3>/);
-    assert.doesNotMatch(pageOf(smoke).text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+    assert.doesNotMatch(pageOf(smoke).text, /<th scope="col"[^>]*>Latest judged run here<\/th>/);
   });
 
   test('judges the claims by the latest run that is not a smoke run', () => {
@@ -82,8 +82,11 @@ describe('the page of all figures', () => {
     });
     const { text } = pageOf(runs);
     assert.match(text, new RegExp(`<a href="runs/${smoke}/report\\.html">Its page</a>`));
-    assert.match(text, /<th scope="col"[^>]*>Latest run here<\/th>/);
-    assert.match(text, /The latest run here is the latest one that is not a smoke run\./);
+    assert.match(text, /<th scope="col"[^>]*>Latest judged run here<\/th>/);
+    assert.match(
+      text,
+      /The verdicts of this machine are those of its latest run that is not a smoke run\./,
+    );
   });
 
   test('lists damaged runs with the reason, and shows the run before them', () => {
@@ -110,7 +113,7 @@ describe('the page of all figures', () => {
     const [headline = ''] = /Of the paper’s [^<]*/.exec(readFileSync(file, 'utf8')) ?? [];
     assert.match(
       headline,
-      /confirm 1 as stated and 1 in part .*; 0 do not hold here, and 8 are not/,
+      /confirm 1 as stated and 1 in part .*; 0 do not hold here, and 8 are still open/,
     );
   });
 

@@ -27,7 +27,7 @@ export interface ShownRun {
   readonly content: RunContent;
 }
 
-/** A figure of the paper. */
+/** An experiment of the paper: one of its figures, or the web index. */
 export interface Figure {
   /** Also names its place on the page: `figure-7`. */
   readonly name: string;
@@ -61,7 +61,7 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
         title: 'All figures and runs',
         headline: headlineWith(claims),
         chips: [
-          counted(figures.length, 'figures'),
+          counted(figures.length, 'experiments'),
           `${counted(runs.length, 'runs')} measured here`,
         ],
         links: [
@@ -86,7 +86,7 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
 
 function headlineWith(claims: readonly Claim[]): string {
   const found = claims.flatMap(({ finding }) => finding?.verdict ?? []);
-  // A run with higher rates may reach the wall.
+  // A run with higher rates may find the rate at which a system stops keeping up.
   const verdicts = found.filter((verdict) => verdict !== 'not reached');
   const whole = verdicts.filter((verdict) => verdict === 'holds').length;
   const part = verdicts.filter((verdict) => verdict.startsWith('holds')).length - whole;
@@ -96,7 +96,7 @@ function headlineWith(claims: readonly Claim[]): string {
     `Of the paper’s ${claims.length} claims, the reference runs confirm ${whole} as stated and ` +
     `${part} in part (by less, later, or on one store); ${failing} ` +
     `${failing === 1 ? 'does' : 'do'} not hold here, and ${open} ${open === 1 ? 'is' : 'are'} ` +
-    'not measured yet.'
+    'still open.'
   );
 }
 
@@ -110,13 +110,15 @@ function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): Page
     caption:
       'Every verdict is a rule applied to the number before it. One machine is not a cluster: ' +
       'compare shapes, not positions.' +
-      (here === null ? '' : ' The latest run here is the latest one that is not a smoke run.'),
+      (here === null
+        ? ''
+        : ' The verdicts of this machine are those of its latest run that is not a smoke run.'),
     columns: [
       'The paper says',
       'The paper',
       'Reference',
       'Verdict',
-      ...(here === null ? [] : ['Latest run here', 'Verdict']),
+      ...(here === null ? [] : ['Latest judged run here', 'Verdict']),
       'Command',
     ],
     rows: claims.map((claim, i): readonly Cell[] => [
@@ -191,7 +193,7 @@ function figureSection({ name, reference, latest }: Figure, shown: readonly OnPa
     ${
       latest === null
         ? html`<p class="small">
-            It was not measured here yet:
+            It has not been measured here yet:
             <code>./run.sh ${`bench:${reference.record.experiment}`}</code>
           </p>`
         : null
@@ -221,7 +223,7 @@ function runsTable(title: string, runs: readonly FoundRun[], folder: string): Pa
     caption:
       runs.length === 0
         ? 'There are none yet.'
-        : 'The newest first. ./run.sh compare tells the difference between two of them.',
+        : 'The newest first. ./run.sh compare shows how two of them differ.',
     columns: ['Run', 'Experiment', 'Profile', 'State', 'Commit', 'Started', 'Finding', 'Record'],
     rows: runs.map((run) => runRow(run, addressOf(run.folder, folder))),
   };

@@ -8,7 +8,7 @@
  * 2. For each number of client processes: connect, warm up, and let all callers ask, await and ask
  *    again. A client has one request in flight at a time; its callers' later requests wait for the
  *    next one (section 2.3).
- * 3. The same with few callers: the latency of a timestamp when no caller waits for others.
+ * 3. The same with few callers: the latency of a timestamp when few callers share a request.
  *
  * Every caller checks that its timestamps increase, and all together must not have received more
  * than the oracle advanced by. Latency is that of every 64th caller, from request to answer.

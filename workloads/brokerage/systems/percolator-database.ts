@@ -1,6 +1,6 @@
 /**
- * A Percolator database: a store of its own, loaded in bulk. If several clients share it, oracle
- * and lock service are a process each. An embedded store is loaded once and copied, so that each
+ * A Percolator database: a store of its own, loaded in bulk. If its clients are processes of their
+ * own, oracle and lock service are, too. An embedded store is loaded once and copied, so that each
  * experiment begins with the same data.
  */
 import { rm } from 'node:fs/promises';
@@ -83,7 +83,8 @@ export function serversOf({
 
 /**
  * Makes a store that contains only the population. As PostgreSQL vacuums its tables when they are
- * loaded, a collector looks at every row once; from then on it looks at what changes.
+ * loaded, a collector looks once at every row of an embedded store; from then on most cycles look
+ * only at what has changed.
  */
 export async function loadStore(
   address: StoreAddress,

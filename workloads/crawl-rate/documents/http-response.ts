@@ -70,7 +70,7 @@ function joinChunks(body: Buffer): Buffer {
   const chunks: Buffer[] = [];
   let start = 0;
   for (;;) {
-    const lineEnd = body.indexOf('\n', start);
+    const lineEnd = body.indexOf('\r\n', start);
     const size = /^([\da-f]{1,8})\s*(?:;.*)?$/iu.exec(
       body.toString('latin1', start, Math.max(start, lineEnd)).trim(),
     )?.[1];
@@ -78,7 +78,7 @@ function joinChunks(body: Buffer): Buffer {
       const isCutOff = lineEnd < 0 && chunks.length > 0;
       return isCutOff ? Buffer.concat(chunks) : body;
     }
-    const chunkStart = lineEnd + 1;
+    const chunkStart = lineEnd + 2;
     const chunkEnd = chunkStart + Number.parseInt(size, 16);
     if (chunkEnd === chunkStart) return Buffer.concat(chunks);
     chunks.push(body.subarray(chunkStart, chunkEnd));

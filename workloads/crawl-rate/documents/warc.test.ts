@@ -166,12 +166,13 @@ const bodies: readonly (readonly [string, string, string | Buffer])[] = [
   ],
 ];
 
-test('a page said to be in chunks, whose first line is a number, is taken as it is', async () => {
-  const contents = `1\n${HTML}\nand more\n`;
-  const stored = response('1', `${OK}Transfer-Encoding: chunked\r\n`, contents);
-  const read = await readOne('numbered', stored);
-  assert.equal(read?.kind === 'page' && read.contents.toString(), contents);
-});
+for (const contents of [`0\n${HTML}`, `1\n${HTML}`, `2025\n${HTML}`, `1\r\n${HTML}\r\nmore\r\n`]) {
+  test(`a page said to be in chunks that begins with ${JSON.stringify(contents.slice(0, 6))} is taken as it is`, async () => {
+    const stored = response('1', `${OK}Transfer-Encoding: chunked\r\n`, contents);
+    const read = await readOne('numbered', stored);
+    assert.equal(read?.kind === 'page' && read.contents.toString(), contents);
+  });
+}
 
 for (const [how, headers, body] of bodies) {
   test(`a page ${how} gives its contents as written`, async () => {

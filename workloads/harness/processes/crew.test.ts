@@ -143,7 +143,7 @@ test('a program that is not there is named', async () => {
   await assert.rejects(started, /^Error: ghost .*exit code 1(.*\n)*.*there-is-none/);
 });
 
-test('an abort ends the waiting, and starts no process', async () => {
+test('an abort ends the waiting, and no process starts after it', async () => {
   const controller = new AbortController();
   await using crew = new Crew(controller.signal);
   await start(crew);

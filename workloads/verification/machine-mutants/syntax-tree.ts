@@ -62,7 +62,10 @@ export function applied(text: string, { start, end, replacement }: Edit): string
   return text.slice(0, start) + replacement + text.slice(end);
 }
 
-/** The statements around this one, including it; undefined if it is alone, as in `if (a) b();`. */
+/**
+ * The statements around this one, including it; undefined if it is alone, as in `if (a) b();`, or
+ * directly in a `case`.
+ */
 export function siblingsOf({ node, ancestors }: NodePath): readonly Node[] | undefined {
   const [parent] = ancestors;
   const list = parent !== undefined && 'body' in parent ? parent.body : undefined;

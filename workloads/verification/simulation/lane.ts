@@ -3,9 +3,9 @@
  * mutations that a process sends in one turn form a group, which arrives as one, and never before
  * an earlier group.
  *
- * A group can fail as a whole. It is refused, so that nothing of it is applied; or lost, or applied
- * with its answer lost, so that its sender knows nothing; or delayed, with everything after it.
- * After a group that failed, a later one may succeed.
+ * A fault meets a group as a whole. The group is refused, so that nothing of it is applied; or it
+ * is lost, or applied with its answer lost, so that its sender does not know the outcome; or it is
+ * delayed, with everything after it. After a group that failed, a later one may succeed.
  */
 import { chooseBetween } from './chance.ts';
 import { GROUP_FAULTS, type GroupFault } from './knobs.ts';
@@ -20,7 +20,7 @@ export interface Group {
 /** For draws of chance about the group that begins with a message. */
 const FAULT = 5;
 const DELAY = 6;
-/** Short enough that copies, too, are gone after the lifetime of a message. */
+/** A delayed group arrives within the lifetime of a message; network.ts bounds its copies. */
 const DELAY_MS_MAX = MESSAGE_LIFETIME_MS / 2;
 
 export class Lane {
@@ -54,8 +54,8 @@ export class Lane {
     if (fault !== undefined) this.#world.count(fault);
     const drawn = this.#world.draw(this.#process, number, DELAY);
     const heldUpMs = fault === 'delayGroup' ? chooseBetween(20, DELAY_MS_MAX, drawn) : 0;
-    const leavesMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#world.owner.reachedMs);
-    const arrivesMs = Math.max(leavesMs, this.#group.arrivesMs);
+    const earliestMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#world.owner.reachedMs);
+    const arrivesMs = Math.max(earliestMs, this.#group.arrivesMs);
     this.#group = { arrivesMs, fault };
     return this.#group;
   }

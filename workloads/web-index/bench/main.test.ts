@@ -40,7 +40,7 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
   const [ages] = findings?.charts ?? [];
   const series = ages?.series.map(({ name }) => name);
   assert.deepEqual(series, ['observers', 'batch', 'no delay']);
-  // There are 127 moments. The batch may have an age at none: on a busy machine one run may take
+  // There are 127 moments. The batch may have no age at any: on a busy machine one run may take
   // all of the time.
   const observers = ages?.series[0]?.points.length ?? 0;
   assert.ok(observers > 60, `${observers}`);

@@ -1,5 +1,5 @@
 /**
- * When each edition of a page could be found: once the serving index's call had resolved.
+ * When each recrawled edition of a page could be found: once the serving index's call had resolved.
  *
  * A page can be found under its own address or as a duplicate of a result. So a result shows its
  * edition for all of its addresses.
@@ -18,7 +18,7 @@ export class Sightings {
   readonly all: Sighting[] = [];
   readonly #shown = new Map<string, number>();
 
-  /** The page can be found since `atUs`. */
+  /** The page can be found from `atUs` on. */
   add({ url, duplicates, text }: ServedPage, atUs: number): void {
     const edition = editionOf(text);
     if (edition === undefined) return;

@@ -16,18 +16,20 @@ export type ServingCall =
   | { readonly put: Parameters<ServingIndex['put']> }
   | { readonly remove: Parameters<ServingIndex['remove']> };
 
-const waiting = new Map<number, () => void>();
+const waiting = new Map<number, PromiseWithResolvers<void>>();
 let calls = 0;
+const NO_PARENT = new Error('the parent is gone, and the serving index with it');
 
 function tell(message: FromWorker): void {
   process.send?.(message);
 }
 
 function call(what: ServingCall): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  waiting.set(++calls, resolve);
-  tell({ kind: 'call', call: calls, what });
-  return promise;
+  const answer = Promise.withResolvers<void>();
+  waiting.set(++calls, answer);
+  if (process.connected) tell({ kind: 'call', call: calls, what });
+  else answer.reject(NO_PARENT);
+  return answer.promise;
 }
 
 const serving: ServingIndex = {
@@ -40,10 +42,11 @@ const percolator = await openPercolator({ folder });
 await createTables(percolator);
 const worker = percolator.startWorker(createObservers(serving), { concurrency: 16 });
 process.on('message', (answered: number) => {
-  waiting.get(answered)?.();
+  waiting.get(answered)?.resolve();
   waiting.delete(answered);
 });
 process.on('disconnect', () => {
+  for (const { reject } of waiting.values()) reject(NO_PARENT); // Or their runs would never end.
   void worker.stop().then(() => percolator.close());
 });
 tell({ kind: 'ready' });

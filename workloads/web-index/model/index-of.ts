@@ -88,8 +88,8 @@ function invertLinks(
 }
 
 /**
- * Takes as many rounds as there are levels: each computes all levels, and makes one more of them
- * right.
+ * Each round computes all levels and makes at least one more of them right. The last round changes
+ * nothing, so there is at most one round more than there are levels.
  */
 function rankPages(
   processed: ReadonlyMap<string, ProcessedPage>,

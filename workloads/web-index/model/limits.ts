@@ -3,6 +3,7 @@
  * record beyond one of them is left out and reported; of a page, only what is beyond is left out.
  *
  * Both pipelines and the judge apply them in the same functions, so they agree on what is left out.
+ * `REDIRECTS_MAX` is the exception: each follows redirects in its own way.
  */
 
 /** Bytes of the head of a WARC record: its type, URL and date. */
@@ -19,7 +20,7 @@ export const REDIRECTS_MAX = 5;
 export const LINKS_MAX = 5_000;
 /** Different texts of the links from one page to one target; the first ones count. */
 export const TEXTS_PER_LINK_MAX = 8;
-/** Stylesheets and scripts of one page; the first ones count. */
+/** Stylesheets of one page, and as many scripts; the first ones count. */
 export const RESOURCES_MAX = 200;
 export const ANCHOR_LENGTH_MAX = 200;
 export const TITLE_LENGTH_MAX = 300;

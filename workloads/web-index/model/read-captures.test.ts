@@ -59,7 +59,7 @@ test('the sample is read whole, with nothing left out', async () => {
   assert.deepEqual(problems, []);
 });
 
-test('several files are read in their order, gzipped or not, and their captures are numbered through', async () => {
+test('several files are read in their order, gzipped or not, and the numbers of their captures go on from file to file', async () => {
   const first = write('first.warc.gz', Buffer.concat([before, after].map((one) => gzipSync(one))));
   const second = write('second.warc', Buffer.concat([after, before]));
   const { captures, names } = await read(first, second);
@@ -121,7 +121,7 @@ const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
   ['no date', edit(after, 'WARC-Date', 'Date'), /record 2 does not say when it was made/u],
   ['something else', Buffer.from('garbage\r\n\r\n'), /record 2 does not begin like one/u],
   ['NUL bytes', Buffer.from(`${'\0'.repeat(5_000)}\r\n\r\n`), /record 2 does not begin like one/u],
-  ['a URL of a few thousand', pageRecord(longUrl(5_000), 'x'), /record 2 has no URL/u],
+  ['a URL of a few thousand characters', pageRecord(longUrl(5_000), 'x'), /record 2 has no URL/u],
   [
     'a URL of a megabyte',
     pageRecord(longUrl(2 ** 20), 'x'),
@@ -212,7 +212,7 @@ test('records are read whole wherever the chunks of the file end', async () => {
     const { names, problems } = await read(write('chunks.warc', Buffer.concat(bytes)));
     assert.deepEqual([names, problems], [['filler', 'before', 'after'], []]);
   }
-  assert.ok(HEAD_BYTES_MAX < 2 ** 18); // A head may lie in two chunks, not only in one.
+  assert.ok(HEAD_BYTES_MAX < 2 ** 18); // So a head lies in at most two chunks.
 });
 
 test('a file that is not there, or is no WARC, is an error', async () => {

@@ -16,7 +16,9 @@ export interface RandomCrawl {
 }
 
 export interface IndexedCrawl {
-  /** What the checks found, while it loads and at each rest. */
+  /**
+   * What the checks found: after each part was loaded, while observers still ran, and at each rest.
+   */
   readonly findings: readonly string[];
   /** The failures of observers. */
   readonly failures: readonly string[];

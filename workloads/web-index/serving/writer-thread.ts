@@ -1,6 +1,4 @@
-/**
- * The thread in which the serving index is written: a sync of the disk blocks it, and nothing else.
- */
+/** The thread in which the serving index is written, so that a sync of the disk blocks no other. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexWriter } from './index-writer.ts';
 import type { Change } from './serving-index.ts';
@@ -10,7 +8,9 @@ export interface WriterTask {
   readonly changes: readonly Change[];
 }
 
-/** The answer to each task, in order; the first one says that the index is open. */
+/**
+ * The first answer says whether the index was opened; then there is one for each task, in order.
+ */
 export interface WriterAnswer {
   readonly error?: string | undefined;
 }

@@ -48,7 +48,7 @@ function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[
       measured:
         fit === null
           ? 'no line'
-          : `R² ${fit.rSquared.toFixed(4)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times offered)`,
+          : `R² ${roundedDown(fit.rSquared)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times offered)`,
       met:
         reason === null
           ? fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN
@@ -132,4 +132,9 @@ function readsTargets({ reads }: Results): readonly Target[] {
 
 function readCalls({ store }: RunResult): number {
   return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
+}
+
+/** Or a fit that misses its target would look like one that meets it. */
+function roundedDown(rSquared: number): string {
+  return (Math.floor(1e4 * rSquared + 1e-6) / 1e4).toFixed(4);
 }

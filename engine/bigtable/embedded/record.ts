@@ -19,7 +19,7 @@ import { PercolatorError } from '../../base/index.ts';
 import type { Place } from './leaf.ts';
 
 /** The number of this format. A store is refused if its format is none of those that are read. */
-export const FORMAT = 2;
+const FORMAT = 2;
 /** Format 1 is the same, with each group synced before the next one was written. */
 export const FORMATS_READ: readonly number[] = [1, FORMAT];
 export const MAGIC = 0x50_42_4c_47;

@@ -3,8 +3,8 @@
  *
  * Each entry is true on its own, whichever collector wrote it and however late it arrives: "no lock
  * below the deletion horizon is left before this place", or "everything below it is collected
- * before this place". So several collectors may overwrite one another's entries, and only do some
- * work twice.
+ * before this place", except what came late (cycle.ts). So several collectors may overwrite one
+ * another's entries, and only do some work twice.
  *
  * The wait of a cycle is not among the phases: if a collector dies during it, the next collector
  * starts a new cycle.

@@ -30,8 +30,16 @@ function assertFinds(index: SortedIndex, expected: readonly Buffer[], wanted: Bu
   assert.equal(index.get(wanted) !== undefined, floor?.equals(wanted) ?? false);
 }
 
-for (const seed of [1, 2, 3]) {
-  test(`every key is found after any changes; seed ${seed}`, () => {
+for (const { seed, longer } of [
+  { seed: 1, longer: 0 },
+  { seed: 2, longer: 0 },
+  // Ten keys fill a leaf, and ten leaves a block of first keys.
+  { seed: 3, longer: 1_500 },
+  { seed: 4, longer: 1_500 },
+]) {
+  test(`every key is found after any changes; seed ${seed}, ${longer} bytes longer`, () => {
+    const longKey = (number: number): Buffer =>
+      Buffer.concat([keyOf(number), Buffer.alloc(longer)]);
     const random = createRandom(seed);
     const index = new SortedIndex();
     const present = new Set<string>();
@@ -39,24 +47,24 @@ for (const seed of [1, 2, 3]) {
       // Grows to some ten leaves, shrinks until they are joined, and grows again.
       const removed = round % 2 === 0 ? 0.2 : 0.9;
       for (let i = 0; i < 3_000; i++) {
-        const key = keyOf(random.integer(0, 3_999));
+        const changed = longKey(random.integer(0, 3_999));
         if (random.fraction() < removed) {
-          index.delete(key);
-          present.delete(key.toString('latin1'));
+          index.delete(changed);
+          present.delete(changed.toString('latin1'));
         } else {
-          index.set(key, entry);
-          present.add(key.toString('latin1'));
+          index.set(changed, entry);
+          present.add(changed.toString('latin1'));
         }
       }
       const expected = sorted(present);
       assert.equal(index.keys, expected.length);
-      for (let i = 0; i < 100; i++) assertFinds(index, expected, keyOf(random.integer(0, 7_999)));
+      for (let i = 0; i < 100; i++) assertFinds(index, expected, longKey(random.integer(0, 7_999)));
       assertFinds(index, expected, Buffer.alloc(0));
       assertFinds(index, expected, Buffer.of(255));
     }
     index.deleteAll(Buffer.from('a long'));
     const rest = sorted([...present].filter((key) => !key.startsWith('a long')));
-    for (let i = 0; i < 500; i++) assertFinds(index, rest, keyOf(i));
+    for (let i = 0; i < 500; i++) assertFinds(index, rest, longKey(i));
   });
 }
 

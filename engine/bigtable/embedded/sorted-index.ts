@@ -1,15 +1,17 @@
 /**
  * The index of the store: every page's key, in order, with the place of its record in the log.
  *
+ *     first keys ────────▶ a       g       n
  *     leaves, in order ─▶ [a … f] [g … m] [n … z]
  *                           the last leaf that begins at or before a key ─▶ the slot in it
  *
- * Ten million rows have some 100,000 leaves, so a sorted array of leaves is the whole upper part of
- * the tree: inserting a leaf moves the array's end, but happens once in some hundred keys. The keys
- * are outside of V8's heap (leaf.ts): as objects they would cost several times the memory, and half
- * a core of garbage collection.
+ * Ten million rows have some 100,000 leaves, so a sorted array of leaves, and a copy of their first
+ * keys to search in, are the whole upper part of the tree: inserting a leaf moves the array's end,
+ * but happens once in some hundred keys. The keys are outside of V8's heap (leaf.ts): as objects
+ * they would cost several times the memory, and half a core of garbage collection.
  */
 import type { Timestamp } from '../bigtable.ts';
+import { FirstKeys } from './first-keys.ts';
 import { type Entry, Leaf } from './leaf.ts';
 
 /**
@@ -26,6 +28,8 @@ const STEPS = 8;
 export class SortedIndex {
   /** Invariant: none is empty. */
   readonly #leaves: Leaf[] = [];
+  /** Invariant: those of the leaves. */
+  readonly #firstKeys = new FirstKeys();
   #keys = 0;
   #footprint = 0;
 
@@ -46,7 +50,7 @@ export class SortedIndex {
 
   /** The last key at or before `key`. */
   floor(key: Uint8Array): Position {
-    const leaf = this.#leafFor(key);
+    const leaf = this.#firstKeys.leafFor(key);
     return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).floor(key);
   }
 
@@ -105,7 +109,7 @@ export class SortedIndex {
 
   set(key: Uint8Array, entry: Entry): void {
     this.#footprint += entry.footprint;
-    const at = Math.max(0, this.#leafFor(key));
+    const at = Math.max(0, this.#firstKeys.leafFor(key));
     const leaf = this.#leaves[at];
     if (leaf === undefined) {
       this.#leaves.push(new Leaf());
@@ -135,7 +139,7 @@ export class SortedIndex {
 
   /** The next leaf to be copied: its keys above `after`; undefined if there are none. */
   leafAfter(after: Uint8Array | undefined): Leaf | undefined {
-    const from = after === undefined ? 0 : Math.max(0, this.#leafFor(after));
+    const from = after === undefined ? 0 : Math.max(0, this.#firstKeys.leafFor(after));
     for (let i = from; i < this.#leaves.length; i++) {
       const leaf = this.#leaves[i] as Leaf;
       const first = after === undefined ? 0 : leaf.floor(after) + 1;
@@ -150,6 +154,7 @@ export class SortedIndex {
 
   /** Adds a leaf whose keys are above all others; the index takes it over. */
   addLeaf(leaf: Leaf): void {
+    this.#firstKeys.insert(this.#leaves.length, leaf.key(0));
     this.#leaves.push(leaf);
     this.#keys += leaf.count;
     for (let slot = 0; slot < leaf.count; slot++) this.#footprint += leaf.footprint(slot);
@@ -159,12 +164,17 @@ export class SortedIndex {
     const leaf = this.#leaves[at] as Leaf;
     if (leaf.insert(slot, key, entry)) {
       this.#keys++;
+      if (slot > 0) return;
+      if (leaf.count > 1) this.#firstKeys.remove(at);
+      this.#firstKeys.insert(at, key);
       return;
     }
     // Keys that come in order fill the last leaf, instead of leaving every leaf half empty.
     const isAppend = at === this.#leaves.length - 1 && slot === leaf.count;
     const half = isAppend ? slot : leaf.count >>> 1;
-    this.#leaves.splice(at + 1, 0, leaf.splitAt(half));
+    const upper = leaf.splitAt(half);
+    this.#leaves.splice(at + 1, 0, upper);
+    if (upper.count > 0) this.#firstKeys.insert(at + 1, upper.key(0));
     if (slot > half || isAppend) this.#insert(at + 1, slot - half, key, entry);
     else this.#insert(at, slot, key, entry);
   }
@@ -175,24 +185,17 @@ export class SortedIndex {
     this.#footprint -= leaf.footprint(at % SLOTS);
     this.#keys--;
     leaf.remove(at % SLOTS);
+    if (at % SLOTS === 0) {
+      this.#firstKeys.remove(place);
+      if (leaf.count > 0) this.#firstKeys.insert(place, leaf.key(0));
+    }
     const next = this.#leaves[place + 1];
     if (leaf.count === 0) this.#leaves.splice(place, 1);
     else if (next !== undefined && leaf.isSmallWith(next)) {
       for (let slot = 0; slot < next.count; slot++) leaf.append(next, slot);
       this.#leaves.splice(place + 1, 1);
+      this.#firstKeys.remove(place + 1);
     }
-  }
-
-  /** The last leaf whose first key is not above `key`; -1 if there is none. */
-  #leafFor(key: Uint8Array): number {
-    let low = 0;
-    let high = this.#leaves.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#leaves[middle] as Leaf).compare(0, key) <= 0) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
   }
 
   #leafAt(at: Position): Leaf {

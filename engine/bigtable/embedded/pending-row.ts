@@ -27,8 +27,8 @@ export interface PendingPage {
   readonly key: Buffer;
   /** Without cells: the page is gone. */
   page: Buffer;
-  /** The newest group that writes it. */
-  group?: object;
+  /** The number of the newest group that writes it. */
+  group?: number;
 }
 
 /** A changed page of at most a quarter of this is joined with the next one if both fit into it. */
@@ -37,8 +37,6 @@ const JOINED_BYTES_MAX = PAGE_BYTES_MAX / 2;
 export class PendingRow implements RowPages {
   /** The row's key as a text. */
   readonly name: string;
-  /** The newest group that writes a page of it. */
-  group?: object;
   readonly #stored: Stored;
   readonly #row: Buffer;
   /** In key order. Invariant: every change of the row is in them. */

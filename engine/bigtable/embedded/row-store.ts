@@ -32,10 +32,19 @@ import { GroupWriter, type Mark } from './record.ts';
 import { type RowPages, type RowsRange, type Stored, storedRow, storedRows } from './row-pages.ts';
 import type { SortedIndex } from './sorted-index.ts';
 
-/** The changes of one group, and what waits for it. */
+/**
+ * The changes of one group, and what waits for it.
+ *
+ * No row or page refers to its group, and no map outlives a group. Otherwise a chain of references
+ * would lead from each group to the next one: V8's quick collections take old objects for live
+ * ones, so they would keep all later groups.
+ */
 class Group {
+  /** No other group has it. */
+  readonly number: number;
   readonly pages: PendingPage[] = [];
-  readonly rows: PendingRow[] = [];
+  /** The rows that it changes, by the text of the key. */
+  readonly rows = new Map<string, PendingRow>();
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
   answered: PromiseWithResolvers<void> | undefined;
@@ -47,6 +56,10 @@ class Group {
   isProvisional = true;
   /** Whether it holds what the index does not know yet, so that the cleaner would be mistaken. */
   isRestored = false;
+
+  constructor(number: number) {
+    this.number = number;
+  }
 }
 
 /** A group as it is written. */
@@ -69,10 +82,10 @@ export class RowStore implements Stored {
   readonly #events: RowStoreEvents;
   readonly #cleaner: Cleaner;
   readonly #writer = new GroupWriter();
-  readonly #pending = new Map<string, PendingRow>();
   /** The keys of pages that were written since the last sync. */
   readonly #unsynced = new Map<string, Buffer>();
-  #gathering = new Group();
+  #gathering = new Group(0);
+  #writing: Group | undefined;
   #committing: Promise<void> | undefined;
   #isInDoubt = false;
 
@@ -96,7 +109,11 @@ export class RowStore implements Stored {
   /** The row as it will be when everything submitted is visible. */
   pendingRow(key: Buffer): PendingRow {
     const name = key.toString('latin1');
-    return this.#pending.get(name) ?? new PendingRow(this, key, name);
+    return (
+      this.#gathering.rows.get(name) ??
+      this.#writing?.rows.get(name) ??
+      new PendingRow(this, key, name)
+    );
   }
 
   /**
@@ -124,13 +141,9 @@ export class RowStore implements Stored {
   /** Writes a page of the row with the gathering group. False if the group has it already. */
   rewrite(page: PendingPage, row: PendingRow): boolean {
     const group = this.#gathering;
-    const isAdded = page.group !== group;
+    const isAdded = page.group !== group.number;
     this.#writeWith(group, page);
-    if (row.group !== group) {
-      row.group = group;
-      group.rows.push(row);
-      this.#pending.set(row.name, row);
-    }
+    group.rows.set(row.name, row);
     return isAdded;
   }
 
@@ -205,8 +218,8 @@ export class RowStore implements Stored {
   }
 
   #writeWith(group: Group, page: PendingPage): void {
-    if (page.group === group) return;
-    page.group = group;
+    if (page.group === group.number) return;
+    page.group = group.number;
     group.pages.push(page);
   }
 
@@ -224,7 +237,7 @@ export class RowStore implements Stored {
       if (group.error !== undefined) throw group.error;
       const isWritten = group.pages.length > 0 || group.isForced || this.#mustSync(group);
       if (isWritten && !group.isRestored) this.#cleaner.clean();
-      this.#gathering = new Group();
+      this.#gathering = new Group(group.number + 1);
       if (isWritten) await this.#write(group);
       for (const tell of group.onDurable) tell();
       group.answered?.resolve();
@@ -239,6 +252,7 @@ export class RowStore implements Stored {
   }
 
   async #write(group: Group): Promise<void> {
+    this.#writing = group;
     const { oldest } = this.#cleaner;
     const { bytes, at, updates } = this.#encode(group, oldest);
     await this.log.append(bytes, at, group.isProvisional);
@@ -247,9 +261,7 @@ export class RowStore implements Stored {
       if (entry === undefined) this.index.delete(key);
       else this.index.set(key, entry);
     }
-    for (const row of group.rows) {
-      if (row.group === group) this.#pending.delete(row.name);
-    }
+    this.#writing = undefined;
     if (this.log.isSynced) this.#removeBefore(oldest);
     else for (const [key] of updates) this.#unsynced.set(key.toString('latin1'), key);
     this.#events.onVisible(bytes.length);
@@ -287,8 +299,8 @@ export class RowStore implements Stored {
   /** The gathering group fails too: it was checked against changes that will not be applied. */
   #fail(group: Group, error: unknown): void {
     const gathered = this.#gathering;
-    this.#gathering = new Group();
-    this.#pending.clear();
+    this.#gathering = new Group(gathered.number + 1);
+    this.#writing = undefined;
     this.#cleaner.restart();
     this.#isInDoubt ||= error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
     this.#events.onFailed();

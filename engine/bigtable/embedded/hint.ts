@@ -15,8 +15,8 @@ import type { Mark } from './record.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 export const HINT_FILE = 'index';
-/** The number of this format: a hint of another one is not used. Format 3 has `Entry.newest`. */
-const HINT_FORMAT = 3;
+/** The number of this format: a hint of another one is not used. Format 4 has marks in its leaves. */
+const HINT_FORMAT = 4;
 const NEW_HINT_FILE = 'index.new';
 const PIECE_LEAVES = 64;
 const PIECE_HEADER_BYTES = 8;

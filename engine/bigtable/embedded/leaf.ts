@@ -4,9 +4,11 @@
  *
  *     entries ─▶  key length, file, offset, length, footprint, newest, key │ ...   free   ... ◀─ slots
  *
- * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry
- * leaves its bytes until the leaf is packed. After `write` the 16 KB alone hold the whole leaf, so
- * they go to a file as they are (hint.ts).
+ * A slot holds where an entry begins, and a mark; the slots are in the order of the keys. The mark
+ * is four bytes of the key, those after the prefix that all keys of the leaf have in common: a
+ * search compares marks, which lie side by side, and looks at the keys of equal marks alone. A
+ * removed entry leaves its bytes until the leaf is packed. After `write` the 16 KB alone hold the
+ * whole leaf, so they go to a file as they are (hint.ts).
  */
 import { assert } from '../../base/index.ts';
 import type { Timestamp } from '../bigtable.ts';
@@ -29,7 +31,8 @@ export interface Entry extends Place {
 export const LEAF_BYTES = 16_384;
 const HEADER_BYTES = 8;
 const ENTRY_BYTES = 26;
-const SLOT_BYTES = 2;
+const SLOT_BYTES = 6;
+const MARK_AT = 2;
 
 export class Leaf {
   readonly bytes: Uint8Array;
@@ -40,6 +43,8 @@ export class Leaf {
   #used: number;
   /** Bytes of entries that have a slot. Invariant: at most `#used - HEADER_BYTES`. */
   #live: number;
+  /** How many bytes at their beginning all keys have in common; perhaps more of them are. */
+  #prefix: number;
 
   /** @param bytes a leaf as `write` left it; by default an empty one */
   constructor(bytes: Uint8Array = new Uint8Array(LEAF_BYTES)) {
@@ -48,18 +53,25 @@ export class Leaf {
     this.count = this.#view.getUint16(0, true);
     this.#used = Math.max(HEADER_BYTES, this.#view.getUint16(2, true));
     this.#live = this.#view.getUint16(4, true);
+    this.#prefix = this.#view.getUint16(6, true);
   }
 
   /** The last slot whose key is not above `key`; -1 if there is none. */
   floor(key: Uint8Array): number {
+    if (this.count === 0) return -1;
+    const mark = markOf(key, this.#prefix, key.length);
     let low = 0;
     let high = this.count;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.compare(middle, key) <= 0) low = middle + 1;
+      const difference = this.#mark(middle) - mark || this.compare(middle, key);
+      if (difference <= 0) low = middle + 1;
       else high = middle;
     }
-    return low - 1;
+    // The marks say nothing of a key without the prefix: it is before all keys, or after them.
+    const found = Math.max(0, low - 1);
+    if (this.#inCommon(found, key) === this.#prefix) return low - 1;
+    return this.compare(found, key) < 0 ? this.count - 1 : -1;
   }
 
   /** Below 0 if the slot's key is before `key`, 0 if it is the same. */
@@ -129,13 +141,17 @@ export class Leaf {
       LEAF_BYTES - HEADER_BYTES - this.#live - SLOT_BYTES * (this.count + 1);
     if (need > roomWithoutGarbage) return false;
     if (this.#used + need > LEAF_BYTES - SLOT_BYTES * (this.count + 1)) this.#pack();
+    // A key between two others begins as both do.
+    if (slot === 0 || slot === this.count) this.#shortenPrefix(key);
     const at = this.#used;
+    const mark = markOf(key, this.#prefix, key.length);
     this.#view.setUint16(at, key.length, true);
     this.bytes.set(key, at + ENTRY_BYTES);
     const lastSlot = LEAF_BYTES - SLOT_BYTES * this.count;
     const firstMoved = LEAF_BYTES - SLOT_BYTES * slot;
     this.bytes.copyWithin(lastSlot - SLOT_BYTES, lastSlot, firstMoved);
     this.#view.setUint16(firstMoved - SLOT_BYTES, at, true);
+    this.#view.setUint32(firstMoved - SLOT_BYTES + MARK_AT, mark, true);
     this.count++;
     this.#used += need;
     this.#live += need;
@@ -157,6 +173,7 @@ export class Leaf {
     const upper = new Leaf();
     for (let slot = from; slot < this.count; slot++) upper.append(this, slot);
     while (this.count > from) this.remove(this.count - 1);
+    if (from > 0) this.#setPrefix(this.#inCommon(0, this.key(from - 1), LEAF_BYTES));
     return upper;
   }
 
@@ -180,6 +197,7 @@ export class Leaf {
     this.#view.setUint16(0, this.count, true);
     this.#view.setUint16(2, this.#used, true);
     this.#view.setUint16(4, this.#live, true);
+    this.#view.setUint16(6, this.#prefix, true);
     return this.bytes;
   }
 
@@ -189,6 +207,35 @@ export class Leaf {
     for (let slot = 0; slot < this.count; slot++) packed.append(this, slot);
     this.bytes.set(packed.bytes);
     this.#used = packed.#used;
+    this.#prefix = packed.#prefix;
+  }
+
+  /** Before a key is inserted at an end. */
+  #shortenPrefix(key: Uint8Array): void {
+    if (this.count === 0) this.#prefix = key.length;
+    else if (this.#inCommon(0, key) < this.#prefix) this.#setPrefix(this.#inCommon(0, key));
+  }
+
+  #setPrefix(prefix: number): void {
+    this.#prefix = prefix;
+    for (let slot = 0; slot < this.count; slot++) {
+      const start = this.#at(slot) + ENTRY_BYTES;
+      const mark = markOf(this.bytes, start + prefix, start + this.#keyLength(slot));
+      this.#view.setUint32(LEAF_BYTES - SLOT_BYTES * (slot + 1) + MARK_AT, mark, true);
+    }
+  }
+
+  /** How many bytes at its beginning the key has in common with that of the slot, up to `most`. */
+  #inCommon(slot: number, key: Uint8Array, most = this.#prefix): number {
+    const start = this.#at(slot) + ENTRY_BYTES;
+    const end = Math.min(most, key.length, this.#keyLength(slot));
+    let common = 0;
+    while (common < end && this.bytes[start + common] === key[common]) common++;
+    return common;
+  }
+
+  #mark(slot: number): number {
+    return this.#view.getUint32(LEAF_BYTES - SLOT_BYTES * (slot + 1) + MARK_AT, true);
   }
 
   #at(slot: number): number {
@@ -198,4 +245,11 @@ export class Leaf {
   #keyLength(slot: number): number {
     return this.#view.getUint16(this.#at(slot), true);
   }
+}
+
+/** The four bytes from `at` on as a number, so that the order of marks is the order of the keys. */
+function markOf(bytes: Uint8Array, at: number, end: number): number {
+  let mark = 0;
+  for (let i = at; i < at + 4; i++) mark = mark * 256 + (i < end ? (bytes[i] as number) : 0);
+  return mark;
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../../base/index.ts';
+import { Leaf } from './leaf.ts';
 import { NONE, type Position, SortedIndex } from './sorted-index.ts';
 
 const entry = { file: 1, offset: 0, length: 10, footprint: 10, newest: 1 };
@@ -28,6 +29,16 @@ function assertFinds(index: SortedIndex, expected: readonly Buffer[], wanted: Bu
   assert.equal(keyAt(index, index.floor(wanted)), floor?.toString('latin1'));
   assert.equal(keyAt(index, index.ceiling(wanted)), ceiling?.toString('latin1'));
   assert.equal(index.get(wanted) !== undefined, floor?.equals(wanted) ?? false);
+}
+
+/** The index as a hint keeps it. */
+function copyOf(index: SortedIndex): SortedIndex {
+  const copy = new SortedIndex();
+  for (let leaf = index.leafAfter(undefined); leaf !== undefined;) {
+    copy.addLeaf(new Leaf(Buffer.from(leaf.write())));
+    leaf = index.leafAfter(leaf.key(leaf.count - 1));
+  }
+  return copy;
 }
 
 for (const { seed, longer } of [
@@ -58,9 +69,13 @@ for (const { seed, longer } of [
       }
       const expected = sorted(present);
       assert.equal(index.keys, expected.length);
-      for (let i = 0; i < 100; i++) assertFinds(index, expected, longKey(random.integer(0, 7_999)));
-      assertFinds(index, expected, Buffer.alloc(0));
-      assertFinds(index, expected, Buffer.of(255));
+      for (const found of [index, copyOf(index)]) {
+        for (let i = 0; i < 50; i++) {
+          assertFinds(found, expected, longKey(random.integer(0, 7_999)));
+        }
+        assertFinds(found, expected, Buffer.alloc(0));
+        assertFinds(found, expected, Buffer.of(255));
+      }
     }
     index.deleteAll(Buffer.from('a long'));
     const rest = sorted([...present].filter((key) => !key.startsWith('a long')));

@@ -15,7 +15,7 @@ import type { Mark } from './record.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 export const HINT_FILE = 'index';
-/** The number of this format: a hint of another one is not used. Format 4 has marks in its leaves. */
+/** The number of this format: a hint of another one is not used. Since 4, leaves have marks. */
 const HINT_FORMAT = 4;
 const NEW_HINT_FILE = 'index.new';
 const PIECE_LEAVES = 64;

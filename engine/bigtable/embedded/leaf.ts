@@ -32,6 +32,7 @@ export const LEAF_BYTES = 16_384;
 const HEADER_BYTES = 8;
 const ENTRY_BYTES = 26;
 const SLOT_BYTES = 6;
+/** Where the mark begins in a slot. */
 const MARK_AT = 2;
 
 export class Leaf {
@@ -43,7 +44,7 @@ export class Leaf {
   #used: number;
   /** Bytes of entries that have a slot. Invariant: at most `#used - HEADER_BYTES`. */
   #live: number;
-  /** How many bytes at their beginning all keys have in common; perhaps more of them are. */
+  /** All keys have at least this many bytes at their beginning in common. */
   #prefix: number;
 
   /** @param bytes a leaf as `write` left it; by default an empty one */

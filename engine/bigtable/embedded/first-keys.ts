@@ -36,7 +36,7 @@ export class FirstKeys {
     return start + keys.floor(key);
   }
 
-  /** Adds the first key of a leaf that was inserted and has this number now. */
+  /** Adds the first key of a new leaf, which has this number now; later leaves move up by one. */
   insert(leaf: number, key: Uint8Array): void {
     if (this.#blocks.length === 0) this.#blocks.push({ start: 0, keys: new Leaf() });
     const at = this.#blockOf(leaf);
@@ -51,7 +51,7 @@ export class FirstKeys {
     this.insert(leaf, key);
   }
 
-  /** Removes the key of a leaf that was removed. */
+  /** Removes the key of a leaf that was removed; later leaves move down by one. */
   remove(leaf: number): void {
     const at = this.#blockOf(leaf);
     const { start, keys } = this.#blocks[at] as Block;

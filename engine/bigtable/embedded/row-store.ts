@@ -35,9 +35,9 @@ import type { SortedIndex } from './sorted-index.ts';
 /**
  * The changes of one group, and what waits for it.
  *
- * No row or page refers to its group, and no map outlives a group. Otherwise a chain of references
- * would lead from each group to the next one: V8's quick collections take old objects for live
- * ones, so they would keep all later groups.
+ * No row or page refers to its group, and no map of rows outlives a group. Otherwise references
+ * would lead from each group to the next one. V8's quick collections take old objects for live
+ * ones: once one group is old, they would keep all that follow.
  */
 class Group {
   /** No other group has it. */
@@ -85,6 +85,7 @@ export class RowStore implements Stored {
   /** The keys of pages that were written since the last sync. */
   readonly #unsynced = new Map<string, Buffer>();
   #gathering = new Group(0);
+  /** Its rows are pending until they are in the index. */
   #writing: Group | undefined;
   #committing: Promise<void> | undefined;
   #isInDoubt = false;

@@ -57,9 +57,11 @@ async function rowsOf(store: Bigtable): Promise<Rows> {
 }
 
 function textOf(row: Row | undefined): string {
-  return JSON.stringify(row ?? 'no row', (_, value: unknown) =>
-    value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
-  );
+  const cells = row?.cells.map((cell) => ({
+    ...cell,
+    value: Buffer.from(cell.value).toString('latin1'),
+  }));
+  return row === undefined ? 'no row' : JSON.stringify({ key: row.key, cells });
 }
 
 /** Writes one row so often that the cleaner comes to every file, unless it meets damage. */

@@ -151,18 +151,19 @@ export class Log {
       const { file } = at.offset === 0 ? this.#create(at.file) : this.#file(at.file);
       await file.write(group, at.offset);
     } catch (cause) {
-      this.#abandon(at);
+      this.#giveUp();
+      this.#erase(at);
       throw failed('STORE_UNAVAILABLE', 'nothing was applied', cause);
     }
     try {
       if (!isWaiting) await this.#file(at.file).file.sync();
       if (at.offset === 0) await this.#disk.sync();
     } catch (cause) {
-      this.#abandon(at);
+      this.#giveUp();
       throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
     }
     this.#recent.add(group, at);
-    if (at.offset === 0) this.#shorten(this.#end);
+    if (at.offset === 0) this.#shorten(this.#end, at.file);
     this.#end = end;
     this.#file(at.file).size = end.offset;
     this.#bytes += group.length;
@@ -297,7 +298,10 @@ export class Log {
     return this.#files.get(number) as LogFile;
   }
 
+  /** Of the files that may be in doubt only the newest stays, however often the disk fails. */
   #create(number: number): LogFile {
+    const inDoubt = [...this.#files.keys()].filter((file) => file > this.#end.file);
+    for (const file of inDoubt.slice(0, -1)) this.#remove(file);
     this.#newest = number;
     const made = { file: this.#disk.create(nameOfLog(number)), size: 0 };
     this.#files.set(number, made);
@@ -306,19 +310,27 @@ export class Log {
 
   /**
    * After a failure: the next group begins a new file, and says that what is left of the failed one
-   * does not count; it is removed already, if the disk lets us. A failed sync may have lost what
-   * waited for it, and no later sync would tell.
+   * does not count. A failed sync may have lost what waited for it, and no later sync would tell.
+   *
+   * A group that is in doubt stays where it is. Should the process end now, the next one must find
+   * it, and write it again. Were it erased, the next one would serve the store without it, and a
+   * power failure later, which may undo what was not synced, could bring it back.
    */
-  #abandon({ file, offset }: Mark): void {
+  #giveUp(): void {
     this.#isWriting = false;
     this.#end = this.#synced;
     this.#sequence = this.#syncedSequence;
+  }
+
+  /** Erases what was written of a group, if the disk lets us: a part is missing for good. */
+  #erase({ file, offset }: Mark): void {
     if (offset === 0) this.#remove(file);
     else ignoringErrors(() => this.#file(file).file.truncate(offset));
   }
 
-  /** What follows `end` in its file no longer counts. */
-  #shorten({ file, offset }: Mark): void {
+  /** What follows `end` in its file, and the files up to the `next` one, no longer count. */
+  #shorten({ file, offset }: Mark, next: number): void {
+    for (const given of this.#files.keys()) if (given > file && given < next) this.#remove(given);
     const known = this.#files.get(file);
     if (known === undefined) return;
     this.#bytes -= known.size - offset;

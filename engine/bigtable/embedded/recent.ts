@@ -20,7 +20,10 @@ const PIECES = 2 ** 20;
 
 export interface Piece {
   readonly bytes: Buffer;
-  /** How many of the bytes are known. */
+  /**
+   * How many of the bytes are known. All, in a piece that is being written: only records that were
+   * written are looked for.
+   */
   readonly end: number;
   /** Its records were read from the disk, so each must be checked. */
   readonly isLoaded: boolean;

@@ -65,6 +65,11 @@ export interface StoredGroup extends GroupHeader {
   readonly checksum: number;
 }
 
+/** What a record holds in use, in bytes, with its long values. 32 bits are enough for the cleaner. */
+export function footprintOf(length: number, valueBytes: number): number {
+  return Math.min(length + valueBytes, 2 ** 32 - 1);
+}
+
 /** Builds one group after another, in memory that it uses again. */
 export class GroupWriter {
   #bytes = Buffer.alloc(1 << 16);
@@ -85,7 +90,7 @@ export class GroupWriter {
     bytes.writeUInt16LE(key.length, at + 4);
     bytes.writeUInt16LE(KINDS.indexOf(kind), at + 6);
     bytes.writeUInt32LE(body.length, at + 8);
-    bytes.writeUInt32LE(length + footprintOfValues, at + 12);
+    bytes.writeUInt32LE(footprintOf(length, footprintOfValues), at + 12);
     key.copy(bytes, at + RECORD_BYTES);
     body.copy(bytes, at + RECORD_BYTES + key.length);
     const place = { file: this.#at.file, offset: this.#at.offset + at, length };

@@ -28,7 +28,7 @@ import type { Entry, Place } from './leaf.ts';
 import { type Log, reasonOf } from './log.ts';
 import { newestOf, NO_CELLS, withPlaces, withValues } from './page.ts';
 import { type PendingPage, PendingRow } from './pending-row.ts';
-import { GroupWriter, type Mark } from './record.ts';
+import { footprintOf, GroupWriter, type Mark } from './record.ts';
 import { type RowPages, type RowsRange, type Stored, storedRow, storedRows } from './row-pages.ts';
 import type { SortedIndex } from './sorted-index.ts';
 
@@ -294,7 +294,7 @@ export class RowStore implements Stored {
     page.page = written.page;
     const { file, offset, length } = writer.add('page', page.key, page.page, written.valueBytes);
     const newest = newestOf(page.page);
-    return { file, offset, length, footprint: length + written.valueBytes, newest };
+    return { file, offset, length, footprint: footprintOf(length, written.valueBytes), newest };
   }
 
   /** The gathering group fails too: it was checked against changes that will not be applied. */

@@ -2,7 +2,10 @@
  * a collector that ends says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError, type Trouble } from '../base/index.ts';
+import { createRandom, PercolatorError, type Trouble } from '../base/index.ts';
+import { decorate } from '../bigtable/index.ts';
+import { openPercolator } from '../percolator.ts';
+import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
 import { openScene } from '../testing/collection-scene.ts';
 import { Collector } from './collector.ts';
 
@@ -61,4 +64,29 @@ test('a collector that was stopped has ended well', async () => {
   await scene.database.clock.runUntil(collector.stop());
   await collector.ended;
   assert.deepEqual(reported, []);
+});
+
+test('a cycle that another process has begun is reported with the horizon of that process', async () => {
+  const memory = createMemoryBigtable();
+  const clock = new VirtualClock();
+  let refuses = false;
+  const store = decorate(memory, {
+    mutateRows: async (rows) => {
+      if (refuses && rows.some(({ table }) => table === 't')) throw new Error('the process dies');
+      await memory.mutateRows(rows);
+    },
+  });
+  const first = await openPercolator({ store, clock, random: createRandom(1) });
+  await first.createTable('t');
+  for (const value of ['old', 'new']) {
+    await first.transact(async (transaction) => {
+      transaction.set({ table: 't', row: 'r', column: 'c' }, value);
+    });
+  }
+  refuses = true;
+  await assert.rejects(clock.runUntil(first.collectGarbage()), /the process dies/);
+  const second = await openPercolator({ store: memory, clock, random: createRandom(2) });
+  const report = await clock.runUntil(second.collectGarbage());
+  assert.equal(report.cellsDeleted, 2);
+  assert.ok(report.horizon >= report.deletionHorizon, String(report.horizon));
 });

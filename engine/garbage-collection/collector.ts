@@ -30,7 +30,11 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
   /** False if a live owner held a lock for longer than `lockWaitMsMax`;
    * the next cycle continues there. */
   readonly completed: boolean;
-  /** What keeps versions from being collected; absent if nothing does. */
+  /**
+   * What keeps versions from being collected: a lock that is alive, or else the oldest lease (that
+   * of an idle process holds back what has happened since its renewal). Absent if there is no
+   * lease, or if another collector has moved the horizon.
+   */
   readonly heldBackBy: HeldBack | undefined;
 }
 

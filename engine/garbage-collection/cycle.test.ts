@@ -160,6 +160,16 @@ describe('a cycle', () => {
     assert.deepEqual(await database.locks(), []);
   });
 
+  test('resolves a lock whose primary has one that names another primary', async () => {
+    const { scene, collector } = await openRows();
+    const { database } = scene;
+    database.bury('dead');
+    await plant(database, 'lock aa', 1, lockOf('bb', 'dead'));
+    await plant(database, 'lock bb', 1, lockOf('cc', 'dead'));
+    await scene.endCycle(collector);
+    assert.deepEqual(await database.locks(), []);
+  });
+
   for (const [what, primary] of [
     ['has an address that is not allowed', 't/'],
     ['is in a table of another form', 'foreign/x'],

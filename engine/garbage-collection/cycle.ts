@@ -157,9 +157,13 @@ export class GarbageCollector {
 
   /** What short cycles have done does not count for a collector that is to look at every row. */
   async #readProgress(): Promise<Progress> {
-    const progress = await readProgress(this.#context.store);
+    const { store, oracle } = this.#context;
+    const progress = await readProgress(store);
     const counts = progress.after === undefined || this.#settings.shortCyclesMax > 0;
-    return counts ? progress : NOTHING_DONE;
+    if (!counts) return NOTHING_DONE;
+    // Another collector may have moved the horizon in this cycle, and then this one does not.
+    if (progress.phase !== 'done') await oracle.readHorizon();
+    return progress;
   }
 
   async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
@@ -301,14 +305,18 @@ export class GarbageCollector {
       : { ...place, row };
   }
 
-  /** A table that was dropped meanwhile has no rows. */
+  /**
+   * A table that was dropped meanwhile has no rows. The storage may report a missing table by
+   * mistake, and its locks would be passed over, so the list of tables has to confirm it.
+   */
   async #rows(place: Progress, filters: readonly CellFilter[]): Promise<readonly Row[]> {
+    const { store } = this.#context;
     const range = { start: place.row, limit: this.#settings.rowsPerStep };
     try {
-      return await this.#context.store.readRange(place.table, range, filters);
+      return await store.readRange(place.table, range, filters);
     } catch (error) {
-      if (isTableNotFound(error)) return [];
-      throw error;
+      if (!isTableNotFound(error) || (await store.listTables()).includes(place.table)) throw error;
+      return [];
     }
   }
 

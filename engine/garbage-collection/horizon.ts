@@ -27,7 +27,10 @@ export interface MovedHorizon {
   readonly horizon: Timestamp;
   /** At or below the horizon: below it, no process needs anything any more. */
   readonly deletionHorizon: Timestamp;
-  /** The lease with the smallest bound, if it keeps the horizon from moving further. */
+  /**
+   * The lease with the smallest bound, if it keeps the horizon from moving further. An idle process
+   * does so as well, by the time since it renewed its lease.
+   */
   readonly heldBackBy: Lease | undefined;
 }
 

@@ -270,8 +270,8 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '1' });
   });
 
-  test('in all tables before the first row of any is collected', async () => {
-    const scene = await openScene();
+  /** A process dies before it has rolled forward `u/x`, and another one deletes the primary `p`. */
+  async function dieBeforeSecondPhase(scene: Scene): Promise<void> {
     const [a, b] = [scene.client('A'), scene.client('B')];
     a.store.loseRequest(
       ({ table, mutations }) =>
@@ -284,9 +284,27 @@ describe('P30: locks are resolved before the evidence goes', () => {
     await b.write({ p: undefined });
     await scene.lapse(a);
     await scene.renewals();
+  }
+
+  test('in all tables before the first row of any is collected', async () => {
+    const scene = await openScene();
+    await dieBeforeSecondPhase(scene);
     await scene.collect();
     assert.deepEqual(await scene.database.stored('p'), {});
-    assert.deepEqual(await b.read(['u/x']), { 'u/x': '1' });
+    assert.deepEqual(await scene.client('B').read(['u/x']), { 'u/x': '1' });
+  });
+
+  test('also in a table that the storage once reports missing by mistake', async () => {
+    const scene = await openScene();
+    await dieBeforeSecondPhase(scene);
+    let reads = 0;
+    scene.collector.store.beforeCall = (call) => {
+      if (call.kind !== 'read' || call.operation !== 'readRange' || call.table !== 'u') return;
+      if (reads++ === 0) throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+    };
+    await assert.rejects(scene.collect(), { code: 'TABLE_NOT_FOUND' });
+    assert.equal((await scene.collect()).completed, true);
+    assert.deepEqual(await scene.client('B').read(['u/x']), { 'u/x': '1' });
   });
 
   test('while one of them is alive nothing is deleted, and the report names its owner', async () => {

@@ -96,7 +96,7 @@ test('a successor goes on from what the storage says', async () => {
   assert.equal(successor.counters.rowsVisited, 1);
 });
 
-test('every so many cycles one looks at every row, and finds what came late', async () => {
+test('every few cycles one looks at every row, and finds what came late', async () => {
   const { scene } = await openCollected();
   const settings = { ...settingsOf({}, manifest), shortCyclesMax: 2 };
   const collector = new GarbageCollector(scene.services, settings);

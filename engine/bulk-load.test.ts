@@ -49,6 +49,22 @@ test('a column of acknowledgments is refused: its value would be lost', async ()
   await loader.finish();
 });
 
+test('what is not a row, a column or bytes is refused: the storage would take a text for bytes', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await percolator.createTable('t');
+  const loader = await openBulkLoader(percolator);
+  const value = Buffer.from('1');
+  for (const [cells, message] of [
+    [undefined, /^a row of a bulk load must be an object with the texts table and row, and a list/],
+    [[{ column: 5, value }], 'a column of a bulk load must be a text, not 5'],
+    [[{ column: 'c', value: 'abc' }], "a value of a bulk load must be bytes, not 'abc'"],
+  ] as const) {
+    const row = { table: 't', row: 'a', cells: cells as never };
+    await assert.rejects(loader.add(row), { code: 'INVALID_ARGUMENT', message });
+  }
+  await loader.finish();
+});
+
 test('a bulk load reports a batch that fails while the next one gathers, and the process lives', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });

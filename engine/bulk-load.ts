@@ -11,6 +11,7 @@
  * of it would be (P57): its observers will run.
  */
 import { assert } from './base/index.ts';
+import { check, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
 import type { Mutation, RowMutation } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
 import { incarnationNow, StoredCatalog } from './tables/index.ts';
@@ -35,8 +36,8 @@ export interface BulkCell {
 export interface BulkLoader {
   /**
    * Adds a row; waits when enough is in flight. Rows in key order load fastest.
-   * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a column of the engine, and the storage's error
-   *   if an earlier batch failed
+   * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a row that is ill-formed or has a column of the
+   *   engine, and the storage's error if an earlier batch failed
    */
   add(row: BulkRow): Promise<void>;
   /**
@@ -54,6 +55,13 @@ export interface BulkRow {
    * Such a cell is not marked, unless it is `derived`. */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
+
+const ROW = objectWith('an object with the texts table and row, and a list of cells', {
+  table: TEXT,
+  row: TEXT,
+  cells: LIST,
+});
+const BYTES: Kind = { expected: 'bytes', accepts: (value) => value instanceof Uint8Array };
 
 /** Row mutations, those of marks included, per call of the storage. */
 const BATCH_ROWS = 1_000;
@@ -79,7 +87,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 
   return {
     add: async (row) => {
-      for (const { column } of row.cells) checkUserColumn(column);
+      checkRow(row);
       // The first row's incarnation is used for all: later rows must not end up in a newer one.
       const found = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
       const table = tables.get(row.table) ?? found;
@@ -94,6 +102,16 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
       await sending;
     },
   };
+}
+
+/** A program without types can pass anything, and the storage takes what is given for bytes. */
+function checkRow(row: BulkRow): void {
+  check('a row of a bulk load', row, ROW);
+  for (const { column, value } of row.cells) {
+    check('a column of a bulk load', column, TEXT);
+    checkUserColumn(column);
+    check('a value of a bulk load', value, BYTES);
+  }
 }
 
 function rowMutation(

@@ -15,6 +15,7 @@ import {
   PercolatorError,
   systemClock,
 } from './base/index.ts';
+import { check, TEXTS } from './base/options.ts';
 import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
 import { allLeases, type Lease, LEASES_TABLE, processOf } from './leases/lease-table.ts';
 import { type Liveness, localProcesses } from './lock-service/index.ts';
@@ -35,6 +36,7 @@ import {
   type StoredDefinition,
   storedName,
   TABLES_TABLE,
+  whyLost,
 } from './tables/index.ts';
 import {
   type Context,
@@ -54,9 +56,11 @@ export interface FsckOptions extends AuditOptions {
 
 /**
  * Audits the database in `store`. Iterate over the result for the findings.
+ * @throws INVALID_ARGUMENT if `tables` is no list of texts
  * @throws TABLE_NOT_FOUND if `tables` names one that neither exists nor is defined
  */
 export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<Audit> {
+  if (options.tables !== undefined) check('tables', options.tables, TEXTS);
   const existing = new Set(await store.listTables());
   const context = await openContext(store, existing, options);
   const { audited, findings } = await chooseTables(store, existing, options.tables);
@@ -229,8 +233,12 @@ async function withoutDefinition(
   const hasCells = await hasCellsIfThere(store, table);
   if (hasCells === undefined) return undefined;
   const severity = hasCells ? 'error' : 'warning';
+  const { table: base, incarnation } = incarnationOf(table);
+  // The definition of a later incarnation is made before it, so it was lost.
   const what =
-    'has no definition: its creation, or its drop, was interrupted; create it again, or drop it';
+    incarnation > 1
+      ? `has no definition: ${whyLost(base, table)}`
+      : 'has no definition: its creation, or its drop, was interrupted; create it again, or drop it';
   const audited = { table, isDefined: false };
   return { name: table, audited, finding: tableUndefined(table, severity, what) };
 }

@@ -65,7 +65,7 @@ export class Failures {
     }
   }
 
-  /** Lets the cell rest as after so many failures in a row. */
+  /** Lets the cell rest as after this many failures in a row. */
   #restFor(times: number, name: string, counts: Omit<Failing, 'untilMs'>): void {
     const restMs = Math.min(REST_MS_MAX, this.#firstRestMs * 2 ** (times - 1));
     this.#failing.set(name, { ...counts, untilMs: this.#clock.monotonicMs() + restMs });

@@ -1,6 +1,7 @@
 /** The claims about a drop that waits for the locks of transactions that seem to live (P55). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { cell } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, Scene } from '../testing/table-scene.ts';
@@ -32,6 +33,26 @@ describe('P55: a drop waits for locks', () => {
       await scene.run(b.percolator.settled());
       assert.deepEqual(await scene.findings(), []);
     }
+  });
+
+  test('a confirmed writer is waited for, even if the table of its primary is missing by mistake', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    const held = scene.hold(b, isCommitOf('u'));
+    const writing = scene.write(b, 'new', U, X);
+    await scene.run(held.reached);
+    a.store.beforeCall = (call) => {
+      if (call.kind !== 'read' || call.operation !== 'readRow' || call.table !== 'u') return;
+      a.store.beforeCall = undefined;
+      throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
+    };
+    await assert.rejects(scene.drop(a, 't'), { code: 'TABLE_NOT_FOUND' });
+    assert.equal(await scene.state('t'), 'dropping');
+    held.release();
+    await scene.run(writing);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'new');
   });
 
   test('a writer that keeps its lock for too long fails the drop, which may be called again', async () => {

@@ -33,11 +33,13 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     await scene.create(a, 't');
     await scene.set(a, 'old', X);
     await scene.dieAfterCommitPoint(b, 'new', U, X);
+    await scene.store.createTable('t', { families: ['foreign'] }); // The engine's is `t.i2` now.
     const timestamp = (await readDefinition(scene.store, 't'))?.version ?? 0;
     const damage = { kind: 'set', ...DEFINITION, timestamp, value: Buffer.from('{') } as const;
     await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [damage] }]);
     await scene.drop(a, 'u'); // And with it the primary, which tells the fate of the lock.
     assert.equal(await scene.get(a, X), 'new');
+    await assert.doesNotReject(scene.run(a.percolator.collectGarbage()));
   });
 
   for (const [what, lost] of [
@@ -263,6 +265,18 @@ test('a lock whose primary cannot exist does not stop a drop', async () => {
   await scene.drop(a, 't');
   assert.deepEqual(await scene.tables(), []);
   assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
+});
+
+test('a lock whose primary has one that names another primary does not stop a drop', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't');
+  await plantLock(scene, 't/y', lockOf('t/z', 'dead'));
+  await plantLock(scene, 't/z', lockOf('t/other', 'dead'));
+  await scene.set(a, 'new', cell('t/y'));
+  await plantLock(scene, 't/y', lockOf('t/z', 'dead'));
+  await scene.drop(a, 't');
+  assert.deepEqual(await scene.tables(), []);
 });
 
 for (const [what, { table, row, column }] of Object.entries({

@@ -182,7 +182,7 @@ async function settle({ context, store }: Administration, dropped: string): Prom
 export async function storedTables(store: Bigtable): Promise<readonly string[]> {
   const definitions = await allDefinitions(store);
   const isDamaged = [...definitions.values()].includes(undefined);
-  return inUse(definitions, isDamaged ? await store.listTables() : []);
+  return inUse(store, definitions, isDamaged ? await store.listTables() : []);
 }
 
 /**
@@ -195,7 +195,7 @@ export async function tablesWithLocks(store: Bigtable): Promise<readonly string[
   // so a listed table without one is not one that is being made.
   const existing = await store.listTables();
   const definitions = await allDefinitions(store);
-  const tables = inUse(definitions, existing);
+  const tables = await inUse(store, definitions, existing);
   for (const stored of existing) {
     const isLost = isUndefined(definitions, stored) && (await isOurs(store, stored, existing));
     if (isLost) tables.push(stored);
@@ -222,16 +222,23 @@ export async function isOurs(
   }
 }
 
-function inUse(
+async function inUse(
+  store: Bigtable,
   definitions: ReadonlyMap<string, StoredDefinition | undefined>,
   existing: readonly string[],
-): string[] {
-  return [...definitions].flatMap(([table, definition]) => {
-    // A damaged definition does not tell which incarnation is in use: each that exists may be.
-    if (definition === undefined) return existing.filter((stored) => isIncarnation(stored, table));
-    const { state, incarnation } = definition;
-    return state === 'there' || state === 'dropping' ? [storedName(table, incarnation)] : [];
-  });
+): Promise<string[]> {
+  const tables: string[] = [];
+  for (const [table, definition] of definitions) {
+    if (definition === undefined) {
+      // A damaged definition does not tell which incarnation is in use: each that exists may be.
+      for (const stored of existing.filter((one) => isIncarnation(one, table))) {
+        if (await isOurs(store, stored, existing)) tables.push(stored);
+      }
+    } else if (definition.state === 'there' || definition.state === 'dropping') {
+      tables.push(storedName(table, definition.incarnation));
+    }
+  }
+  return tables;
 }
 
 function isUndefined(definitions: ReadonlyMap<string, unknown>, stored: string): boolean {
@@ -342,7 +349,11 @@ async function isAlive(
     // The primary was in a third table, which another program deleted, or was never anywhere: this
     // lock will never be resolved. But the storage may also have refused something else.
     const isInvalid = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
-    const mayBeMistake = isInvalid ? canExist(lock.primary) : lock.primary.table === dropped;
+    const { table } = lock.primary;
+    const mayBeMistake = isInvalid
+      ? canExist(lock.primary)
+      : table === dropped ||
+        (isTableNotFound(error) && (await context.store.listTables()).includes(table));
     if (isWithoutPrimary(error) && !mayBeMistake) return false;
     throw error;
   }

@@ -8,6 +8,7 @@ export {
   TABLES_TABLE,
 } from './definition.ts';
 export { isIncarnation, isOurs } from './drop.ts';
+export { whyLost } from './later-incarnation.ts';
 export { companionOf, incarnationOf, storedName } from './names.ts';
 export { namedBigtable } from './named-bigtable.ts';
 export { incarnationNow, Tables } from './tables.ts';

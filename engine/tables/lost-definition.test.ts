@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
+import { fsck } from '../fsck.ts';
 import { cell } from '../testing/index.ts';
 import { type Process, Scene } from '../testing/table-scene.ts';
 import { NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
@@ -80,6 +81,11 @@ test('P52: a table is neither made anew nor dropped while a later incarnation ex
     const refusal = { code: 'TABLE_MISMATCH', message: /its definition is lost, but t\.i2 exists/ };
     await assert.rejects(scene.create(c, 't'), refusal);
     await assert.rejects(scene.drop(c, 't'), refusal);
+    const found = await Array.fromAsync(await fsck(scene.store, { tables: ['t.i2'] }));
+    assert.match(
+      found[0]?.sentence ?? '',
+      /t\.i2 has no definition: .*restore row t of percolator-tables/,
+    );
   }
   await scene.set(b, '1', X);
   assert.equal(await scene.get(b, X), '1');

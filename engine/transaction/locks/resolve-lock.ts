@@ -35,7 +35,7 @@
  * Only the primary decides; the lock at hand is changed after the outcome is settled, never before
  * (P27). What if we die in between? The next process that meets the lock does the rest.
  */
-import { assert, PercolatorError, unreachable } from '../../base/index.ts';
+import { PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
 import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
@@ -170,13 +170,9 @@ function interpret(row: Row | undefined, atHand: Lock): Sight {
   if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
   const locked = cells.find((cell) => isOf(LOCK, cell));
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
-  // If it cannot be decoded, the lock at hand has the same owner and start timestamp.
-  const lock = readLock(locked) ?? atHand;
-  assert(
-    isPrimary(lock, primary),
-    'a lock at the address of the primary says that it is the primary',
-  );
-  return { kind: 'locked', lock };
+  // A damaged one cannot be decoded, or names another primary. The lock at hand has the same owner.
+  const lock = readLock(locked);
+  return { kind: 'locked', lock: lock !== undefined && isPrimary(lock, primary) ? lock : atHand };
 }
 
 /**

@@ -64,8 +64,8 @@ export const PREWRITING: readonly Mutant[] = [
       ),
       change(
         'transaction/locks/resolve-lock.ts',
-        "  assert(\n    isPrimary(lock, primary),\n    'a lock at the address of the primary says that it is the primary',\n  );\n",
-        '  void isPrimary;\n',
+        'lock: lock !== undefined && isPrimary(lock, primary) ? lock : atHand',
+        'lock: (void isPrimary, lock ?? atHand)',
       ),
     ],
   },

@@ -38,6 +38,8 @@ export interface Crawl extends AsyncDisposable {
   run(options: LoopOptions): Promise<LoopResult>;
   /** Checks that everything is clustered as by the reference clustering. Call nothing after it. */
   check(): Promise<Check>;
+  /** Ends the clustering. Resolves with the numbers of the new documents, in commit order. */
+  finish(): Promise<readonly number[]>;
 }
 
 export interface CrawlOptions {
@@ -106,15 +108,14 @@ class RunningCrawl implements Crawl {
   }
 
   async check(): Promise<Check> {
+    return checkCrawl(this.percolator, this.#documents, await this.finish());
+  }
+
+  async finish(): Promise<readonly number[]> {
     for (const worker of this.#workers) await worker.stop();
     await this.percolator.settled();
-    const order = this.#commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
-    const { repository } = this.#documents;
-    const inOrder = [
-      ...keyed(this.#documents, 0, repository),
-      ...order.flatMap(({ n }) => keyed(this.#documents, n, n + 1)),
-    ];
-    return checkPartition(await readPartition(this.percolator), inOrder, 'commit order');
+    const commits = this.#commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
+    return commits.map(({ n }) => n);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -127,6 +128,22 @@ class RunningCrawl implements Crawl {
     this.#waiting.get(cell.row)?.();
     this.#waiting.delete(cell.row);
   };
+}
+
+/**
+ * Checks that the repository and the new documents are clustered as by the reference clustering.
+ * @param order the numbers of the new documents, in commit order
+ */
+export async function checkCrawl(
+  percolator: Percolator,
+  documents: SyntheticDocuments,
+  order: readonly number[],
+): Promise<Check> {
+  const inOrder = [
+    ...keyed(documents, 0, documents.repository),
+    ...order.flatMap((n) => keyed(documents, n, n + 1)),
+  ];
+  return checkPartition(await readPartition(percolator), inOrder, 'commit order');
 }
 
 export function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {

@@ -10,8 +10,10 @@
  *      the partition. Before the first repeat the smallest size has a turn that does not count, in
  *      which the code is compiled.
  *
- * Everything runs in one process, so its processor time is that of loader, engine, storage and
- * oracle together.
+ * Everything that is measured runs in one thread, so the processor time of the process is that of
+ * loader, engine, storage and oracle together. The partition is checked in a thread that has a heap
+ * of its own: a check of millions of documents leaves a large heap, in which the garbage of the
+ * next turn would be collected less often than after the check of a small repository.
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -20,9 +22,11 @@ import { createRandom, openPercolator, openStore } from '#engine';
 import { counted, type Measuring, type Plan as ExperimentPlan } from '#harness';
 import { type EngineValues, engineValuesOf, settingsOf } from '../harness/engine-settings.ts';
 import { parametersOf } from '../harness/parameters.ts';
+import { runThread } from '../harness/processes/thread.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { copyStore } from '../harness/stores/copy-store.ts';
 import { describeStore } from '../harness/stores/index.ts';
+import type { Check } from './check.ts';
 import { crawlDocuments, keyed, openCrawl } from './clustering-loop.ts';
 import { clusterOneByOne } from './documents/index.ts';
 import { loadRepository, type LoadOptions } from './percolator/load-repository.ts';
@@ -40,6 +44,15 @@ export interface SweepTurn {
   readonly documents: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
+}
+
+/** What a thread needs for the check of a turn. */
+export interface FinishedTurn {
+  readonly folder: string;
+  readonly size: number;
+  readonly seed: number;
+  /** The numbers of the new documents, in commit order. */
+  readonly order: readonly number[];
 }
 
 export type SweepPlan = Pick<Plan, 'repository' | 'repeats' | 'seed' | 'concurrency' | 'engine'>;
@@ -125,7 +138,8 @@ export async function sweepRepository(
   for (const [done, size] of order.entries()) {
     const copy = path.join(work, 'copy');
     await copyStore(folderOf(size), copy);
-    const turn = await measureTurn(copy, size, { plan, sizes, signal });
+    const { turn, order: commits } = await measureTurn(copy, size, { plan, sizes, signal });
+    await checkTurn({ folder: copy, size, seed: plan.seed, order: commits }, signal);
     if (done > 0) turns.get(size)?.push(turn);
     await rm(copy, { recursive: true });
     progress.update(done + 1);
@@ -160,6 +174,7 @@ async function secondsToLoad(
   return (performance.now() - beganMs) / 1_000;
 }
 
+/** One turn, and the numbers of its new documents in commit order. */
 async function measureTurn(
   folder: string,
   size: number,
@@ -168,7 +183,7 @@ async function measureTurn(
     readonly sizes: readonly number[];
     readonly signal: AbortSignal;
   },
-): Promise<SweepTurn> {
+): Promise<{ readonly turn: SweepTurn; readonly order: readonly number[] }> {
   const { plan, sizes, signal } = context;
   const { concurrency, engine, seed } = plan;
   const smallest = sizes[0] ?? size;
@@ -184,7 +199,14 @@ async function measureTurn(
   const before = process.cpuUsage();
   const { done, seconds } = await crawl.run(part(MEASURED_PART));
   const { user, system } = process.cpuUsage(before);
-  const check = await crawl.check();
-  if (!check.passed) throw new Error(`${size} documents: there are no numbers: ${check.detail}`);
-  return { documents: done, seconds, cpuSeconds: (user + system) / 1e6 };
+  const turn = { documents: done, seconds, cpuSeconds: (user + system) / 1e6 };
+  return { turn, order: await crawl.finish() };
+}
+
+/** @throws if the partition is wrong */
+async function checkTurn(turn: FinishedTurn, signal: AbortSignal): Promise<void> {
+  const program = new URL('repository-sweep-thread.ts', import.meta.url);
+  const check = await runThread<Check>(program, { data: turn, signal });
+  if (check.passed) return;
+  throw new Error(`${turn.size} documents: there are no numbers: ${check.detail}`);
 }

@@ -2,14 +2,11 @@
  * Simulations in threads of their own, as many at a time as there are jobs: those of one figure are
  * independent, and each is single-threaded.
  */
-import { totalmem } from 'node:os';
-import { Worker } from 'node:worker_threads';
 import type { SyntheticOptions } from '../crawl-rate/documents/index.ts';
 import type { BrokeragePlan, BrokerageResult } from './figure-9/brokerage.ts';
-import { UsageError } from '#results';
-import { bytesText } from '../harness/experiment/disk-space.ts';
 import type { CrawlPlan, CrawlResult } from './figure-7/crawl.ts';
 import type { ClusteredKeys } from './figure-7/repository.ts';
+import { runThread } from '../harness/processes/thread.ts';
 
 export interface CrawlSimulation {
   readonly kind: 'crawl';
@@ -51,16 +48,6 @@ export interface Performed {
 let latest: { readonly documents: string; readonly clustered: ClusteredKeys } | undefined;
 
 /**
- * With Node's default young generation, messages in flight survive its collections and are copied,
- * which costs time. With its default old generation, a large brokerage runs out of memory although
- * the machine has more.
- */
-const RESOURCE_LIMITS = {
-  maxYoungGenerationSizeMb: 96,
-  maxOldGenerationSizeMb: Math.round((0.85 * totalmem()) / 2 ** 20),
-};
-
-/**
  * Begins the simulations in order. Rejects with the first failure, or when the signal aborts;
  * simulations that have begun are stopped.
  * @param onResult called with the index and the result of each, until one fails
@@ -97,35 +84,12 @@ export async function performInThread<S extends Simulation>(
   simulation: S,
   signal: AbortSignal,
 ): Promise<ResultOf<S>> {
-  signal.throwIfAborted();
   const documents = simulation.kind === 'crawl' ? JSON.stringify(simulation.documents) : '';
   const clustered = latest?.documents === documents ? latest.clustered : undefined;
-  const worker = new Worker(new URL('simulation-thread.ts', import.meta.url), {
-    workerData: { simulation, clustered } satisfies ThreadData,
-    resourceLimits: RESOURCE_LIMITS,
+  const performed = await runThread<Performed>(new URL('simulation-thread.ts', import.meta.url), {
+    data: { simulation, clustered } satisfies ThreadData,
+    signal,
   });
-  const stop = (): void => {
-    void worker.terminate();
-  };
-  signal.addEventListener('abort', stop);
-  return new Promise((resolve, reject) => {
-    worker.on('message', ({ result, clustered: keys }: Performed) => {
-      if (keys !== undefined) latest = { documents, clustered: keys };
-      resolve(result as ResultOf<S>);
-    });
-    worker.on('error', (error: Error & { readonly code?: string }) => {
-      reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooLittleMemory() : error);
-    });
-    worker.on('exit', () => {
-      signal.removeEventListener('abort', stop);
-      reject(signal.aborted ? signal.reason : new Error('a simulation ended without a result'));
-    });
-  });
-}
-
-function tooLittleMemory(): UsageError {
-  return new UsageError(
-    'A simulation needs more memory than a thread may use here ' +
-      `(85 % of ${bytesText(totalmem())}). With a smaller load or repository it needs less.`,
-  );
+  if (performed.clustered !== undefined) latest = { documents, clustered: performed.clustered };
+  return performed.result as ResultOf<S>;
 }

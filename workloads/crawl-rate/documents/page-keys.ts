@@ -33,7 +33,8 @@ export class Redirects {
   add(url: string, target: string): void {
     const from = normalizeUrl(url);
     const to = normalizeUrl(target);
-    if (from !== to) this.#targets.set(from, to); // From http to https, say, changes nothing.
+    // A redirect from http to https, say, changes nothing.
+    if (from !== to) this.#targets.set(from, to);
   }
 
   /** The end of the chain that begins at `form`; `form` itself if the chain runs in a circle. */

@@ -106,7 +106,7 @@ export class EngineProcesses {
     return { stillWaiting, drained, cpuSeconds, ...merged(results) };
   }
 
-  /** Waits until so many documents are clustered; false if that takes too long. */
+  /** Waits until this many documents are clustered; false if that takes too long. */
   async #drain(documents: number): Promise<boolean> {
     const untilMs = systemClock.monotonicMs() + DRAIN_MS_MAX;
     while (sum(this.#completed) < documents) {

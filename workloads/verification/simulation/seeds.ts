@@ -2,7 +2,7 @@
  * Simulates many seeds on several cores: each thread takes every n-th seed, and reports its
  * progress.
  */
-import { Worker } from 'node:worker_threads';
+import { runThread } from '../../harness/processes/thread.ts';
 import { add, NOTHING, type Tally } from './tally.ts';
 
 export interface Seeds {
@@ -12,12 +12,6 @@ export interface Seeds {
   /** The number of threads. */
   readonly jobs: number;
 }
-
-/**
- * The size of the part of a thread's memory in which objects begin. With Node's default,
- * short-lived messages outlive it too often, which costs a tenth of the time.
- */
-const YOUNG_GENERATION_MB = 96;
 
 /** The task of a thread. */
 export interface Share {
@@ -39,37 +33,18 @@ export async function simulateSeeds(
   const shares = Array.from({ length: Math.min(jobs, to - from + 1) }, (_, i): Share => {
     return { from: from + i, to, step: jobs };
   });
-  await Promise.all(
-    shares.map((share) =>
-      runThread(share, signal, (done) => {
-        tally = add(tally, done);
-        onTally(tally);
-      }),
-    ),
-  );
-  return tally;
-}
-
-function runThread(
-  share: Share,
-  signal: AbortSignal | undefined,
-  onDone: (tally: Tally) => void,
-): Promise<void> {
-  if (signal?.aborted === true) return Promise.resolve();
-  const worker = new Worker(new URL('seeds-thread.ts', import.meta.url), {
-    workerData: share,
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
-  });
-  const stop = (): void => {
-    void worker.terminate();
+  const onMessage = (done: Tally): void => {
+    tally = add(tally, done);
+    onTally(tally);
   };
-  signal?.addEventListener('abort', stop);
-  return new Promise((resolve, reject) => {
-    worker.on('message', onDone);
-    worker.on('error', reject);
-    worker.on('exit', () => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    });
+  const program = new URL('seeds-thread.ts', import.meta.url);
+  const threads = shares.map(async (data) => {
+    try {
+      await runThread(program, { data, signal, onMessage });
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+    }
   });
+  await Promise.all(threads);
+  return tally;
 }

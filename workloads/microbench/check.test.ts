@@ -88,7 +88,7 @@ describe('the check', () => {
     const value = data.value({ row: 0, operation: 0 });
     const recorded = await recordMessages(percolator, MESSAGE_CELL, value);
     const row = data.writeKeys[1] ?? '';
-    // The lock is below the snapshot of the check, so that snapshot resolves it.
+    // The lock is below the check's snapshot, whose reads resolve it: locks must be counted first.
     await using snapshot = await percolator.snapshot();
     const { startTimestamp } = snapshot;
     const as = { row, startTimestamp, commitTimestamp: startTimestamp + 1 };

@@ -82,7 +82,7 @@ const ASKED_KEPT = 1_000_000;
 
 export class HistoryRecorder {
   readonly #cluster: Cluster;
-  /** One row of so many is in the sample. */
+  /** One row of this many is in the sample. */
   readonly #share: number;
   /** When the rows of the background were committed. */
   background: CommitTimes | undefined;

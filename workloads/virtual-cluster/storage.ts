@@ -122,7 +122,7 @@ export class Storage {
     throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
   }
 
-  /** Rows that have not been touched are made by `background`, and have so many bytes in all. */
+  /** Rows that have not been touched are made by `background`, and have this many bytes in all. */
   setBackground(table: string, background: Background, bytes: number): void {
     const data = this.table(table);
     data.background = background;

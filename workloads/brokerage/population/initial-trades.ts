@@ -1,6 +1,6 @@
 /**
- * The trades before the first day of the run: drawn as a driver draws them, and completed in the
- * order of time, so that holdings are the result of these trades.
+ * The trades before the run: drawn as a driver draws them, and completed in the order of time, so
+ * that holdings are the result of these trades.
  *
  *     submitted one after the other, evenly over the days of trading;
  *     one of 101 is rolled back: its id stays free
@@ -8,8 +8,8 @@
  *        ▼                                     ▼
  *     a priority queue by time of completion ──▶ lots, tax, commission, as Trade-Result has them
  *
- * All these trades are completed when the run begins; the last limit orders complete within one
- * price period.
+ * All these trades are completed when the run begins: a limit order reaches its price within one
+ * price period, and the exchange takes a few seconds more.
  */
 import { createRandom, type Random } from '#engine';
 import {
@@ -43,8 +43,8 @@ const ABORTED_EVERY = 101;
 const EXCHANGE_MS_MEAN = 1_000;
 const EXCHANGE_MS_MAX = 5_000;
 /**
- * If other persons may trade on an account, they place this share of its orders: a tenth of all
- * orders.
+ * On 40 % of all accounts other persons may trade, and they place this share of its orders: a tenth
+ * of all orders.
  */
 const OTHER_EXECUTOR_SHARE = 0.25;
 
@@ -121,6 +121,8 @@ function submit(
   const submittedMs = tradingTime(elapsedMs);
   const limit = 2_000 + random.integer(0, 1_000);
   const direction = tt_id === 'TLS' ? 'at least' : 'at most';
+  // Time of the calendar, taken for time of trading: the market is closed for whole price periods,
+  // unless --price-period is an unusual one.
   const waitMs = tt_is_mrkt
     ? 0
     : market.reaches(security, { direction, price: limit }, submittedMs) - submittedMs;

@@ -1,18 +1,18 @@
 /**
  * Makes PostgreSQL do at once what it would do on its own later, while another system is measured:
- * vacuum all tables, and write changed pages to their files.
+ * vacuum and analyze all tables, and write changed pages to their files.
  */
 import pg from 'pg';
 
 /** The SQLSTATE of a statement that the user may not execute. */
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** On a server where the user may order no checkpoint, the next one comes on its own. */
+/** If the user is not allowed to request a checkpoint, the server makes the next one by itself. */
 export async function quiesce(connection: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(connection);
   await client.connect();
   try {
-    await client.query('VACUUM');
+    await client.query('VACUUM (ANALYZE)');
     await client.query('CHECKPOINT');
   } catch (error) {
     const isRefused = error instanceof pg.DatabaseError && error.code === INSUFFICIENT_PRIVILEGE;

@@ -43,7 +43,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
     assert.match(version, /^PostgreSQL 18\./);
   });
 
-  test('has nothing left to do when it was quiesced, unless the user may order no checkpoint', async () => {
+  test('has nothing left to do when it was quiesced, unless the user is not allowed to request a checkpoint', async () => {
     await using client = await connect(tried.server);
     const checkpoint = async (): Promise<string> => {
       const { rows } = await client.query('SELECT checkpoint_lsn FROM pg_control_checkpoint()');

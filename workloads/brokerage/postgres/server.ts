@@ -32,8 +32,8 @@ export interface PostgresServer extends AsyncDisposable {
   readonly pid: number | null;
   readonly version: string;
   /**
-   * What the server reports about the settings of a private server, and about those that durability
-   * rests on.
+   * What the server reports about the settings that a private server is given (tuning.ts): those
+   * that durability rests on are among them.
    */
   readonly settings: Readonly<Record<string, string>>;
 }
@@ -86,7 +86,9 @@ async function databaseOn(url: string): Promise<PostgresServer> {
       throw error;
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message || String(error) : String(error);
+    // If a name has several addresses and none answers, only the inner errors have a text.
+    const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+    const reason = first instanceof Error ? first.message || String(first) : String(first);
     throw new UsageError(`DATABASE_URL names no PostgreSQL that can be used: ${reason}.`, {
       cause: error,
     });

@@ -1,7 +1,7 @@
 /**
- * Counts the requests to a storage in two ways: as operations, each of which names a row ("around
- * 50 individual Bigtable operations to process a single document", section 2.5), and as the RPCs
- * that Bigtable's API would need:
+ * Counts the requests to a storage in two ways: as operations, each of which names a row or a range
+ * ("around 50 individual Bigtable operations to process a single document", section 2.5), and as
+ * RPCs:
  *
  *     reads of rows, a range           one RPC
  *     conditional mutations together   one RPC where the storage batches them, else one for each

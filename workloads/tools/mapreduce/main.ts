@@ -40,9 +40,9 @@ const MEBIBYTE = 1024 * 1024;
 const specification = {
   script: 'mapreduce',
   description:
-    'Runs map and reduce steps over files of lines: on the runner of this project, with GNU sort between ' +
-    'the steps, on Hadoop Streaming or on Spark. The result is the same. Without --job it clusters the documents ' +
-    'of a crawl, as the batch of figure 7 does.',
+    'Runs map and reduce steps over files of lines, with the runner of this project, GNU sort, Hadoop Streaming ' +
+    'or Spark. The result is the same. Without --job it clusters the documents of a crawl, as the batch of ' +
+    'figure 7 does.',
   options: {
     engine: choice({
       choices: BATCH_ENGINES,
@@ -64,7 +64,7 @@ const specification = {
       placeholder: 'file',
     }),
     workers: workersOption(
-      'processes that map or reduce at the same time; with hadoop also the number of reducers; with spark, which uses all cores, and on clusters only the number of reducers; sort has processes for each input instead',
+      'processes that map or reduce at the same time; with hadoop also the number of reducers; with spark (which uses all cores), and with hadoop on a cluster, nothing but the number of reducers; sort has processes for each input instead',
     ),
     memory: integer({
       description:
@@ -103,7 +103,7 @@ await runCommand(specification, async (options, { signal }) => {
   }
 });
 
-interface Settings {
+interface MapReduceOptions {
   readonly engine: BatchEngineName;
   readonly input: readonly string[];
   readonly output: string | undefined;
@@ -119,20 +119,24 @@ interface Report {
   /** Null for what is not on this machine's disk. */
   readonly inputBytes: number | null;
   readonly seconds: number;
-  /** Of this process and all that it started; null if not known. */
+  /** The processor time of this process and of all that it started; null if not known. */
   readonly cpuSeconds: number | null;
   readonly output: string;
   readonly outputBytes: number | null;
 }
 
-async function run(given: Settings, progress: Progress, signal: AbortSignal): Promise<Report> {
-  const { workers } = given;
-  const outputFolder = checkedOutput(given);
-  const inputs = await inputsOf(given);
-  const chain = given.job === undefined ? CLUSTERING : await chainOf(given.job);
-  const memoryBytes = given.memory * MEBIBYTE;
-  const settings = settingsOf(given);
-  await using engine = await openBatchEngine(given.engine, { workers, memoryBytes, settings });
+async function run(
+  options: MapReduceOptions,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Report> {
+  const { workers } = options;
+  const outputFolder = checkedOutput(options);
+  const inputs = await inputsOf(options);
+  const chain = options.job === undefined ? CLUSTERING : await chainOf(options.job);
+  const memoryBytes = options.memory * MEBIBYTE;
+  const settings = settingsOf(options);
+  await using engine = await openBatchEngine(options.engine, { workers, memoryBytes, settings });
   progress.phase(`${counted(chain.parameters.length, 'jobs')} on ${engine.name}`, 0);
   const startedMs = performance.now();
   const cpuBefore = batchCpuSeconds(engine);
@@ -170,22 +174,22 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
 }
 
-function checkedOutput({ output, engine }: Settings): string {
+function checkedOutput({ output, engine }: MapReduceOptions): string {
   if (output === undefined) {
     throw new UsageError('--output must name a new folder, but is missing.');
   }
-  if (isUri(output)) return onlyOutside('--output', output, engine);
+  if (isUri(output)) return checkedUri('--output', output, engine);
   checkFolderWritable('--output', output);
   if (!existsSync(output)) return path.resolve(output);
   throw new UsageError(`--output must be a new folder, but "${output}" exists.`);
 }
 
-async function inputsOf({ input, engine }: Settings): Promise<readonly string[]> {
+async function inputsOf({ input, engine }: MapReduceOptions): Promise<readonly string[]> {
   if (input.length === 0) {
     throw new UsageError('--input must name a file or a folder, but is missing.');
   }
   const found = input.map(async (name) => {
-    if (isUri(name)) return [onlyOutside('--input', name, engine)];
+    if (isUri(name)) return [checkedUri('--input', name, engine)];
     if (!existsSync(name)) {
       throw new UsageError(`--input must be a file or a folder that exists, but is "${name}".`);
     }
@@ -204,7 +208,7 @@ function regularFile(name: string): string {
   );
 }
 
-function onlyOutside(option: string, uri: string, engine: BatchEngineName): string {
+function checkedUri(option: string, uri: string, engine: BatchEngineName): string {
   if (engine === 'spark') return uri;
   if (engine === 'hadoop') {
     if (isHadoopConfigured()) return uri;
@@ -217,7 +221,7 @@ function onlyOutside(option: string, uri: string, engine: BatchEngineName): stri
   );
 }
 
-function settingsOf({ setting, engine }: Settings): Readonly<Record<string, string>> {
+function settingsOf({ setting, engine }: MapReduceOptions): Readonly<Record<string, string>> {
   if (setting.length > 0 && engine !== 'hadoop' && engine !== 'spark') {
     throw new UsageError(
       `--setting has an effect only with --engine hadoop or spark, but --engine is ${engine}.`,

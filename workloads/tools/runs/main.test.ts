@@ -49,8 +49,8 @@ const HEADER = {
 } as const;
 
 /**
- * A run that ended so many days ago, with these fields of its record; by default one that finished
- * today.
+ * A run that ended this many days ago, with these fields of its record; by default one that
+ * finished today.
  */
 function addRun(name: string, days = 0, fields: Partial<RunRecord> = {}): string {
   const folder = path.join(root, name);
@@ -177,7 +177,7 @@ describe('clean chooses', () => {
     assert.deepEqual(chosen({ unfinished: true }), all);
   });
 
-  test('runs older than so many days', () => {
+  test('runs older than this many days', () => {
     addRun('young', 2);
     addRun('old', 4);
     assert.deepEqual(chosen({ days: 3 }), ['old: older than 3 days']);

@@ -29,7 +29,7 @@ import { type Round, runRound } from './round.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
 
-/** The defaults of an option, which a round has by the profile. */
+/** The defaults of an option of a round, one for each profile. */
 function byProfile(of: 'pairs' | 'runs' | 'secondsMax'): string {
   return `by profile: ${Object.values(SIZES)
     .map(({ round }) => round[of])
@@ -60,14 +60,14 @@ await runExperiment(
       }),
       pairs: integer({
         description:
-          'a round ends when so many pairs of transactions have written one cell at the same time, and --runs is reached; few pairs test little',
+          'a round ends when this many pairs of transactions have written one cell at the same time, and --runs is reached; few pairs test little',
         defaultText: `${byProfile('pairs')}, a tenth except on the embedded store; not asked for if only --runs or --seconds is given`,
         min: 1,
         max: 100_000_000,
       }),
       runs: integer({
         description:
-          'a round ends when so many runs of observers have committed, and --pairs is reached',
+          'a round ends when this many runs of observers have committed, and --pairs is reached',
         defaultText: `${byProfile('runs')}; otherwise as for --pairs`,
         min: 1,
         max: 100_000_000,

@@ -38,7 +38,8 @@ export interface Mutant {
   /** The same for the world `hbase`. */
   readonly cluster?: Partial<HBaseKnobs> | undefined;
   /**
-   * The load of the processes, for a mistake that the usual load hides. Default: that of the seed.
+   * The load of the processes, for a mistake that the usual load hides. The mutant then meets only
+   * the faults that `knobs` names. Default: the load of the seed.
    */
   readonly load?: ((random: Random) => readonly ProcessPlan[]) | undefined;
 }

@@ -3,7 +3,8 @@
  * subset of them switched on. (Groce and others, "Swarm Testing", ISSTA 2012: a fault that is
  * always present hides what only happens without it.)
  *
- * A rate is the share of messages, or of something else where stated, that meets the fault.
+ * The rate of a fault of messages or of groups is the share of them that meets it. The rate of an
+ * event is how often it happens in a second.
  */
 import type { Random } from '../../../engine/base/index.ts';
 import type { HBaseKnobs } from './hbase/cluster.ts';
@@ -80,6 +81,7 @@ export const EVENT_FAULTS = [
   'suspend',
   /**
    * From now on clients ask the other oracle; the old one continues, for clients that still ask it.
+   * If oracles are leased it dies soon, so that its lease ends.
    */
   'oracleFailOver',
   /** An oracle dies and is started again. */
@@ -88,7 +90,10 @@ export const EVENT_FAULTS = [
   'collectorCrash',
   /** The lock service restarts empty: it knows no dead process and no scanner. */
   'lockServiceRestart',
-  /** The process that owns the storage dies: all callers are in doubt at once (owner.ts). */
+  /**
+   * The process that owns the storage dies, and another one takes its place: what was in flight is
+   * sent again, or its caller is in doubt (owner.ts).
+   */
   'ownerDeath',
 ] as const;
 
@@ -108,14 +113,20 @@ export interface Knobs {
    * messages overtake one another.
    */
   readonly delayMsMax: number;
-  /** Milliseconds after which a sender without an answer gives up. */
+  /**
+   * Milliseconds after which the sender of a message that is lost or late gives up. It waits longer
+   * for a slow answer.
+   */
   readonly deadlineMs: number;
   /**
    * Whether the mutations of a process arrive in the order sent, in groups; a mutation is then lost
    * only with its group.
    */
   readonly ordered: boolean;
-  /** Whether the lock service reports exits at once; otherwise only the time to live shows them. */
+  /**
+   * Whether the lock service reports exits at once; otherwise long after a lock's time to live has
+   * shown them.
+   */
   readonly deathIsKnown: boolean;
   /** Whether timestamps come from oracle processes; otherwise each process takes ranges itself. */
   readonly oracleProcesses: boolean;
@@ -138,7 +149,10 @@ export interface Knobs {
   readonly scanLocks?: boolean | undefined;
   /** Whether transactions also read what similar transactions went on to read. */
   readonly prefetch?: boolean | undefined;
-  /** The largest difference between two processes' wall clocks, in milliseconds. */
+  /**
+   * The largest difference between a process's wall clock and virtual time, in milliseconds, until
+   * a `clockJump` adds to it.
+   */
   readonly skewMs: number;
   /**
    * The largest difference in speed between a process's monotonic clock and virtual time: 0.01 is
@@ -216,13 +230,13 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
  * repeated messages; the umpire (umpire.ts) forbids more there.
  */
 export function swarm(random: Random): Knobs {
-  const kind = random.fraction();
+  const drawn = random.fraction();
   const collector = random.fraction() < 0.5;
-  const isKind = kind < CALM + PATIENT;
+  const isHarmless = drawn < CALM + PATIENT;
   return {
-    messages: messageFaults(random, kind),
-    groups: isKind ? {} : subset(random, GROUP_FAULTS, GROUP_RATE),
-    events: isKind ? {} : subset(random, EVENTS_OF_SWARM, EVENT_RATE),
+    messages: messageFaults(random, drawn),
+    groups: isHarmless ? {} : subset(random, GROUP_FAULTS, GROUP_RATE),
+    events: isHarmless ? {} : subset(random, EVENTS_OF_SWARM, EVENT_RATE),
     delayMsMax: random.pick([1, 2, 5, 20]),
     deadlineMs: random.pick([30, 100]),
     ordered: random.fraction() < 0.4,
@@ -276,9 +290,9 @@ function batching(random: Random): BatchingKnobs {
 const CALM = 1 / 16;
 const PATIENT = 1 / 16;
 
-function messageFaults(random: Random, kind: number): Knobs['messages'] {
-  if (kind < CALM) return {};
-  if (kind < CALM + PATIENT) return { slow: 0.05, duplicate: random.pick([0, 0.05]) };
+function messageFaults(random: Random, drawn: number): Knobs['messages'] {
+  if (drawn < CALM) return {};
+  if (drawn < CALM + PATIENT) return { slow: 0.05, duplicate: random.pick([0, 0.05]) };
   return subset(random, MESSAGE_FAULTS, MESSAGE_RATE);
 }
 

@@ -8,8 +8,8 @@
  *
  * When the owner of the storage dies, all that is in flight to it is lost at once (owner.ts).
  *
- * A sender gives up at its deadline. Every message takes its own time, so messages overtake one
- * another, except in a lane (lane.ts).
+ * A sender gives up at its deadline, unless an answer that is slow is on its way. Every message
+ * takes its own time, so messages overtake one another, except in a lane (lane.ts).
  */
 import { assert, PercolatorError } from '../../../engine/base/index.ts';
 import { chooseBetween } from './chance.ts';

@@ -43,7 +43,7 @@ interface Run {
   readonly cpuSeconds: number;
 }
 
-/** The three MapReduces over so many documents. */
+/** The three MapReduces over this many documents. */
 export function simulateRun(
   documents: number,
   { calibration, documentBytes, contents, backupTasks, seed }: BatchOptions,

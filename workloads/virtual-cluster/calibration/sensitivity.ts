@@ -9,8 +9,8 @@ import { type Calibration, type Entry, type Limits, LIMITS } from './calibration
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
 /**
- * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`; of a p99 only if
- * its median is not assumed.
+ * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`. A p99 is left out
+ * if its median is assumed too.
  */
 export function assumedPlaces({ entries }: LoadedCalibration): readonly string[] {
   return placesIn(entries as unknown as Tree<Entry>, '').filter(

@@ -54,7 +54,7 @@ export interface FailurePoint extends Variant {
 
 const CUSTOMERS = 200;
 const RECOVERED = 0.9;
-/** Throughput is that of so many seconds, because few transactions end in one. */
+/** Throughput is that of this many seconds, because few transactions end in one. */
 const WINDOW_SECONDS = 3;
 const PAPER_SERVERS = 15;
 /** Transactions wait for a lock for this many times as long as a death takes to be noticed. */

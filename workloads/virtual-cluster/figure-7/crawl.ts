@@ -42,7 +42,7 @@ export interface CrawlPlan {
   readonly concurrency: number;
   /** Milliseconds that a worker rests after a scan that found nothing new. */
   readonly scanRest: number;
-  /** One row of so many is in the history that is judged. */
+  /** One row of this many is in the history that is judged. */
   readonly historyShare: number;
   readonly seed: number;
   /**
@@ -86,9 +86,9 @@ const SERVERS_PER_LOADER = 2;
 /** Loading transactions in flight on a loader; further documents wait in order of arrival. */
 const LOADING_MAX = 256;
 /**
- * Loading pauses when, for each observer run that can be in flight, so many documents have begun to
- * load and are not clustered. Above the cluster's capacity, loading would otherwise take cores from
- * clustering, and fewer documents would be finished. Arrivals do not pause.
+ * Loading pauses when, for each observer run that can be in flight, this many documents have begun
+ * to load and are not clustered. Above the cluster's capacity, loading would otherwise take cores
+ * from clustering, and fewer documents would be finished. Arrivals do not pause.
  */
 const UNCLUSTERED_PER_RUN = 4;
 /** Samples of the backlog in the measured interval. */

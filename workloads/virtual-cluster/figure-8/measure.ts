@@ -44,7 +44,7 @@ export interface MeasuredCase {
   readonly wrong: readonly string[];
 }
 
-/** One row of so many is in the history that is judged. */
+/** One row of this many is in the history that is judged. */
 const HISTORY_SHARE = 100;
 
 export const CASES: readonly string[] = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];

@@ -102,7 +102,9 @@ const TRADES_PER_CLIENT = 1e9;
  * half the servers work off what waited for hot tablets.
  */
 const BALANCES = 8;
-/** The history that is judged is about as long as that of all rows during so many Trade-Results. */
+/**
+ * The history that is judged is about as long as that of all rows during this many Trade-Results.
+ */
 const HISTORY_TRADES = 50;
 /** A backlog that grows by more than this share of what came in: the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
@@ -151,7 +153,9 @@ export function scaleOf(customers: number): Scale {
   return { ...TINY, customers };
 }
 
-/** One row of so many is in the history that is judged, so that it fits into memory at any load. */
+/**
+ * One row of this many is in the history that is judged, so that it fits into memory at any load.
+ */
 function historyShareOf({ tradeResultsPerSecond, warmUp, seconds }: BrokeragePlan): number {
   return Math.max(1, Math.ceil((tradeResultsPerSecond * (warmUp + seconds)) / HISTORY_TRADES));
 }

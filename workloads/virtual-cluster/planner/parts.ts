@@ -13,7 +13,7 @@ export type Place = 'tablet servers' | 'workers' | 'oracle' | 'lock service';
 
 export interface Demand {
   readonly place: Place;
-  /** `observer runs`: a worker has only so many in flight. */
+  /** `observer runs`: a worker has a limited number in flight. */
   readonly resource: 'processors' | 'disks' | 'network' | 'observer runs';
   /** Machines that are busy all the time for a load of one unit a second. */
   readonly perUnit: number;

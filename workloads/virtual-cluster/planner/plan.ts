@@ -43,7 +43,7 @@ export class FullBelowLoad {
 }
 
 const CHECKS_MAX = 4;
-/** A cluster that was too slow gets so many times as many machines. */
+/** A cluster that was too slow gets this many times as many machines. */
 const GROWTH = 1.15;
 
 export async function planCluster(request: PlanRequest): Promise<Plan | TooSlow | FullBelowLoad> {

@@ -28,7 +28,7 @@ export interface PlanRequest {
 export const UNITS = { documents: 3_000, 'Trade-Results': 200 };
 
 /**
- * The smallest part of a cluster that has at least so many machines of each kind; all of it if it
+ * The smallest part of a cluster that has at least this many machines of each kind; all of it if it
  * has fewer.
  */
 export function partOf(

@@ -62,7 +62,7 @@ const SAME = 0.1;
 const LESS_BUSY = 0.75;
 /** Where parts are less busy, little of the time is spent waiting for them. */
 const BUSY_MIN = 0.1;
-/** If a cluster with little to do takes so many times the latency, more machines do not help. */
+/** If a cluster with little to do takes this many times the latency, more machines do not help. */
 const FAR_TOO_SLOW = 2;
 /** First trials, each with a tenth of the load of the one before, until one keeps up. */
 const FIRST_TRIALS_MAX = 3;

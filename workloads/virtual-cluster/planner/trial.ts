@@ -81,7 +81,7 @@ interface CrawlSettings {
 }
 
 /**
- * For each document that arrives in a trial, so many are in memory and stand for the repository.
+ * For each document that arrives in a trial, this many are in memory and stand for the repository.
  */
 const IN_MEMORY_PER_ARRIVAL = 10;
 const IN_MEMORY = { min: 50_000, max: 4_000_000 };

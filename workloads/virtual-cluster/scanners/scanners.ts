@@ -69,7 +69,7 @@ const MEASURED_SHARE = 0.9;
 const LOOK_MS = 5;
 /** So many clean the rest: all scanners would search clean tablets for the last few rows. */
 const LAST_SCANNERS = 10;
-/** One row of so many is in the history that is judged. */
+/** One row of this many is in the history that is judged. */
 const HISTORY_SHARE = 100;
 /** Virtual time after which a mode is given up. */
 const LIMIT_SECONDS = 600;

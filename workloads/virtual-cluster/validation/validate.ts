@@ -37,15 +37,15 @@ import { realOperations, virtualOperations } from './operations.ts';
 
 export interface ValidationPlan {
   readonly seed: number;
-  /** Documents of a crawl rate, about. */
+  /** About how many documents arrive at each crawl rate. */
   readonly documents: number;
-  /** Trade-Results of a load, about. */
+  /** About how many Trade-Results each load has. */
   readonly tradeResults: number;
   /** Documents in memory that stand for the repository, at most. */
   readonly repositoryMax: number;
   /**
-   * If true, a tiny brokerage with shorter rows stands for the measured one, only crawl rates with
-   * a limit are predicted, and loads are short.
+   * If true, a tiny brokerage with shorter rows stands for the measured one, only crawl rates whose
+   * error has a limit are predicted (the last one if there are none), and loads are short.
    */
   readonly isTiny: boolean;
 }
@@ -57,7 +57,7 @@ const WARM_UP = 0.2;
 /** How often a load that the model keeps up with is doubled, to find its capacity. */
 const DOUBLINGS_MAX = 4;
 const SCAN_REST_MS = 100;
-/** Documents in the history that is judged, about. */
+/** About how many documents are in the history that is judged. */
 const JUDGED_DOCUMENTS = 2_000;
 const TINY_CUSTOMERS = 100;
 

@@ -64,7 +64,7 @@ export async function openBenchCrawl({
   };
 }
 
-/** The edition that a result shows; undefined for a page of another kind. */
+/** The edition that a result shows; undefined if its text does not end with this crawl's mark. */
 export function editionOf(text: string): number | undefined {
   const [, edition] = /Copy \d+, edition (\d+)\.$/.exec(text.slice(-60)) ?? [];
   return edition === undefined ? undefined : Number(edition);

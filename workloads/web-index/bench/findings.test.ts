@@ -18,7 +18,7 @@ function freshness(moments: number, meanAgeSeconds: number): Freshness {
   return { latencies, lost: 0, ages };
 }
 
-/** The findings of a run whose batch has an age at so many moments. */
+/** The findings of a run whose batch has an age at this many moments. */
 function findings(moments: number): FindingsParts {
   const load = { seconds: 10, counts };
   const fresh = freshness(AGES, 5);

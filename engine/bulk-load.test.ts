@@ -56,6 +56,10 @@ test('what is not a row, a column or bytes is refused: the storage would take a 
   const value = Buffer.from('1');
   for (const [cells, message] of [
     [undefined, /^a row of a bulk load must be an object with the texts table and row, and a list/],
+    [
+      [undefined],
+      'a cell of a bulk load must be an object with a column and a value, not undefined',
+    ],
     [[{ column: 5, value }], 'a column of a bulk load must be a text, not 5'],
     [[{ column: 'c', value: 'abc' }], "a value of a bulk load must be bytes, not 'abc'"],
   ] as const) {

@@ -61,6 +61,7 @@ const ROW = objectWith('an object with the texts table and row, and a list of ce
   row: TEXT,
   cells: LIST,
 });
+const CELL = objectWith('an object with a column and a value', {});
 const BYTES: Kind = { expected: 'bytes', accepts: (value) => value instanceof Uint8Array };
 
 /** Row mutations, those of marks included, per call of the storage. */
@@ -107,7 +108,9 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 /** A program without types can pass anything, and the storage takes what is given for bytes. */
 function checkRow(row: BulkRow): void {
   check('a row of a bulk load', row, ROW);
-  for (const { column, value } of row.cells) {
+  for (const cell of row.cells) {
+    check('a cell of a bulk load', cell, CELL);
+    const { column, value } = cell;
     check('a column of a bulk load', column, TEXT);
     checkUserColumn(column);
     check('a value of a bulk load', value, BYTES);

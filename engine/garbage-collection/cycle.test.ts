@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { MESSAGE_LIFETIME_MS, openScene, type Scene } from '../testing/collection-scene.ts';
 import { cell, createMemoryBigtable, wakingEarly } from '../testing/index.ts';
-import { lockOf, plant, plantLease } from '../testing/planting.ts';
+import { lockOf, plant, plantLease, recordOf } from '../testing/planting.ts';
 import { notifyTable } from '../transaction/index.ts';
 import { Collector } from './collector.ts';
 import { GarbageCollector } from './cycle.ts';
@@ -160,14 +160,29 @@ describe('a cycle', () => {
     assert.deepEqual(await database.locks(), []);
   });
 
-  test('resolves a lock whose primary has one that names another primary', async () => {
+  test('asks the primary that a lock at the named primary names', async () => {
+    for (const value of [undefined, '1']) {
+      const { scene, collector } = await openRows();
+      const { database } = scene;
+      database.bury('dead');
+      const put = { operation: 'put' };
+      await plant(database, 'lock aa', 1, lockOf('bb', 'dead', put));
+      await plant(database, 'lock bb', 1, lockOf('cc', 'dead', put));
+      for (const row of ['aa', 'bb', 'cc']) await plant(database, `data ${row}`, 1, '1');
+      if (value !== undefined) await plant(database, 'write cc', 2, recordOf(1, 'put'));
+      await scene.endCycle(collector);
+      assert.deepEqual(await database.locks(), []);
+      const [aa, bb] = [value, value];
+      assert.deepEqual(await scene.client('B').read(['aa', 'bb']), { aa, bb });
+    }
+  });
+
+  test('is held back by two locks of which each names the other one as primary', async () => {
     const { scene, collector } = await openRows();
-    const { database } = scene;
-    database.bury('dead');
-    await plant(database, 'lock aa', 1, lockOf('bb', 'dead'));
-    await plant(database, 'lock bb', 1, lockOf('cc', 'dead'));
-    await scene.endCycle(collector);
-    assert.deepEqual(await database.locks(), []);
+    scene.database.bury('dead');
+    await plant(scene.database, 'lock aa', 1, lockOf('bb', 'dead'));
+    await plant(scene.database, 'lock bb', 1, lockOf('aa', 'dead'));
+    await assert.rejects(scene.endCycle(collector), { code: 'TABLE_MISMATCH', message: /fsck/ });
   });
 
   for (const [what, primary] of [

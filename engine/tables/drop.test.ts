@@ -37,6 +37,12 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     const timestamp = (await readDefinition(scene.store, 't'))?.version ?? 0;
     const damage = { kind: 'set', ...DEFINITION, timestamp, value: Buffer.from('{') } as const;
     await scene.store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [damage] }]);
+    a.store.beforeCall = ({ kind, table }) => {
+      if (kind !== 'read' || table !== 't.i2') return;
+      a.store.beforeCall = undefined;
+      throw notFound();
+    };
+    await assert.rejects(scene.drop(a, 'u'), { code: 'TABLE_NOT_FOUND', message: 'by mistake' });
     await scene.drop(a, 'u'); // And with it the primary, which tells the fate of the lock.
     assert.equal(await scene.get(a, X), 'new');
     await assert.doesNotReject(scene.run(a.percolator.collectGarbage()));

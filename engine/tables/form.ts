@@ -47,8 +47,12 @@ export async function hasForm(store: Bigtable, stored: string): Promise<boolean>
     await checkForm(store, stored);
     return true;
   } catch (error) {
-    const codes = ['TABLE_MISMATCH', 'TABLE_NOT_FOUND'];
-    if (error instanceof PercolatorError && codes.includes(error.code)) return false;
+    // The storage may report a missing table by mistake, and its locks would be passed over.
+    if (isTableNotFound(error)) {
+      if ((await store.listTables()).includes(stored)) throw error;
+      return false;
+    }
+    if (error instanceof PercolatorError && error.code === 'TABLE_MISMATCH') return false;
     throw error;
   }
 }

@@ -161,6 +161,19 @@ test('a mutation that changes nothing is durable, even if what it found was prov
   await store.close();
 });
 
+test('what is in doubt takes no space once the next group counts', async () => {
+  const { disk, store } = await diskWithTable();
+  const mutations = [{ ...SET, value: Buffer.alloc(500_000) }];
+  for (let i = 0; i < 4; i++) {
+    await put(store, 'before'); // The next group is not the first of its file.
+    failNext(disk, 'sync', 'EIO');
+    await assert.rejects(store.mutateRows([{ table: 't', row: 'long', mutations }]));
+  }
+  assert.equal(await keysOf(store), 'before');
+  const bytes = [...disk.files().values()].reduce((sum, { length }) => sum + length, 0);
+  assert.ok(bytes < 600_000, `${bytes} bytes`);
+});
+
 describe('on a disk that fails once', () => {
   for (const failure of ['EIO', 'ENOSPC'] as const) {
     test(`P58: a group whose write failed (${failure}) was not applied, and the next one works`, async () => {
@@ -201,11 +214,17 @@ describe('on a disk that fails once', () => {
           const second = await open(disk);
           if (!isFirstOfFile) await put(second, 'before');
           if (!isFirstOfFile && kind === 'syncNames') continue; // Only a new file has a new name.
-          for (let i = 0; i < 3; i++) {
+          for (let i = 0; i < 5; i++) {
             failNext(disk, kind, failure);
             assert.notEqual(await put(second, `a${i}`), 'done'); // The process is killed afterwards.
           }
           assert.ok(disk.names().length < 6, 'files in doubt do not add up');
+          for (let i = 0; i < 5; i++) {
+            failNext(disk, kind, failure);
+            await assert.rejects(open(disk), /failed to commit/);
+          }
+          assert.ok(disk.names().length < 6, 'copies of openings that failed do not add up');
+          disk.before = () => undefined;
           const third = await open(disk);
           await assertAfterCuts(disk, await keysOf(third));
         }

@@ -137,12 +137,17 @@ export class Log {
   }
 
   /**
-   * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync.
+   * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A group
+   * that `isCopy` holds only what earlier groups hold that stay until it counts.
    * @throws STORE_UNAVAILABLE if the group will never count, STORE_IN_DOUBT if it may count should
    * the process end before the next group is written. In both cases the groups that waited no
    * longer count once the next one is written: it must hold all that they held.
    */
-  async append(group: Buffer, at: Mark, mayWait = false): Promise<void> {
+  async append(
+    group: Buffer,
+    at: Mark,
+    { mayWait = false, isCopy = false }: { mayWait?: boolean; isCopy?: boolean } = {},
+  ): Promise<void> {
     const end = { file: at.file, offset: at.offset + group.length };
     const isWaiting =
       mayWait && at.offset > 0 && end.offset - this.#synced.offset <= UNSYNCED_BYTES_MAX;
@@ -160,6 +165,7 @@ export class Log {
       if (at.offset === 0) await this.#disk.sync();
     } catch (cause) {
       this.#giveUp();
+      if (isCopy) this.#erase(at); // Each opening that fails would leave one more.
       throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
     }
     this.#recent.add(group, at);
@@ -312,9 +318,9 @@ export class Log {
    * After a failure: the next group begins a new file, and says that what is left of the failed one
    * does not count. A failed sync may have lost what waited for it, and no later sync would tell.
    *
-   * A group that is in doubt stays where it is. Should the process end now, the next one must find
-   * it, and write it again. Were it erased, the next one would serve the store without it, and a
-   * power failure later, which may undo what was not synced, could bring it back.
+   * A group that is in doubt stays where it is. Should the process end now, the next one that may
+   * write finds it, and writes it again. Were it erased, the next one would serve the store without
+   * it, and a power failure later, which may undo what was not synced, could bring it back.
    */
   #giveUp(): void {
     this.#isWriting = false;
@@ -322,7 +328,7 @@ export class Log {
     this.#sequence = this.#syncedSequence;
   }
 
-  /** Erases what was written of a group, if the disk lets us: a part is missing for good. */
+  /** Erases what was written of a group that will not count, if the disk lets us. */
   #erase({ file, offset }: Mark): void {
     if (offset === 0) this.#remove(file);
     else ignoringErrors(() => this.#file(file).file.truncate(offset));
@@ -333,6 +339,8 @@ export class Log {
     for (const given of this.#files.keys()) if (given > file && given < next) this.#remove(given);
     const known = this.#files.get(file);
     if (known === undefined) return;
+    // Up to its size, provisional rows are still read.
+    ignoringErrors(() => known.file.truncate(known.size));
     this.#bytes -= known.size - offset;
     known.size = offset;
   }

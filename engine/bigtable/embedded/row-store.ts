@@ -256,7 +256,10 @@ export class RowStore implements Stored {
     this.#writing = group;
     const { oldest } = this.#cleaner;
     const { bytes, at, updates } = this.#encode(group, oldest);
-    await this.log.append(bytes, at, group.isProvisional);
+    await this.log.append(bytes, at, {
+      mayWait: group.isProvisional,
+      isCopy: group.isRestored,
+    });
     this.#isInDoubt = false;
     for (const [key, entry] of updates) {
       if (entry === undefined) this.index.delete(key);

@@ -38,7 +38,15 @@
 import { PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
-import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
+import {
+  placeOf,
+  type CellAddress,
+  describeCell,
+  isOf,
+  LOCK,
+  ROLLBACK,
+  WRITE,
+} from '../columns.ts';
 import type { Context } from '../context.ts';
 import { isPrimary, type Lock, readLock } from './lock.ts';
 import { forbiddingMarker, isForbidding, rollBackCell } from '../roll-back.ts';
@@ -117,7 +125,15 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
   }
 }
 
-async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
+/**
+ * Asks the primary that the lock names. If there is a lock of the transaction that names another
+ * primary, one of the two is damaged, and that other primary is asked.
+ */
+async function settleAtPrimary(
+  context: Context,
+  lock: Lock,
+  { isSecond = false } = {},
+): Promise<Outcome> {
   for (;;) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
@@ -128,6 +144,10 @@ async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
       case 'forbidden':
         return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
+        if (!isPrimary(seen.lock, lock.primary)) {
+          if (isSecond) throw misnamed(lock);
+          return settleAtPrimary(context, seen.lock, { isSecond: true });
+        }
         if (!isOwnerDead(context, seen.lock, askedMs)) return { kind: 'alive' };
         // The primary's own lock is rolled back like any other; if it is gone, the next look tells
         // why.
@@ -146,6 +166,11 @@ async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
   }
 }
 
+function misnamed({ primary }: Lock): PercolatorError {
+  const message = `the lock of ${describeCell(primary)} says that another cell is the primary; fsck says more`;
+  return new PercolatorError('TABLE_MISMATCH', message);
+}
+
 type Sight =
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
@@ -161,7 +186,7 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
 }
 
 function interpret(row: Row | undefined, atHand: Lock): Sight {
-  const { primary, startTimestamp } = atHand;
+  const { startTimestamp } = atHand;
   const cells = row?.cells ?? [];
   const records = cells.filter((cell) => isOf(WRITE, cell));
   const record = recordOf(startTimestamp, records);
@@ -170,9 +195,8 @@ function interpret(row: Row | undefined, atHand: Lock): Sight {
   if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
   const locked = cells.find((cell) => isOf(LOCK, cell));
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
-  // A damaged one cannot be decoded, or names another primary. The lock at hand has the same owner.
-  const lock = readLock(locked);
-  return { kind: 'locked', lock: lock !== undefined && isPrimary(lock, primary) ? lock : atHand };
+  // If it cannot be decoded, the lock at hand has the same owner and start timestamp.
+  return { kind: 'locked', lock: readLock(locked) ?? atHand };
 }
 
 /**

@@ -64,8 +64,8 @@ export const PREWRITING: readonly Mutant[] = [
       ),
       change(
         'transaction/locks/resolve-lock.ts',
-        'lock: lock !== undefined && isPrimary(lock, primary) ? lock : atHand',
-        'lock: (void isPrimary, lock ?? atHand)',
+        'if (!isPrimary(seen.lock, lock.primary)) {',
+        'if (isSecond && !isPrimary(seen.lock, lock.primary)) {',
       ),
     ],
   },

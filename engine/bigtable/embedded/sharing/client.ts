@@ -39,6 +39,8 @@ import {
 const LOOK_MS = 250;
 /** How often an owner is looked for. */
 const RETRY_MS = 5;
+/** What an owner has for its greeting in any case: this process may have been stopped before. */
+const GREETING_MS_MIN = 250;
 
 /** What finds its own effect when it is sent twice (P12). */
 const CONDITIONAL: ReadonlySet<Method> = new Set(['checkAndMutateRow', 'checkAndMutateRows']);
@@ -329,7 +331,7 @@ export class Client implements Bigtable {
 
   async #connect(untilMs: number): Promise<Connection | undefined> {
     const { socketPath, refusal, fsync, readOnly } = this.#settings;
-    const leftMs = Math.max(0, untilMs - sharedClockMs());
+    const leftMs = Math.max(GREETING_MS_MIN, untilMs - sharedClockMs());
     let isRefused = false;
     const connection = await Connection.open(socketPath(), leftMs, {
       onAnswer: (answer, frame) => {

@@ -337,6 +337,20 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   assert.ok(isLeft, 'the client does not wait until the owner hangs up');
 });
 
+test('a process that was stopped while it looked for the owner gives that one time for its greeting', async (t) => {
+  const folder = await newStore();
+  const greeting = new FrameWriter();
+  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
+  const server = createServer((socket) => {
+    void systemClock.sleep(20).then(() => socket.write(greeting.take()));
+  });
+  endWith(t, server);
+  await listenIn(folder, server);
+  const afterStop = { ...IMPATIENT, attachMs: 0 };
+  await using client = await openPatiently({ folder, own: false }, afterStop);
+  assert.equal(client.manifest.name, 'embedded');
+});
+
 test('a client that begins to listen to an owner that closes still receives its last answers', async (t) => {
   const folder = await newStore();
   const writer = new FrameWriter();

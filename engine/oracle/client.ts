@@ -153,8 +153,10 @@ class RemoteSource implements TimestampSource {
       const server = this.#server();
       try {
         const answer = await server.call<Answer>(method, request, { deadlineMs: this.#attemptMs });
-        if (answer.epoch >= this.#epoch && isNew(answer)) {
-          this.#epoch = answer.epoch;
+        // A source without epochs asks the store each time, so it may also follow one with a lease.
+        const isCurrent = answer.epoch === 0 || answer.epoch >= this.#epoch;
+        if (isCurrent && isNew(answer)) {
+          this.#epoch = Math.max(answer.epoch, this.#epoch);
           return answer;
         }
         throw new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');

@@ -47,9 +47,9 @@ export interface TimestampSource {
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
   announceDrop(): Promise<number>;
   /**
-   * Of two successive oracles, the later one has the larger epoch. A client that has seen it
-   * rejects answers of the earlier one. Default 0, for a source that asks the store before each
-   * answer.
+   * Of two successive oracles with a lease, the later one has the larger epoch. A client that has
+   * seen it rejects answers of the earlier one. Default 0, for a source that asks the store before
+   * each answer: such an answer is never rejected for its epoch.
    */
   readonly epoch?: number | undefined;
 }

@@ -150,6 +150,26 @@ test('timestamps and horizons of a source without epochs are accepted in any ord
   assert.equal(await client.next(), 2);
 });
 
+test('a source without epochs may follow an oracle with a lease, at the same address', async (t) => {
+  const leased = new ScriptedSource();
+  leased.epoch = 5;
+  const before = await serveOracle(leased);
+  t.after(() => before.close());
+  const client = connectTo(t, [before.address]);
+  assert.equal(await client.raiseHorizon(1), 0);
+  await before.close();
+  const store = createMemoryBigtable();
+  const after = await serveOracle(await openAllocator(store), { address: before.address });
+  t.after(() => after.close());
+  assert.equal(await client.next(), 1);
+});
+
+test('a time that is longer than any timer is as good as none', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const client = connectTo(t, [await serve(t, source)], { attemptMs: Number.MAX_SAFE_INTEGER });
+  assert.equal(await client.next(), 1);
+});
+
 test('a restarted server is found within a second, at the same address', async (t) => {
   const store = createMemoryBigtable();
   const before = await serveOracle(await openAllocator(store));

@@ -33,6 +33,8 @@ export interface RpcClient {
  * this, its streams would wait forever.
  */
 const KEEPALIVE_MS = 10_000;
+/** About 25 days, the longest time of a timer: gRPC takes a longer one for none, or refuses it. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 const OPTIONS: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 20,
   'grpc.min_reconnect_backoff_ms': 20,
@@ -46,10 +48,11 @@ export function connect(
   { clock, keepaliveMs = KEEPALIVE_MS }: { readonly clock: Clock; readonly keepaliveMs?: number },
 ): RpcClient {
   const { Client: Channel, credentials, Metadata } = grpc();
+  const silenceMs = Math.min(keepaliveMs, TIMER_MS_MAX);
   const channel = new Channel(address, credentials.createInsecure(), {
     ...OPTIONS,
-    'grpc.keepalive_time_ms': keepaliveMs,
-    'grpc.keepalive_timeout_ms': keepaliveMs,
+    'grpc.keepalive_time_ms': silenceMs,
+    'grpc.keepalive_timeout_ms': silenceMs,
   });
   let isClosed = false;
   return {
@@ -67,7 +70,7 @@ export function connect(
       new Promise<Response>((resolve, reject) => {
         if (isClosed) throw new PercolatorError('STORE_CLOSED', 'the connection was closed');
         const { path, requestSerialize, responseDeserialize } = methodOf(service, name);
-        const deadline = clock.wallMs() + deadlineMs;
+        const deadline = clock.wallMs() + Math.min(deadlineMs, TIMER_MS_MAX);
         channel.makeUnaryRequest(
           path,
           requestSerialize,

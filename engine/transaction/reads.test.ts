@@ -2,6 +2,7 @@
  * its answers do not depend on them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { systemClock } from '../base/index.ts';
 import {
   type Client,
   type ClientOptions,
@@ -89,6 +90,17 @@ test('reads use the cells and ranges as they were given, whatever becomes of the
   const found: string[] = [];
   for await (const { row, values } of scanned) found.push(`${row} ${String(values.get('c'))}`);
   assert.deepEqual(found, ['x 1']);
+});
+
+test('with batching, the error of one row leaves no promise of another row unhandled', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', BATCHING);
+  const written = await a.write({ x: '1', y: '1' });
+  await plant(database, 'lock x', written + 1, 'oops');
+  await plant(database, 'write y', written + 1, 'oops');
+  await a.write({ z: '1' }); // So that the next snapshot sees the damage.
+  await assert.rejects(a.read(['x', 'y']), { code: 'TABLE_MISMATCH' });
+  await systemClock.yield(); // A rejection without a handler would fail the test here.
 });
 
 for (const [what, name, value] of [

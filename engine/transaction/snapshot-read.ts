@@ -85,9 +85,13 @@ export async function snapshotReadRows(
   const filters = filtersOf(first, startTimestamp);
   const keys = targets.map(({ row }) => row);
   const rows = await context.store.readRows(first.table, keys, filters);
-  const seen = targets.map((target, i) =>
-    seenRow(context, target, { row: rows[i], filters, startTimestamp }),
-  );
+  const seen = targets.map((target, i) => {
+    try {
+      return seenRow(context, target, { row: rows[i], filters, startTimestamp });
+    } catch (error) {
+      return Promise.reject<SeenRow>(error); // Other rows' promises need a handler, too.
+    }
+  });
   return seen.every(isSeen) ? seen : Promise.all(seen.map(async (one) => one));
 }
 

@@ -14,6 +14,7 @@ import {
   put,
 } from '../../testing/index.ts';
 import { begin, snapshotAt, transact, type Transaction } from '../index.ts';
+import { plant } from '../../testing/planting.ts';
 import { PrefetchModel } from './prefetch-model.ts';
 
 const LEARNING: ClientOptions = { prefetch: 'learn' };
@@ -39,6 +40,17 @@ async function readsOf(client: Client, action: () => Promise<unknown>): Promise<
   await action();
   return client.context.counters.reads - before;
 }
+
+test('a damaged column that was guessed fails no read of another one', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B', LEARNING)];
+  const written = await a.write({ 'x:1': 'one', 'x:2': 'two' });
+  await readInTurn(b, ['x:1', 'x:2']);
+  await plant(database, 'write x:2', written + 1, 'oops');
+  await a.write({ y: '1' }); // So that the next snapshot sees the damage.
+  assert.deepEqual(await readInTurn(b, ['x:1']), ['one']);
+  await assert.rejects(readInTurn(b, ['x:1', 'x:2']), { code: 'TABLE_MISMATCH' });
+});
 
 describe('a transaction that reads ten columns of a row, one after the other', () => {
   test('reads ten times the first time, and once from then on', async () => {

@@ -15,10 +15,11 @@
  * A wrong guess costs bytes and nothing else. So a lock at a guessed column is neither resolved nor
  * waited for: the column is not kept, and if it is asked for after all, it is read then, as if it
  * had not been guessed. The same goes for a value that the read did not bring, because it has been
- * collected.
+ * collected, and for one whose write record is damaged.
  *
  * The transaction's own writes are consulted before any of this.
  */
+import { PercolatorError } from '../../base/index.ts';
 import type { Row } from '../../bigtable/index.ts';
 import { columnOf } from '../columns.ts';
 import type { Context } from '../context.ts';
@@ -101,8 +102,12 @@ export class Prefetch {
     this.#counters.prefetched += alongside.length;
     const locked = new Set(pendingLocks(read).map(columnOf));
     for (const column of alongside) {
-      if (locked.has(column) || isElsewhere(read, column)) continue;
-      row.kept.set(column, committedVersion(column, read?.cells ?? []));
+      try {
+        if (locked.has(column) || isElsewhere(read, column)) continue;
+        row.kept.set(column, committedVersion(column, read?.cells ?? []));
+      } catch (error) {
+        if (!(error instanceof PercolatorError)) throw error; // Otherwise its record is damaged.
+      }
     }
   }
 

@@ -31,8 +31,8 @@ export type DiskLine =
   /** A sync of the names has begun, or has ended; each has an id. */
   | { readonly kind: 'syncing names' | 'synced names'; readonly sync: string };
 
-/** The one file of the folder that is not part of the log. */
-const NOT_OF_THE_LOG = 'lock';
+/** The files of the folder that are not part of the log: the owner's lock, and its address. */
+const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['lock', 'socket-at', 'socket-at.new']);
 
 export function recordOf(record: string): string {
   return path.join(record, 'disk.jsonl');
@@ -45,9 +45,11 @@ export function secondName(record: string, file: number): string {
 
 /**
  * Records what this process does in the folder of a store, until disposed of.
- * @param record a folder on the same file system, for the record
+ * @param givenRecord a folder on the same file system, for the record
  */
-export function recordDisk(folder: string, record: string): Disposable {
+export function recordDisk(givenFolder: string, givenRecord: string): Disposable {
+  // The store names its files by absolute paths.
+  const [folder, record] = [path.resolve(givenFolder), path.resolve(givenRecord)];
   fs.mkdirSync(path.join(record, 'files'), { recursive: true });
   const lines = fs.openSync(recordOf(record), 'a');
   const note = (line: DiskLine): void => void fs.writeSync(lines, `${JSON.stringify(line)}\n`);
@@ -129,7 +131,7 @@ function filesOf(
   const files: Record<string, number> = {};
   for (const name of names) {
     const stats = fs.statSync(path.join(folder, name));
-    if (!stats.isFile() || name === NOT_OF_THE_LOG) continue;
+    if (!stats.isFile() || NOT_OF_THE_LOG.has(name)) continue;
     files[name] = stats.ino;
     const second = secondName(record, stats.ino);
     if (!fs.existsSync(second)) fs.linkSync(path.join(folder, name), second);
@@ -143,7 +145,7 @@ function openingFolder(folder: string, note: Note): typeof fs.promises.open {
   let syncs = 0;
   return async (file, flags, mode) => {
     const handle = await open(file, flags, mode);
-    if (path.resolve(String(file)) !== path.resolve(folder)) return handle;
+    if (path.resolve(String(file)) !== folder) return handle;
     const sync = handle.sync.bind(handle);
     handle.sync = async () => {
       const id = `${pid}-${syncs++}`;

@@ -99,6 +99,9 @@ test('a round says which options repeat its setting', () => {
     'hbases://h:1?namespace=n&sessionTimeoutMs=90000',
   ]) {
     const store = parseStoreName(name);
-    assert.equal(optionsOf(settingOf({ store, engine: {} })), `--store ${name}`);
+    const quoted = name.includes('?') ? `'${name}'` : name;
+    assert.equal(optionsOf(settingOf({ store, engine: {} })), `--store ${quoted}`);
   }
+  const withoutEffect = settingOf({ engine: { batchDelay: 2.5 } });
+  assert.equal(optionsOf(withoutEffect), '--store embedded', 'the command line would refuse it');
 });

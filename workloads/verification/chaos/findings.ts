@@ -106,7 +106,10 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
       ['bytes not synced at a power cut', of(({ cut }) => cut?.bytesAtRisk ?? 0)],
-      ['bytes of those that were lost', of(({ cut }) => cut?.bytesLost ?? 0)],
+      [
+        'bytes lost at a power cut, also synced ones whose name was not',
+        of(({ cut }) => cut?.bytesLost ?? 0),
+      ],
       ['restarts', of(({ faults: { restarts } }) => restarts)],
       ['locks of others rolled forward', of(({ engine }) => engine.rolledForward)],
       ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],

@@ -47,6 +47,13 @@ test('an ended transaction has its outcome, a begun one is unknown, and a torn l
   );
 });
 
+test('two transactions of one process with one start timestamp are two', () => {
+  const folder = temporaryFolder();
+  using file = openHistoryFile(folder, '1.1');
+  for (let i = 0; i < 2; i++) file.began(began(7));
+  assert.equal(readHistory(folder).transactions.length, 2);
+});
+
 test('a line that is torn in the middle of a file is an error, not a gap', () => {
   const folder = temporaryFolder();
   appendFileSync(path.join(folder, '1.1.jsonl'), '{"kind":"be\n{"kind":"opened","pid":1}\n');

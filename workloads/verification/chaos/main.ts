@@ -44,7 +44,7 @@ await runExperiment(
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
-      'in the store and in the settings that no option gives.',
+      'in the store and in the settings that no option changes from its default.',
     sizes: SIZES,
     options: {
       workloads: text({

@@ -5,6 +5,7 @@
  * mistakes need one setting or two to show; all combinations would be 64 rounds.
  */
 import type { StoreName } from '#engine';
+import { quoteForShell } from '../../harness/command-line/invocation.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 
 /** How the processes of a round open the database. */
@@ -38,7 +39,10 @@ export const TABLE: readonly (readonly [store: Value, ...Value[]])[] = [
 
 const SCANNERS = 3;
 
-/** The setting of each round; settings from the command line hold in all of them. */
+/**
+ * The setting of each round. Settings from the command line that differ from their defaults hold in
+ * all of them.
+ */
 export function matrixOf(given: PartialSetting): readonly Setting[] {
   return TABLE.map(([store, services, batching, prefetch, scanners, gc]) => {
     const engine: Partial<EngineValues> = {
@@ -61,14 +65,16 @@ export function settingOf({ engine, ...given }: PartialSetting): Setting {
   return { ...plain, ...given, engine: { ...defaultEngine(), ...engine } };
 }
 
-/** The command-line options that repeat the setting. */
+/** The command-line options that repeat the setting, for a shell. */
 export function optionsOf({ store, services, engine, gc }: Setting): string {
   const plain = asConfig(defaultEngine());
+  const hasEffect = (option: string): boolean =>
+    engine.batching === 'on' || !option.startsWith('batch-');
   const options = [
-    `--store ${nameOf(store)}`,
+    `--store ${quoteForShell(nameOf(store))}`,
     services && '--services',
     ...Object.entries(asConfig(engine)).map(
-      ([option, value]) => value !== plain[option] && `--${option} ${value}`,
+      ([option, value]) => value !== plain[option] && hasEffect(option) && `--${option} ${value}`,
     ),
     gc && '--gc',
   ];

@@ -29,6 +29,8 @@ async function put(store: Bigtable, row: string): Promise<void> {
 interface Scene {
   /** Whether the store waits for the disk. */
   readonly fsync: boolean;
+  /** Default: a temporary folder. */
+  readonly place?: string;
   /**
    * Whether sync n, from 0, is passed on to the system; the store believes that all are. Default:
    * yes.
@@ -37,8 +39,11 @@ interface Scene {
 }
 
 /** Two owners write ten rows each, acknowledged, and one more in flight; then the power is cut. */
-async function cutsOf({ fsync, isDone = () => true }: Scene): Promise<Found> {
-  const place = temporaryFolder();
+async function cutsOf({
+  fsync,
+  isDone = () => true,
+  place = temporaryFolder(),
+}: Scene): Promise<Found> {
   const [folder, record] = [path.join(place, 'store'), path.join(place, 'disk')];
   using _ = recordDisk(folder, record);
   let syncs = 0;
@@ -85,6 +90,14 @@ describe('after a power cut', () => {
     assert.deepEqual(new Set(rows), new Set([ACKNOWLEDGED, `${ACKNOWLEDGED} last`]));
     assert.ok(cuts.every(({ bytesAtRisk }) => bytesAtRisk > 3_000 && bytesAtRisk < 9_000));
     assert.ok(cuts.some(({ bytesLost }) => bytesLost > 0));
+  });
+
+  test('the same for a folder that is named by a relative path', async () => {
+    const { rows } = await cutsOf({
+      fsync: true,
+      place: path.relative(process.cwd(), temporaryFolder()),
+    });
+    assert.deepEqual(new Set(rows), new Set([ACKNOWLEDGED, `${ACKNOWLEDGED} last`]));
   });
 
   test('a store that does not sync has lost what it acknowledged', async () => {

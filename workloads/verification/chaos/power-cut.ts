@@ -13,6 +13,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Random } from '#engine';
 import { SimulatedDisk } from '#engine/testing';
+import { assert } from '../../../engine/base/index.ts';
 import { type DiskLine, recordOf, secondName } from './disk-record.ts';
 
 /** What the cut could destroy, and what it destroyed. */
@@ -33,7 +34,12 @@ type Change = Extract<DiskLine, { readonly kind: 'created' | 'renamed' | 'remove
 
 /** Writes to the folder `to` what is left. */
 export async function cutPower(record: string, to: string, random: Random): Promise<PowerCut> {
-  const { names, changes, synced } = replay(linesOf(record));
+  const lines = linesOf(record);
+  assert(
+    lines.some(({ kind }) => kind === 'found'),
+    'an owner has looked at the folder',
+  );
+  const { names, changes, synced } = replay(lines);
   const contentOf = (file: number): Content => {
     const bytes = readFileSync(secondName(record, file));
     return { bytes, synced: Math.min(synced.get(file) ?? 0, bytes.length) };

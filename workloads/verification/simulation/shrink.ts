@@ -66,7 +66,7 @@ function* simplerKnobs(plan: Plan): Generator<Plan> {
 
 function* smallerProcesses(process: ProcessPlan): Generator<ProcessPlan> {
   const { transactions } = process;
-  for (let size = transactions.length >> 1; size >= 1; size >>= 1) {
+  for (let size = Math.max(1, transactions.length >> 1); size >= 1; size >>= 1) {
     for (let start = 0; start < transactions.length; start += size) {
       yield { ...process, transactions: transactions.toSpliced(start, size) };
     }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planOnHBase, simulate } from '../index.ts';
 
-const SEEDS = [4, 5, 6, 24];
+const SEEDS = [4, 5, 6, 7];
 
 test('no rule is broken by the engine on HBase, whatever happens to regions and servers', async () => {
   const failed: unknown[] = [];

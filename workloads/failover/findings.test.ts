@@ -126,6 +126,7 @@ test('a run that did not come to rest fails its check, and is not said to have l
   const { arrivals } = run();
   const open = { dueMs: 0, attempts: [], acknowledgedMs: undefined, completedMs: undefined };
   const slow = [...arrivals, open, open];
+  const unanswered = { ...open, completedMs: 9 };
   for (const [late, detail] of [
     [
       run({ check: undefined, arrivals: [...arrivals, open] }),
@@ -133,6 +134,10 @@ test('a run that did not come to rest fails its check, and is not said to have l
     ],
     [run({ check: undefined, arrivals: slow }), /^2 documents not completed two minutes /],
     [run({ check: undefined }), /^observers still had work two minutes after the end$/],
+    [
+      run({ check: undefined, arrivals: [...arrivals, unanswered] }),
+      /^writers had no answer two minutes after the end$/,
+    ],
   ] as const) {
     const { check, targets } = findingsOf(late);
     assert.equal(check.passed, false);

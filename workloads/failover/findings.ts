@@ -124,7 +124,11 @@ function whatDidNotHappen(result: FailoverResult): readonly string[] {
       ? [`${counted(open, manyOf(result))} not completed two minutes after the end`]
       : []),
     ...(open === 0 && result.check === undefined
-      ? ['observers still had work two minutes after the end']
+      ? [
+          all.some(({ acknowledgedMs }) => acknowledgedMs === undefined)
+            ? 'writers had no answer two minutes after the end'
+            : 'observers still had work two minutes after the end',
+        ]
       : []),
   ];
 }

@@ -43,6 +43,6 @@ export function repeatingCommand(script: string, argv: readonly string[]): strin
   return [commandOf(script), ...kept.map(quoteForShell)].join(' ');
 }
 
-function quoteForShell(word: string): string {
+export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

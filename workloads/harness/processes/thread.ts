@@ -39,7 +39,9 @@ export async function runThread<Message>(
   };
   signal?.addEventListener('abort', stop);
   try {
-    return await lastMessage(thread, onMessage);
+    const last = await lastMessage(thread, onMessage);
+    signal?.throwIfAborted();
+    return last;
   } catch (error) {
     throw signal?.aborted === true ? signal.reason : error;
   } finally {

@@ -20,7 +20,7 @@ import {
   signal,
   trialUsage,
 } from './testing.ts';
-import { crawlWorkload, type Outcome, secondsOf, type Trial } from './trial.ts';
+import { crawlWorkload, type Outcome, secondsOf, type Trial, type Workload } from './trial.ts';
 
 test('machines are the load times what a unit takes, with the margin, and all of them are checked', async () => {
   const workload = formula();
@@ -53,6 +53,20 @@ test('a latency that no cluster reaches has no plan, and one trial shows it if t
   await planCluster(requestOf(far, { latencyMs: 1 }));
   assert.ok(almost.trials.length > 2);
   assert.equal(far.trials.length, 1);
+});
+
+test('a trial in which nothing is completed ends the search', async () => {
+  for (const trials of [0, 1]) {
+    const workload = formula();
+    const simulate: Workload['simulate'] = async (trial, ending) => {
+      const outcome = await workload.simulate(trial, ending);
+      const isStuck = workload.trials.length > trials;
+      return isStuck ? { ...outcome, keptUp: false, completedPerSecond: 0 } : outcome;
+    };
+    const found = await planCluster(requestOf({ ...workload, simulate }, {}));
+    assert.ok(found instanceof TooSlow);
+    assert.ok(workload.trials.every(({ workers, perSecond }) => workers > 0 && perSecond > 0));
+  }
 });
 
 test('a first trial that asks too much of a few machines is repeated with less', async () => {

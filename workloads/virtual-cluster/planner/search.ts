@@ -70,7 +70,8 @@ const FIRST_TRIALS_MAX = 3;
 export async function search(request: PlanRequest): Promise<Found | TooSlow> {
   const first = await firstTrial(request);
   const { percentile, latencyMs, workload } = request;
-  if (!first.keptUp || first.latencyMs[percentile] > FAR_TOO_SLOW * latencyMs) {
+  const isFar = !first.keptUp || first.latencyMs[percentile] > FAR_TOO_SLOW * latencyMs;
+  if (isFar || first.completedPerSecond === 0) {
     return new TooSlow(first, workload);
   }
   return new Search(request, first).run();
@@ -95,6 +96,8 @@ class Search {
     for (let round = 1; ; round++) {
       const trial = partOf(this.#request, this.#size, SMALL);
       const outcome = await tryOut(this.#request, 'a part of the cluster', trial);
+      // Then no unit shows what it takes.
+      if (outcome.completedPerSecond === 0) return new TooSlow(outcome, this.#request.workload);
       this.#demands = this.#demandsOf(outcome);
       const wanted = this.#wanted();
       const isSettled = isAlike(this.#size, nextSize(this.#size, wanted, this.#tooSmall));

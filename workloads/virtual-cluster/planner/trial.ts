@@ -62,6 +62,8 @@ export interface Workload {
  */
 const SECONDS_MIN = 1.5;
 const SECONDS_MAX = 60;
+/** In a shorter time, all workers may rest from its beginning to its end. */
+const RESTS_MIN = 3;
 /** Units that a trial measures in any case, however long they take to arrive. */
 const UNITS_MIN = 10;
 
@@ -85,7 +87,7 @@ interface CrawlSettings {
  */
 const IN_MEMORY_PER_ARRIVAL = 10;
 const IN_MEMORY = { min: 50_000, max: 4_000_000 };
-/** Documents in the history that is judged, about. */
+/** About how many documents are in the history that is judged. */
 const JUDGED_DOCUMENTS = 1_000;
 
 export function crawlWorkload(settings: CrawlSettings): Workload {
@@ -100,7 +102,7 @@ export function crawlWorkload(settings: CrawlSettings): Workload {
     warmUpSeconds,
     simulate: async (trial, signal) => {
       const { calibration, tabletServers, workers, perSecond, share, seed } = trial;
-      const seconds = secondsOf(trial);
+      const seconds = Math.max(secondsOf(trial), (RESTS_MIN * scanRest) / 1_000);
       const arriving = perSecond * (warmUpSeconds + seconds);
       const whole = Math.max(1, Math.round(repository * share));
       const inMemory = Math.round(

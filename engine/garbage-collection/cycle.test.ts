@@ -177,12 +177,13 @@ describe('a cycle', () => {
     }
   });
 
-  test('is held back by two locks of which each names the other one as primary', async () => {
+  test('resolves two locks of which each names the other one as primary', async () => {
     const { scene, collector } = await openRows();
     scene.database.bury('dead');
     await plant(scene.database, 'lock aa', 1, lockOf('bb', 'dead'));
     await plant(scene.database, 'lock bb', 1, lockOf('aa', 'dead'));
-    await assert.rejects(scene.endCycle(collector), { code: 'TABLE_MISMATCH', message: /fsck/ });
+    await scene.endCycle(collector);
+    assert.deepEqual(await scene.database.locks(), []);
   });
 
   for (const [what, primary] of [

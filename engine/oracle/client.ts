@@ -11,9 +11,9 @@
  * still made after its callers asked (P10).
  *
  * The client refuses to go backwards (P35). An oracle that was taken for dead may still answer. The
- * client discards an answer from an epoch below the largest it has seen, or with timestamps not
- * above those it has received, and asks another oracle. That guards only this process; the lease
- * guards all of them (leased-allocator.ts).
+ * client discards an answer from an epoch of a lease below the largest it has seen, or with
+ * timestamps not above those it has received, and asks another oracle. That guards only this
+ * process; the lease guards all of them (leased-allocator.ts).
  */
 import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
 import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';

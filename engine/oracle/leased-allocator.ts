@@ -35,7 +35,7 @@
  * Assumptions: two machines' clocks differ in speed by less than 1/6, and the two clocks of one
  * machine do not both hide a suspend (P59; base/moment.ts). A user who cannot rely on that serves
  * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
- * epochs below the largest it has seen (client.ts).
+ * epochs of leases below the largest it has seen (client.ts).
  *
  * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder
  * of the lease moves them: its mutation is refused when the counter has moved, and the next holder

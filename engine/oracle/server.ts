@@ -37,11 +37,12 @@ export function serveOracle(
 ): Promise<RpcServer> {
   /**
    * Reads the epoch first: if it moves meanwhile, an answer that names no epoch counts as the
-   * earlier oracle's.
+   * earlier oracle's. A source that takes its first lease for the answer has one only afterwards.
    */
   const withEpoch = async <T>(ask: () => Promise<T>): Promise<T & { readonly epoch: number }> => {
-    const epoch = source.epoch ?? 0;
-    return { epoch, ...(await ask()) };
+    const before = source.epoch ?? 0;
+    const answer = await ask();
+    return { epoch: before === 0 ? (source.epoch ?? 0) : before, ...answer };
   };
   const implementation = {
     allocate: unary(async ({ count }: AllocateRequest): Promise<AllocateResponse> => {

@@ -285,6 +285,22 @@ test('a lock whose primary has one that names another primary does not stop a dr
   assert.deepEqual(await scene.tables(), []);
 });
 
+for (const other of ['nowhere/x', 'foreign/x', 't/']) {
+  test(`nor if that other primary is ${other}, which cannot be`, async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't', 'u');
+    await scene.store.createTable('foreign', { families: ['foreign'] });
+    await plantLock(scene, 't/aa', lockOf('u/zz', 'dead'));
+    await plantLock(scene, 'u/zz', lockOf(other, 'dead'));
+    await plantLock(scene, 'u/aa', lockOf('t/zz', 'dead'));
+    await plantLock(scene, 't/zz', lockOf(other, 'dead'));
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, cell('u/aa')), undefined);
+    assert.deepEqual(await lockedRows(scene, 'u'), []);
+  });
+}
+
 for (const [what, { table, row, column }] of Object.entries({
   'an ill-formed row': { ...X, row: '\ud800' },
   'a row that is too long': { ...X, row: 'x'.repeat(4_097) },

@@ -38,15 +38,7 @@
 import { PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
-import {
-  placeOf,
-  type CellAddress,
-  describeCell,
-  isOf,
-  LOCK,
-  ROLLBACK,
-  WRITE,
-} from '../columns.ts';
+import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { isPrimary, type Lock, readLock } from './lock.ts';
 import { forbiddingMarker, isForbidding, rollBackCell } from '../roll-back.ts';
@@ -115,9 +107,13 @@ export type Outcome =
 
 /** Checks how the transaction of `lock` ended;
  * decides it if the owner is dead ("check transaction status"). */
-export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
+export async function settleTransaction(
+  context: Context,
+  lock: Lock,
+  { isSecond = false }: { readonly isSecond?: boolean } = {},
+): Promise<Outcome> {
   try {
-    return await settleAtPrimary(context, lock);
+    return await settleAtPrimary(context, lock, isSecond);
   } catch (error) {
     if (!isTableNotFound(error)) throw error;
     if ((await context.catalog?.isGone(lock.primary.table)) === false) throw error;
@@ -126,14 +122,12 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
 }
 
 /**
- * Asks the primary that the lock names. If there is a lock of the transaction that names another
- * primary, one of the two is damaged, and that other primary is asked.
+ * If the lock at the primary names another primary, one of the two locks is damaged, and no process
+ * knows which. So the transaction is settled at both: first at the other one, which may say that it
+ * was committed.
+ * @param isSecond whether the primary is that other one
  */
-async function settleAtPrimary(
-  context: Context,
-  lock: Lock,
-  { isSecond = false } = {},
-): Promise<Outcome> {
+async function settleAtPrimary(context: Context, lock: Lock, isSecond: boolean): Promise<Outcome> {
   for (;;) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
@@ -144,9 +138,9 @@ async function settleAtPrimary(
       case 'forbidden':
         return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
-        if (!isPrimary(seen.lock, lock.primary)) {
-          if (isSecond) throw misnamed(lock);
-          return settleAtPrimary(context, seen.lock, { isSecond: true });
+        if (!isSecond && !isPrimary(seen.lock, lock.primary)) {
+          const other = await settleElsewhere(context, seen.lock);
+          if (other?.kind === 'committed' || other?.kind === 'alive') return other;
         }
         if (!isOwnerDead(context, seen.lock, askedMs)) return { kind: 'alive' };
         // The primary's own lock is rolled back like any other; if it is gone, the next look tells
@@ -166,9 +160,14 @@ async function settleAtPrimary(
   }
 }
 
-function misnamed({ primary }: Lock): PercolatorError {
-  const message = `the lock of ${describeCell(primary)} says that another cell is the primary; fsck says more`;
-  return new PercolatorError('TABLE_MISMATCH', message);
+/** Undefined if no cell can have the primary's address: then this lock is the damaged one. */
+async function settleElsewhere(context: Context, lock: Lock): Promise<Outcome | undefined> {
+  try {
+    return await settleTransaction(context, lock, { isSecond: true });
+  } catch (error) {
+    if (isTableNotFound(error) || !isWithoutPrimary(error)) throw error;
+    return undefined;
+  }
 }
 
 type Sight =

@@ -64,7 +64,7 @@ export const PREWRITING: readonly Mutant[] = [
       ),
       change(
         'transaction/locks/resolve-lock.ts',
-        'if (!isPrimary(seen.lock, lock.primary)) {',
+        'if (!isSecond && !isPrimary(seen.lock, lock.primary)) {',
         'if (isSecond && !isPrimary(seen.lock, lock.primary)) {',
       ),
     ],

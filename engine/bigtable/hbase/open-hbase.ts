@@ -120,10 +120,7 @@ export function createHBase(
   return { store, seeds };
 }
 
-/**
- * Asks each server once. Later calls wait for a server that is away for a moment; opening a store
- * does not.
- */
+/** Asks each server once, without waiting for one that is away for a moment. */
 async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise<void> {
   try {
     await seeds.ask('GetActiveMaster', messageOf('GetActiveMasterResponse'));

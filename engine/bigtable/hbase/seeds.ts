@@ -15,7 +15,11 @@ export class Seeds {
     this.#addresses = addresses;
   }
 
-  /** Asks one after the other, until one answers. Throws the last one's failure if none does. */
+  /**
+   * Asks one after the other, until one answers.
+   * @throws the last one's failure if none does; at once what no other server would mend, such as a
+   *   certificate that is not trusted
+   */
   async ask<Response>(method: string, response: Codec<Response>): Promise<Response> {
     const message = { type: messageOf(`${method}Request`), value: {}, response };
     let failure: unknown;

@@ -74,6 +74,15 @@ describe('a program that does not start', () => {
       message: /the Bigtable emulator did not start: cannot listen/,
     });
   });
+
+  test('and without output is named with its exit code', async () => {
+    const program = await plant('silent', 'cbtemulator');
+    await writeFile(program, '#!/bin/sh\nexit 3\n');
+    await assert.rejects(startEmulator({ environment: { PATH: path.dirname(program) } }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /did not start: it ended with exit code 3, without a word/,
+    });
+  });
 });
 
 describe('a program that has started', () => {

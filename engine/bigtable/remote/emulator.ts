@@ -56,7 +56,10 @@ async function addressOf(process: GuardedProcess, clock: Clock): Promise<string>
     };
     const outputs = [process.stdout, process.stderr];
     for (const output of outputs) output.on('data', look);
-    void process.then(({ message }) => reject(notStarted(printed.trim() || `${message}`)));
+    void process.then(({ exitCode, signal }) => {
+      const silence = `it ended with ${signal ?? `exit code ${exitCode}`}, without a word`;
+      reject(notStarted(printed.trim() || silence));
+    });
   });
   const giveUp = new AbortController();
   const late = clock

@@ -98,7 +98,8 @@ test('a wrong option is refused in one sentence, before any server is asked', as
     [{ timeoutMs: Infinity }, 'timeoutMs must be a finite number above 0, not Infinity'],
     [{ project: '' }, "project must be a text that is not empty, not ''"],
     [{ instance: undefined }, 'instance must be a text that is not empty, not undefined'],
-    [{ plainAddress: 8086 }, 'plainAddress must be a text that is not empty, not 8086'],
+    [{ plainAddress: 8086 }, 'plainAddress must be a text like host:port, not 8086'],
+    [{ plainAddress: 'localhost' }, "plainAddress must be a text like host:port, not 'localhost'"],
     [{ clock: {} }, 'clock must be a clock, not {}'],
   ] as const) {
     const opened = open(fake, given as Partial<RemoteOptions>);

@@ -10,7 +10,15 @@
  * (remote-tables.ts).
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
-import { checkOptions, CLOCK, FLAG, type Kinds, NAME, POSITIVE } from '../../base/options.ts';
+import {
+  checkOptions,
+  CLOCK,
+  FLAG,
+  type Kind,
+  type Kinds,
+  NAME,
+  POSITIVE,
+} from '../../base/options.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import { type Clients, createClients, type InstanceAdmin } from './client.ts';
@@ -45,11 +53,15 @@ export interface RemoteOptions {
   readonly plainGrpc?: boolean | undefined;
 }
 
+const ADDRESS: Kind = {
+  expected: 'a text like host:port',
+  accepts: (value) => typeof value === 'string' && /^.+:[1-9]\d{0,4}$/.test(value),
+};
 const KINDS: Kinds<RemoteOptions> = {
   project: NAME,
   instance: NAME,
   appProfile: NAME,
-  plainAddress: NAME,
+  plainAddress: ADDRESS,
   timeoutMs: POSITIVE,
   readOnly: FLAG,
   clock: CLOCK,

@@ -166,6 +166,8 @@ describe('a call', () => {
     assert.equal(seen['grpc-timeout'], '99m');
     await unary(server.stub, NONE, { metadata, timeoutMs: 98.4 }); // What is left for a second try.
     assert.equal(seen['grpc-timeout'], '99m', 'gRPC has only whole numbers');
+    await unary(server.stub, NONE, { metadata, timeoutMs: 1e9 });
+    assert.equal(seen['grpc-timeout'], '99999999m', 'of at most eight digits');
     await unary(server.stub, NONE, { metadata });
     assert.equal(seen['grpc-timeout'], undefined);
   });

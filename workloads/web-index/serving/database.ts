@@ -6,12 +6,17 @@ import { TOKENIZER } from './excerpts.ts';
 
 const FILE = 'index.sqlite';
 /** Changes with the schema: an index of another version is refused, and can be rebuilt. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 /** How long a writer waits for another one. Too short: a busy pipeline fails. */
 const BUSY_MS = 30_000;
-/** The words alone: the texts themselves are in `words`. */
-const WITHOUT_CONTENT = `content = '', contentless_delete = 1`;
+/** How often a file that another process is making is looked at. */
+const LOOK_MS = 10;
+const SQLITE_BUSY = 5;
 
+/**
+ * FTS5 tables without content would take less space, but they count deleted rows for ever, and BM25
+ * depends on the number of rows: pages that are exported again would change the order of results.
+ */
 const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
   CREATE TABLE pages (
@@ -26,8 +31,8 @@ const SCHEMA = `
     captured_ms REAL NOT NULL
   ) STRICT;
   CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});
-  CREATE VIRTUAL TABLE titles USING fts5(text, ${WITHOUT_CONTENT}, ${TOKENIZER});
-  CREATE VIRTUAL TABLE anchors USING fts5(text, ${WITHOUT_CONTENT}, ${TOKENIZER});`;
+  CREATE VIRTUAL TABLE titles USING fts5(text, ${TOKENIZER});
+  CREATE VIRTUAL TABLE anchors USING fts5(text, ${TOKENIZER});`;
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -35,11 +40,26 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 export function openToWrite(folder: string): DatabaseSync {
   mkdirSync(folder, { recursive: true });
   const database = new DatabaseSync(path.join(folder, FILE), { timeout: BUSY_MS });
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  useWriteAheadLog(database);
+  database.exec('PRAGMA synchronous = FULL;');
   inTransaction(database, () => {
     if (versionOf(database) === 0) database.exec(SCHEMA);
   });
   return checked(database);
+}
+
+/** While another process does the same with a new file, SQLite refuses at once, without waiting. */
+function useWriteAheadLog(database: DatabaseSync): void {
+  for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL');
+      return;
+    } catch (error) {
+      const isBusy = error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
+      if (!isBusy || waitedMs >= BUSY_MS) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+    }
+  }
 }
 
 export function openToRead(folder: string): DatabaseSync {

@@ -35,7 +35,7 @@ export class Excerpts {
 
   /** The passage that has most of what the expression asks for; the first one if none has any. */
   best(text: string, expression: string): MarkedText {
-    const passages = passagesOf(text.slice(0, LOOKED_AT_CHARACTERS));
+    const passages = passagesOf(text.slice(0, wholeAt(text, LOOKED_AT_CHARACTERS)));
     this.#database.exec('BEGIN');
     try {
       for (const passage of passages) this.#add.run(passage);
@@ -49,7 +49,8 @@ export class Excerpts {
 
   /** The beginning of a text that is shown in any case. */
   beginning(text: string, charactersMax: number, expression: string): MarkedText {
-    const cut = text.length <= charactersMax ? text : `${text.slice(0, charactersMax)}…`;
+    const cut =
+      text.length <= charactersMax ? text : `${text.slice(0, wholeAt(text, charactersMax))}…`;
     this.#add.run(cut);
     const found = this.#best.get(expression)?.['text'];
     this.#clear.run();
@@ -85,7 +86,12 @@ function wordEnd(text: string, at: number): number {
   if (at >= text.length) return text.length;
   const space = text.indexOf(' ', at);
   if (space >= 0 && space < at + 40) return space;
-  return text.length < at + 40 ? text.length : at;
+  return text.length < at + 40 ? text.length : wholeAt(text, at);
+}
+
+/** The position, or the one before it if it lies within a character of two units. */
+function wholeAt(text: string, at: number): number {
+  return (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;
 }
 
 /** The pieces of a text with marks around its hits. */

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import fc from 'fast-check';
-import { createRandom } from '#engine/base';
+import { createRandom, systemClock } from '#engine/base';
 import { temporaryFolder } from '#engine/testing';
 import { UsageError } from '#harness';
 import type { ServedPage } from '../model/index.ts';
@@ -134,6 +135,17 @@ describe('exports', () => {
     assert.equal(index.count(), 100);
   });
 
+  test('wait for another process that is making the index', async () => {
+    const folder = temporaryFolder();
+    using other = new DatabaseSync(path.join(folder, 'index.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    const opening = openServingIndex(folder);
+    await systemClock.sleep(100);
+    other.exec('ROLLBACK');
+    await using index = await opening;
+    assert.equal(index.count(), 0);
+  });
+
   test('can be replaced by those of a rebuild, in one step', async () => {
     await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ url: 'http://a.org/old', text: 'old' }), 100);
@@ -168,6 +180,23 @@ describe('a search', () => {
     );
     const byRank = ['http://a.org/important', 'http://a.org/plain'];
     assert.deepEqual(urlsFound(index, 'locking'), byRank);
+  });
+
+  test('does not depend on how often pages were exported', async () => {
+    await using index = await openServingIndex(temporaryFolder());
+    const titled = Array.from({ length: 10 }, (_, i) =>
+      pageOf({ url: `http://a.org/t${i}`, title: `${i < 6 ? 'atomic' : 'other'} page ${i}` }),
+    );
+    const others = Array.from({ length: 30 }, (_, i) =>
+      pageOf({ url: `http://a.org/x${i}`, text: i === 0 ? 'atomic' : `text ${i}` }),
+    );
+    const pages = [...titled, ...others];
+    await index.replaceAll(pages.map((page) => ({ url: page.url, page, version: 1 })));
+    const once = urlsFound(index, 'atomic');
+    for (let version = 2; version < 12; version++) {
+      for (const page of pages) await index.put(page, version);
+    }
+    assert.deepEqual(urlsFound(index, 'atomic'), once);
   });
 
   test('counts a title or an anchor of a long page no less than that of a short one', async () => {
@@ -282,6 +311,17 @@ describe('hostile', () => {
     const { results } = index.search('end', { limit: 1 });
     assert.equal(shown(results[0]?.snippet), kept.replace('end', '[end]'));
     assert.equal(shown(results[0]?.title), kept.replace('end', '[end]'));
+  });
+
+  test('no character is cut in two', async () => {
+    await using index = await openServingIndex(temporaryFolder());
+    const astral = '\u{1F600}';
+    const title = `${'x'.repeat(159)}${astral} more`;
+    await index.put(pageOf({ title, text: `word ${astral.repeat(2_000)}` }), 1);
+    const [found] = index.search('word', { limit: 1 }).results;
+    for (const text of [shown(found?.title), shown(found?.snippet)]) {
+      assert.ok(text.isWellFormed() && !text.includes('\u{FFFD}'), text.slice(-20));
+    }
   });
 
   test('pages of a million hits, or of one word, cost a moment and a line', async () => {

@@ -26,7 +26,7 @@ test('a change that comes after all were replaced is kept', async () => {
   const writer = await WriterClient.open(folder);
   const urls = ['http://a/', 'http://b/', 'http://c/', 'http://d/'] as const;
   const sent = [
-    writer.apply(changeOf(urls[0])), // In flight, while the others wait.
+    writer.apply(changeOf(urls[0])),
     writer.apply(changeOf(urls[1])),
     writer.replaceAll([changeOf(urls[2])]),
     writer.apply(changeOf(urls[3])),

@@ -53,6 +53,18 @@ test('a loaded population passes', async () => {
 
 const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Tables) => void])[] = [
   ['a trade the broker did not count', ['broker trades'], (t) => first(t('broker')).b_num_trades--],
+  ['a broker that is gone', ['broker trades'], (t) => t('broker').shift()],
+  [
+    'lots that a missing trade has opened and closed',
+    ['trades have moved lots'],
+    (t) => {
+      const [hh_h_t_id, other] = [lastId + 1, lastId + 2];
+      t('holding_history').push(
+        { hh_h_t_id, hh_t_id: hh_h_t_id, hh_before_qty: 0, hh_after_qty: 100 },
+        { hh_h_t_id, hh_t_id: other, hh_before_qty: 100, hh_after_qty: 0 },
+      );
+    },
+  ],
   [
     'a cent the broker did not get',
     ['broker commission'],

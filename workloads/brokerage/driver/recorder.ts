@@ -2,7 +2,8 @@
  * The outcomes of the transactions that ended in the measured interval, by type.
  *
  * Response times count from the moment at which a transaction should have begun, so they include
- * waiting for a busy system. Transactions that end before or after the interval are not measured,
+ * waiting for a busy system. A timer may also end a millisecond or two early: then they count from
+ * the beginning, because the system takes that time, too. Transactions that end before or after the interval are not measured,
  * but a failure counts at any time: numbers are worthless if a transaction was lost.
  */
 import { assert, type Clock } from '#engine';
@@ -76,11 +77,12 @@ export class Recorder {
     input: Inputs[T],
     dueMs: number,
   ): Promise<Results[T] | null> {
+    const fromMs = Math.min(dueMs, this.#clock.monotonicMs());
     try {
-      const { result, attempts } = await this.#brokerage.execute(type, input, dueMs);
+      const { result, attempts } = await this.#brokerage.execute(type, input, fromMs);
       assert(attempts >= 1, 'a transaction that ended has run');
       if (type === 'tradeResult') this.#tradeResults++;
-      this.#end(type, { attempts, dueMs, isRolledBack: isRolledBack(result) });
+      this.#end(type, { attempts, fromMs, isRolledBack: isRolledBack(result) });
       return result;
     } catch (error) {
       this.#records[type].failed++;
@@ -91,7 +93,7 @@ export class Recorder {
 
   #end(
     type: TransactionType,
-    ended: { readonly attempts: number; readonly dueMs: number; readonly isRolledBack: boolean },
+    ended: { readonly attempts: number; readonly fromMs: number; readonly isRolledBack: boolean },
   ): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#interval.fromMs || nowMs >= this.#interval.toMs) return;
@@ -100,7 +102,7 @@ export class Recorder {
     record.conflicts += ended.attempts - 1;
     if (ended.attempts > 1) record.retried++;
     if (ended.isRolledBack) record.rolledBack++;
-    record.histogram.recordValue(Math.max(0, Math.round((nowMs - ended.dueMs) * 1_000)));
+    record.histogram.recordValue(Math.round((nowMs - ended.fromMs) * 1_000));
   }
 }
 

@@ -175,9 +175,16 @@ async function checkLots(percolator: Percolator): Promise<readonly Finding[]> {
   })) {
     const { trade, lots } = decodeTradeRecord(values.get(column) ?? Buffer.alloc(0));
     const wanted = (expected.get(trade.t_id) ?? []).toSorted((a, b) => a - b).join(', ');
+    expected.delete(trade.t_id);
     if (lots.join(', ') === wanted) continue;
     const message = `trade ${trade.t_id} has changed the lots [${lots.join(', ')}], not [${wanted}]`;
     findings.push({ condition: 'index entries', message });
+  }
+  for (const id of expected.keys()) {
+    findings.push({
+      condition: 'index entries',
+      message: `trade ${id} has changed lots, and is missing`,
+    });
   }
   return findings;
 }

@@ -121,7 +121,8 @@ function largestPart(request: PlanRequest, size: Size): Trial {
   const { workload, checkSeconds, load } = request;
   const { simulatedPerSecond, warmUpSeconds, unit } = workload;
   const whole = partOf(request, size, size);
-  const units = load * (warmUpSeconds + secondsOf({ units: UNITS[unit], perSecond: load }));
+  const units =
+    load * (warmUpSeconds + secondsOf({ units: UNITS[unit], perSecond: load }, workload));
   const affordable = (checkSeconds * simulatedPerSecond) / units;
   if (affordable >= 1) return whole;
   const part = {

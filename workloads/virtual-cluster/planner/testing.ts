@@ -32,6 +32,7 @@ export function formula(
     mutationsPerUnit: 60,
     simulatedPerSecond: 1e9,
     warmUpSeconds: 1,
+    secondsMin: 1.5,
     simulate: (trial) => {
       trials.push(trial);
       const servers = (trial.perSecond * serverPerUnit(trial)) / trial.tabletServers;

@@ -52,6 +52,8 @@ export interface Workload {
   /** Units that one core of this machine simulates in a second; a guess. */
   readonly simulatedPerSecond: number;
   readonly warmUpSeconds: number;
+  /** A trial takes at least this long, in virtual seconds. */
+  readonly secondsMin: number;
   /** @throws Error if the simulated cluster has done something wrong */
   simulate(trial: Trial, signal: AbortSignal): Promise<Outcome>;
 }
@@ -68,9 +70,12 @@ const RESTS_MIN = 3;
 const UNITS_MIN = 10;
 
 /** Virtual seconds that a trial measures. */
-export function secondsOf({ units, perSecond }: Pick<Trial, 'units' | 'perSecond'>): number {
-  const seconds = Math.min(SECONDS_MAX, Math.max(SECONDS_MIN, units / perSecond));
-  return Math.max(seconds, UNITS_MIN / perSecond);
+export function secondsOf(
+  { units, perSecond }: Pick<Trial, 'units' | 'perSecond'>,
+  { secondsMin }: Pick<Workload, 'secondsMin'>,
+): number {
+  const seconds = Math.min(SECONDS_MAX, units / perSecond);
+  return Math.max(seconds, UNITS_MIN / perSecond, secondsMin);
 }
 
 interface CrawlSettings {
@@ -93,6 +98,7 @@ const JUDGED_DOCUMENTS = 1_000;
 export function crawlWorkload(settings: CrawlSettings): Workload {
   const { repository, concurrency, scanRest, hasWorkers } = settings;
   const warmUpSeconds = 1;
+  const secondsMin = Math.max(SECONDS_MIN, (RESTS_MIN * scanRest) / 1_000);
   return {
     unit: 'documents',
     workerKind: 'worker',
@@ -100,9 +106,10 @@ export function crawlWorkload(settings: CrawlSettings): Workload {
     mutationsPerUnit: 60,
     simulatedPerSecond: 1_500,
     warmUpSeconds,
+    secondsMin,
     simulate: async (trial, signal) => {
       const { calibration, tabletServers, workers, perSecond, share, seed } = trial;
-      const seconds = Math.max(secondsOf(trial), (RESTS_MIN * scanRest) / 1_000);
+      const seconds = secondsOf(trial, { secondsMin });
       const arriving = perSecond * (warmUpSeconds + seconds);
       const whole = Math.max(1, Math.round(repository * share));
       const inMemory = Math.round(
@@ -158,6 +165,7 @@ export function brokerageWorkload(): Workload {
     mutationsPerUnit: 2_000,
     simulatedPerSecond: 50,
     warmUpSeconds,
+    secondsMin: SECONDS_MIN,
     simulate: async (trial, signal) => {
       const { calibration, tabletServers, workers, perSecond, seed } = trial;
       const result = await performInThread(
@@ -171,7 +179,7 @@ export function brokerageWorkload(): Workload {
             tradeResultsPerSecond: perSecond,
             ...brokerageOf(perSecond),
             warmUp: warmUpSeconds,
-            seconds: secondsOf(trial),
+            seconds: secondsOf(trial, { secondsMin: SECONDS_MIN }),
             isChecked: true,
           },
         },

@@ -14,6 +14,12 @@ export function* checkBrokers(facts: Facts): Generator<Finding> {
     trades.add(broker, 1);
     commission.add(broker, trade.t_comm);
   }
+  const known = new Set(facts.brokers.map(({ b_id }) => b_id));
+  for (const broker of trades.keys()) {
+    if (known.has(broker)) continue;
+    const message = `broker ${broker} is missing; its accounts completed ${trades.of(broker)} trades`;
+    yield { condition: 'broker trades', message };
+  }
   for (const { b_id, b_num_trades, b_comm_total } of facts.brokers) {
     if (b_num_trades !== trades.of(b_id)) {
       const message = `broker ${b_id} has ${b_num_trades} trades; its accounts completed ${trades.of(b_id)}`;

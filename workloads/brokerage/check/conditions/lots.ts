@@ -23,6 +23,13 @@ export function* checkLots(facts: Facts): Generator<Finding> {
   for (const { hh_t_id, hh_before_qty, hh_after_qty } of facts.lotHistory) {
     moved.add(hh_t_id, hh_after_qty - hh_before_qty);
   }
+  for (const id of moved.keys()) {
+    if (facts.trades.has(id)) continue;
+    yield {
+      condition: 'trades have moved lots',
+      message: `trade ${id} is missing, and moved lots`,
+    };
+  }
   for (const [id, { trade }] of facts.trades) {
     const expected = isCompleted(trade) ? signedQuantity(facts, trade) : 0;
     if (moved.of(id) === expected) continue;

@@ -177,6 +177,21 @@ describe('a cycle', () => {
     }
   });
 
+  test('decides nothing at a secondary that the damaged lock of the primary names', async () => {
+    const { scene, collector } = await openRows();
+    const { database } = scene;
+    const calls: string[] = [];
+    database.bury('dead');
+    await plant(database, 'lock p', 1, lockOf('q', 'dead')); // Damaged: `p` itself is the primary.
+    for (const row of ['aa', 'q']) await plant(database, `lock ${row}`, 1, lockOf('p', 'dead'));
+    scene.collector.store.beforeCall = (call) => {
+      if (call.kind === 'mutation' && call.table === 't') calls.push(call.row);
+    };
+    await scene.endCycle(collector);
+    assert.deepEqual(calls.slice(0, 2), ['p', 'aa'], 'the transaction is decided at the primary');
+    assert.deepEqual(await database.locks(), []);
+  });
+
   test('resolves two locks of which each names the other one as primary', async () => {
     const { scene, collector } = await openRows();
     scene.database.bury('dead');

@@ -137,8 +137,8 @@ export class Log {
   }
 
   /**
-   * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A group
-   * that `isCopy` holds only what earlier groups hold that stay until it counts.
+   * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
+   * group that `isCopy` holds only what earlier groups hold that stay until it counts.
    * @throws STORE_UNAVAILABLE if the group will never count, STORE_IN_DOUBT if it may count should
    * the process end before the next group is written. In both cases the groups that waited no
    * longer count once the next one is written: it must hold all that they held.

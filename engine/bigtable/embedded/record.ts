@@ -65,7 +65,9 @@ export interface StoredGroup extends GroupHeader {
   readonly checksum: number;
 }
 
-/** What a record holds in use, in bytes, with its long values. 32 bits are enough for the cleaner. */
+/**
+ * What a record holds in use, in bytes, with its long values. 32 bits are enough for the cleaner.
+ */
 export function footprintOf(length: number, valueBytes: number): number {
   return Math.min(length + valueBytes, 2 ** 32 - 1);
 }

@@ -56,9 +56,10 @@ async function addressOf(process: GuardedProcess, clock: Clock): Promise<string>
     };
     const outputs = [process.stdout, process.stderr];
     for (const output of outputs) output.on('data', look);
-    void process.then(({ exitCode, signal }) => {
-      const silence = `it ended with ${signal ?? `exit code ${exitCode}`}, without a word`;
-      reject(notStarted(printed.trim() || silence));
+    void process.then(({ exitCode, signal, originalMessage }) => {
+      const end = signal ?? (exitCode === undefined ? undefined : `exit code ${exitCode}`);
+      const silence = end === undefined ? originalMessage : `it ended with ${end}, without a word`;
+      reject(notStarted(printed.trim() || `${silence}`));
     });
   });
   const giveUp = new AbortController();

@@ -99,6 +99,7 @@ test('a wrong option is refused in one sentence, before any server is asked', as
     [{ project: '' }, "project must be a text that is not empty, not ''"],
     [{ instance: undefined }, 'instance must be a text that is not empty, not undefined'],
     [{ plainAddress: 8086 }, 'plainAddress must be a text like host:port, not 8086'],
+    [{ plainAddress: '::1' }, "plainAddress must be a text like host:port, not '::1'"],
     [{ plainAddress: 'localhost' }, "plainAddress must be a text like host:port, not 'localhost'"],
     [{ clock: {} }, 'clock must be a clock, not {}'],
   ] as const) {

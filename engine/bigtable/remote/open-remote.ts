@@ -55,7 +55,7 @@ export interface RemoteOptions {
 
 const ADDRESS: Kind = {
   expected: 'a text like host:port',
-  accepts: (value) => typeof value === 'string' && /^.+:[1-9]\d{0,4}$/.test(value),
+  accepts: (value) => typeof value === 'string' && /^(?:[^:]+|\[.+\]):[1-9]\d{0,4}$/.test(value),
 };
 const KINDS: Kinds<RemoteOptions> = {
   project: NAME,

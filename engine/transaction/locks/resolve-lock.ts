@@ -107,13 +107,9 @@ export type Outcome =
 
 /** Checks how the transaction of `lock` ended;
  * decides it if the owner is dead ("check transaction status"). */
-export async function settleTransaction(
-  context: Context,
-  lock: Lock,
-  { isSecond = false }: { readonly isSecond?: boolean } = {},
-): Promise<Outcome> {
+export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
   try {
-    return await settleAtPrimary(context, lock, isSecond);
+    return await settleAtPrimary(context, lock);
   } catch (error) {
     if (!isTableNotFound(error)) throw error;
     if ((await context.catalog?.isGone(lock.primary.table)) === false) throw error;
@@ -125,9 +121,8 @@ export async function settleTransaction(
  * If the lock at the primary names another primary, one of the two locks is damaged, and no process
  * knows which. So the transaction is settled at both: first at the other one, which may say that it
  * was committed.
- * @param isSecond whether the primary is that other one
  */
-async function settleAtPrimary(context: Context, lock: Lock, isSecond: boolean): Promise<Outcome> {
+async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
   for (;;) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
@@ -138,7 +133,7 @@ async function settleAtPrimary(context: Context, lock: Lock, isSecond: boolean):
       case 'forbidden':
         return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
-        if (!isSecond && !isPrimary(seen.lock, lock.primary)) {
+        if (!isPrimary(seen.lock, lock.primary)) {
           const other = await settleElsewhere(context, seen.lock);
           if (other?.kind === 'committed' || other?.kind === 'alive') return other;
         }
@@ -160,12 +155,22 @@ async function settleAtPrimary(context: Context, lock: Lock, isSecond: boolean):
   }
 }
 
-/** Undefined if no cell can have the primary's address: then this lock is the damaged one. */
+/**
+ * Settles the transaction at the primary of a lock that may be damaged. Undefined if that cannot be
+ * its primary: no cell can have the address, or the lock there does not say that it is the primary.
+ * Nothing is decided there then, because the transaction may yet be committed elsewhere.
+ */
 async function settleElsewhere(context: Context, lock: Lock): Promise<Outcome | undefined> {
+  const { primary } = lock;
   try {
-    return await settleTransaction(context, lock, { isSecond: true });
+    const there = await lookAtPrimary(context, lock);
+    if (there.kind === 'locked' && !isPrimary(there.lock, primary)) return undefined;
+    return await settleTransaction(context, lock);
   } catch (error) {
-    if (isTableNotFound(error) || !isWithoutPrimary(error)) throw error;
+    if (!isWithoutPrimary(error)) throw error;
+    if (isTableNotFound(error) && (await context.catalog?.isGone(primary.table)) === false) {
+      throw error;
+    }
     return undefined;
   }
 }

@@ -7,7 +7,7 @@ import pg from 'pg';
 /** The SQLSTATE of a statement that the user may not execute. */
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** If the user is not allowed to request a checkpoint, the server makes the next one by itself. */
+/** If the user is not allowed to request a checkpoint, the server makes the next one unasked. */
 export async function quiesce(connection: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(connection);
   await client.connect();

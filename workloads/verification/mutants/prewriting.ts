@@ -64,8 +64,8 @@ export const PREWRITING: readonly Mutant[] = [
       ),
       change(
         'transaction/locks/resolve-lock.ts',
-        'if (!isSecond && !isPrimary(seen.lock, lock.primary)) {',
-        'if (isSecond && !isPrimary(seen.lock, lock.primary)) {',
+        '        if (!isPrimary(seen.lock, lock.primary)) {',
+        '        if (lock.startTimestamp < 0) {',
       ),
     ],
   },

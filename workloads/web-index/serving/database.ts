@@ -1,6 +1,7 @@
 /** The file of the serving index: its schema, and how it is opened. */
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { TOKENIZER } from './excerpts.ts';
 
@@ -50,13 +51,14 @@ export function openToWrite(folder: string): DatabaseSync {
 
 /** While another process does the same with a new file, SQLite refuses at once, without waiting. */
 function useWriteAheadLog(database: DatabaseSync): void {
-  for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+  const untilMs = performance.now() + BUSY_MS;
+  for (;;) {
     try {
       database.exec('PRAGMA journal_mode = WAL');
       return;
     } catch (error) {
       const isBusy = error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
-      if (!isBusy || waitedMs >= BUSY_MS) throw error;
+      if (!isBusy || performance.now() >= untilMs) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
     }
   }

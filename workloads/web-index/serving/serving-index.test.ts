@@ -140,7 +140,7 @@ describe('exports', () => {
     using other = new DatabaseSync(path.join(folder, 'index.sqlite'));
     other.exec('BEGIN IMMEDIATE');
     const opening = openServingIndex(folder);
-    await systemClock.sleep(100);
+    await systemClock.sleep(500);
     other.exec('ROLLBACK');
     await using index = await opening;
     assert.equal(index.count(), 0);

@@ -10,7 +10,8 @@ export function* checkBrokers(facts: Facts): Generator<Finding> {
   const commission = new Sums<number>();
   for (const { trade } of facts.trades.values()) {
     if (!isCompleted(trade)) continue;
-    const broker = facts.accounts.get(trade.t_ca_id)?.ca_b_id ?? 0;
+    const broker = facts.accounts.get(trade.t_ca_id)?.ca_b_id;
+    if (broker === undefined) continue; // Its account is missing, which other conditions say.
     trades.add(broker, 1);
     commission.add(broker, trade.t_comm);
   }

@@ -285,7 +285,7 @@ test('a lock whose primary has one that names another primary does not stop a dr
   assert.deepEqual(await scene.tables(), []);
 });
 
-for (const other of ['nowhere/x', 'foreign/x', 't/']) {
+for (const other of ['nowhere/x', 'no name/x', 'foreign/x', 't/']) {
   test(`nor if that other primary is ${other}, which cannot be`, async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');

@@ -120,7 +120,8 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
 /**
  * If the lock at the primary names another primary, one of the two locks is damaged, and no process
  * knows which. So the transaction is settled at both: first at the other one, which may say that it
- * was committed.
+ * was committed. Where two locks name each other, no order is always right: an owner that was taken
+ * for dead may still commit at the one that comes second.
  */
 async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
   for (;;) {
@@ -168,9 +169,8 @@ async function settleElsewhere(context: Context, lock: Lock): Promise<Outcome | 
     return await settleTransaction(context, lock);
   } catch (error) {
     if (!isWithoutPrimary(error)) throw error;
-    if (isTableNotFound(error) && (await context.catalog?.isGone(primary.table)) === false) {
-      throw error;
-    }
+    if (!isTableNotFound(error)) return undefined;
+    if ((await context.store.listTables()).includes(primary.table)) throw error; // By mistake.
     return undefined;
   }
 }

@@ -29,8 +29,8 @@ export interface SleepOptions {
   readonly background?: boolean | undefined;
 }
 
-/** Node's timers end at once if they are to wait for longer. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
+/** About 25 days: Node's timers end at once if they are to wait for longer. */
+export const TIMER_MS_MAX: number = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   wallMs: () => Date.now(),

@@ -7,6 +7,7 @@
  * connection keeps the process alive.
  */
 import type { ChannelOptions, Client, ServiceDefinition, ServiceError } from '@grpc/grpc-js';
+import { TIMER_MS_MAX } from '../base/clock.ts';
 import { type Clock, PercolatorError } from '../base/index.ts';
 import { grpc } from './libraries.ts';
 import { methodOf } from './service.ts';
@@ -33,8 +34,6 @@ export interface RpcClient {
  * this, its streams would wait forever.
  */
 const KEEPALIVE_MS = 10_000;
-/** About 25 days, the longest time of a timer: gRPC takes a longer one for none, or refuses it. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
 const OPTIONS: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 20,
   'grpc.min_reconnect_backoff_ms': 20,
@@ -48,7 +47,7 @@ export function connect(
   { clock, keepaliveMs = KEEPALIVE_MS }: { readonly clock: Clock; readonly keepaliveMs?: number },
 ): RpcClient {
   const { Client: Channel, credentials, Metadata } = grpc();
-  const silenceMs = Math.min(keepaliveMs, TIMER_MS_MAX);
+  const silenceMs = Math.min(keepaliveMs, TIMER_MS_MAX); // gRPC sets its timers unchecked.
   const channel = new Channel(address, credentials.createInsecure(), {
     ...OPTIONS,
     'grpc.keepalive_time_ms': silenceMs,

@@ -346,17 +346,27 @@ async function isAlive(
   try {
     return (await resolveLock(context, cell, lock)) === 'alive';
   } catch (error) {
+    if (!isWithoutPrimary(error) || (await mayBeThere(context, lock.primary, dropped, error))) {
+      throw error;
+    }
     // The primary was in a third table, which another program deleted, or was never anywhere: this
-    // lock will never be resolved. But the storage may also have refused something else.
-    const isInvalid = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
-    const { table } = lock.primary;
-    const mayBeMistake = isInvalid
-      ? canExist(lock.primary)
-      : table === dropped ||
-        (isTableNotFound(error) && (await context.store.listTables()).includes(table));
-    if (isWithoutPrimary(error) && !mayBeMistake) return false;
-    throw error;
+    // lock will never be resolved.
+    return false;
   }
+}
+
+/** Whether the storage may have refused something else, or have reported the table by mistake. */
+async function mayBeThere(
+  { store }: Context,
+  primary: CellAddress,
+  dropped: string,
+  error: unknown,
+): Promise<boolean> {
+  if (error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT') {
+    return canExist(primary);
+  }
+  if (primary.table === dropped) return true;
+  return isTableNotFound(error) && (await store.listTables()).includes(primary.table);
 }
 
 /** Whether a cell could have this address: a damaged lock may name anything. */

@@ -138,7 +138,7 @@ export class Log {
 
   /**
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
-   * group that `isCopy` holds only what earlier groups hold that stay until it counts.
+   * group that `isCopy` repeats earlier groups, which stay until it counts.
    * @throws STORE_UNAVAILABLE if the group will never count, STORE_IN_DOUBT if it may count should
    * the process end before the next group is written. In both cases the groups that waited no
    * longer count once the next one is written: it must hold all that they held.
@@ -336,7 +336,7 @@ export class Log {
 
   /** What follows `end` in its file, and the files up to the `next` one, no longer count. */
   #shorten({ file, offset }: Mark, next: number): void {
-    for (const given of this.#files.keys()) if (given > file && given < next) this.#remove(given);
+    for (const one of this.#files.keys()) if (one > file && one < next) this.#remove(one);
     const known = this.#files.get(file);
     if (known === undefined) return;
     // Up to its size, provisional rows are still read.

@@ -2,10 +2,10 @@
  * The outcomes of the transactions that ended in the measured interval, by type.
  *
  * Response times count from the moment at which a transaction should have begun, so they include
- * waiting for a busy system. A timer may also end a millisecond or two early: then they count from
- * the beginning, because the system takes that time, too. Transactions that end before or after the
- * interval are not measured, but a failure counts at any time: numbers are worthless if a
- * transaction was lost.
+ * waiting for a busy system. A timer may end a millisecond or two early: then they count from the
+ * moment at which the transaction did begin, so nothing that the system takes is left out.
+ * Transactions that end before or after the interval are not measured, but a failure counts at any
+ * time: numbers are worthless if a transaction was lost.
  */
 import { assert, type Clock } from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';

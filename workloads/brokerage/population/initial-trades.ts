@@ -121,8 +121,8 @@ function submit(
   const submittedMs = tradingTime(elapsedMs);
   const limit = 2_000 + random.integer(0, 1_000);
   const direction = tt_id === 'TLS' ? 'at least' : 'at most';
-  // Time of the calendar, taken for time of trading: the market is closed for whole price periods,
-  // unless --price-period is an unusual one.
+  // A wait in the calendar is taken for one of trading time: the night, 16 hours, is a multiple of
+  // the price period, unless --price-period is an unusual one.
   const waitMs = tt_is_mrkt
     ? 0
     : market.reaches(security, { direction, price: limit }, submittedMs) - submittedMs;

@@ -198,8 +198,8 @@ class FastStub {
     const cached = ofPath.get(path);
     // A caller without a fixed timeout has a different one each time: only the last is kept.
     if (cached !== undefined && cached.timeoutMs === timeoutMs) return cached.headers;
-    const digits = Math.min(timeoutMs ?? 0, 99_999_999); // gRPC allows eight.
-    const timeout = timeoutMs === undefined ? {} : { 'grpc-timeout': `${digits}m` };
+    const shownMs = Math.min(timeoutMs ?? 0, 99_999_999); // gRPC allows eight digits.
+    const timeout = timeoutMs === undefined ? {} : { 'grpc-timeout': `${shownMs}m` };
     const headers = { ...this.#headersOf(path, metadata), ...timeout };
     ofPath.set(path, { timeoutMs, headers });
     return headers;

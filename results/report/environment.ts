@@ -8,7 +8,7 @@ import type { Environment } from './run-record.ts';
 /** `folder` is the output folder of the run; it must exist, because its file system is queried. */
 export function captureEnvironment(folder: string): Environment {
   return {
-    commit: commitOf(path.resolve(import.meta.dirname, '../..')),
+    commit: commitOf(path.resolve(import.meta.dirname, '../..'), folder),
     nodeVersion: process.version,
     cpuModel: os.cpus()[0]?.model.trim() ?? 'unknown',
     cores: os.availableParallelism(),
@@ -19,17 +19,24 @@ export function captureEnvironment(folder: string): Environment {
   };
 }
 
-/** Null outside a git checkout, or without git: a run from an unpacked archive is allowed. */
-function commitOf(folder: string): Environment['commit'] {
+/**
+ * Null outside a git checkout, or without git: a run from an unpacked archive is allowed.
+ * @param output the run's own folder, which is no change of the code
+ */
+export function commitOf(root: string, output: string): Environment['commit'] {
   try {
     const git = (...words: string[]): string =>
-      execFileSync('git', ['-C', folder, ...words], {
+      execFileSync('git', ['-C', root, ...words], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'ignore'],
       }).trim();
     // In an archive unpacked inside another repository, HEAD would be a commit of that repository.
     if (git('rev-parse', '--show-cdup') !== '') return null;
-    return { hash: git('rev-parse', 'HEAD'), dirty: git('status', '--porcelain') !== '' };
+    const within = path.relative(root, path.resolve(output));
+    const isInside = within !== '' && !within.startsWith('..') && !path.isAbsolute(within);
+    const others = isInside ? ['.', `:(exclude,top,literal)${within}`] : [];
+    const changes = git('status', '--porcelain', '--untracked-files=all', '--', ...others);
+    return { hash: git('rev-parse', 'HEAD'), dirty: changes !== '' };
   } catch {
     return null;
   }

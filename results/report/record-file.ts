@@ -7,18 +7,17 @@ import path from 'node:path';
 import { parseRunRecord } from './record-parser.ts';
 import type { RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
-import { writeFileAtomically } from './write-file.ts';
 
 export const RECORD_FILE = 'run.json';
 
 /**
- * Refuses values that could not be read back, such as a NaN where a number must be, while the stack
- * still shows their origin. Where null is allowed, a NaN becomes null.
+ * The file's content. Refuses values that could not be read back, such as a NaN where a number must
+ * be, while the stack still shows their origin. Where null is allowed, a NaN becomes null.
  */
-export function writeRunRecord(folder: string, record: RunRecord): void {
+export function recordText(record: RunRecord): string {
   const json = JSON.stringify(record, null, 2);
   parseRunRecord(JSON.parse(json));
-  writeFileAtomically(path.join(folder, RECORD_FILE), `${json}\n`);
+  return `${json}\n`;
 }
 
 export function readRunRecord(folder: string): RunRecord {

@@ -211,7 +211,12 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
   runId: aString,
   state: oneOf('running', 'finished', 'interrupted', 'failed'),
   process: addedLater(
-    object<record.RunProcess>({ host: aString, pid: aNumber, started: nullable(aString) }),
+    object<record.RunProcess>({
+      host: aString,
+      namespace: addedLater(aNumber),
+      pid: aNumber,
+      started: nullable(aString),
+    }),
   ),
   startedAt: aString,
   finishedAt: nullable(aString),

@@ -7,12 +7,15 @@ import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { readRunRecord } from './record-file.ts';
 import { type FindingsParts, recordRun, type Subject } from './recorded-measurement.ts';
 import type { MeasuredPoint } from './run-in-progress.ts';
+import { createSampleRun } from './testing/sample-run.ts';
 import { UsageError } from './usage-error.ts';
+
+const TABLE = { name: 't', title: 'T', caption: 'C', columns: ['a'], rows: [[1]] };
 
 const FOUND: FindingsParts = {
   headline: 'Ten rows.',
   check: { passed: true, detail: 'all is there' },
-  tables: [{ name: 't', title: 'T', caption: 'C', columns: ['a'], rows: [[1]] }],
+  tables: [TABLE],
   charts: [],
   targets: [],
 };
@@ -79,6 +82,16 @@ describe('the record of a run', () => {
     assert.deepEqual(endOf(folder), ['failed', true, 1]);
   });
 
+  test('that found something that cannot be recorded has failed, and keeps what was found before', async () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const failing = record(async ({ keep }) => {
+      keep(FOUND);
+      return { ...FOUND, tables: [{ ...TABLE, name: '../t' }] };
+    }, folder);
+    await assert.rejects(failing, /name must be the name of a file/);
+    assert.deepEqual(endOf(folder), ['failed', true, 1]);
+  });
+
   test('that an error for the user ended keeps its points, even if it has no findings', async () => {
     const folder = path.join(temporaryFolder(), 'run');
     const failing = record(
@@ -92,6 +105,30 @@ describe('the record of a run', () => {
     await assert.rejects(failing, UsageError);
     const { state, points } = readRunRecord(folder);
     assert.deepEqual([state, points.length], ['failed', 1]);
+  });
+
+  test('that an error for the user ended keeps the crawl that was clustered before', async () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const { crawl } = createSampleRun(temporaryFolder()).record;
+    const failing = record(
+      async ({ run }) => {
+        run.describe({ crawl });
+        throw new UsageError('There is no emulator.');
+      },
+      folder,
+      null,
+    );
+    await assert.rejects(failing, UsageError);
+    assert.deepEqual(readRunRecord(folder).crawl, crawl);
+  });
+
+  test('that could not begin reports why, even if its folder cannot be removed', async () => {
+    const folder = temporaryFolder();
+    const refuse = async (): Promise<never> => {
+      throw new UsageError('There is no emulator.');
+    };
+    await assert.rejects(record(refuse, `${folder}/.`), UsageError);
+    assert.deepEqual(readdirSync(folder), []);
   });
 
   test('that could not begin is removed, and so is a folder without other files', async () => {

@@ -78,6 +78,6 @@ function ignoringErrors(action: () => unknown): void {
   }
 }
 
-function isEmpty({ record: { points, findings } }: Run): boolean {
-  return points.length === 0 && (findings?.tables.length ?? 0) === 0;
+function isEmpty({ record: { points, findings, crawl } }: Run): boolean {
+  return points.length === 0 && crawl === null && (findings?.tables.length ?? 0) === 0;
 }

@@ -150,6 +150,9 @@ describe('a report', () => {
       assert.ok(text.includes(`id="${id}"`), id);
     }
     assert.ok(links.some((to) => to.endsWith('Peng.pdf')));
+    for (const [file] of text.matchAll(/[\w-]+\.png/g)) {
+      assert.ok(existsSync(path.join(folder, file)), file);
+    }
   });
 
   test('of a damaged time series is refused in one sentence that names the file', () => {

@@ -11,13 +11,13 @@
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
-import { closeSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { refreshAll } from './all/build-all.ts';
 import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
 import { buildReport, type ReportFiles } from './report.ts';
-import { RECORD_FILE, writeRunRecord } from './record-file.ts';
+import { RECORD_FILE, recordText } from './record-file.ts';
 import { isMeasuredHere } from './run-folders.ts';
 import { thisProcess } from './run-process.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
@@ -25,6 +25,7 @@ import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './
 import type { Target } from './run-record.ts';
 import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
 import { UsageError } from './usage-error.ts';
+import { writeFileAtomically } from './write-file.ts';
 
 /** The parts of the record that are known before the measurement. */
 export interface RunHeader {
@@ -97,7 +98,12 @@ export function defaultRunFolder(experiment: string): string {
 export function createRun(folder: string, header: RunHeader): Run {
   mkdirSync(folder, { recursive: true });
   claim(folder);
-  return new RunFolder(folder, newRecord(folder, header));
+  try {
+    return new RunFolder(folder, newRecord(folder, header));
+  } catch (error) {
+    unclaim(folder);
+    throw error;
+  }
 }
 
 /**
@@ -113,6 +119,16 @@ function claim(folder: string): void {
         `${JSON.stringify(folder)} already holds a ${RECORD_FILE}.`,
       { cause: error },
     );
+  }
+}
+
+/** Removes the record, and the folder if it holds nothing else and is not in use. */
+function unclaim(folder: string): void {
+  rmSync(path.join(folder, RECORD_FILE), { force: true });
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It holds other files, is mounted, or was named as `.`: it stays.
   }
 }
 
@@ -168,8 +184,7 @@ class RunFolder implements Run {
   }
 
   discard(): void {
-    rmSync(path.join(this.folder, RECORD_FILE), { force: true });
-    if (readdirSync(this.folder).length === 0) rmdirSync(this.folder);
+    unclaim(this.folder);
   }
 
   #keepHistogram(name: string, histogram: Histogram | null): Point['latency'] {
@@ -187,8 +202,10 @@ class RunFolder implements Run {
   }
 
   #replace(parts: Partial<RunRecord>): void {
-    this.#record = { ...this.#record, ...parts };
-    writeRunRecord(this.folder, this.#record);
+    const next = { ...this.#record, ...parts };
+    const text = recordText(next); // If it is refused, what was found before stays.
+    this.#record = next; // Even if the disk is full now, the next write has all.
+    writeFileAtomically(path.join(this.folder, RECORD_FILE), text);
   }
 }
 

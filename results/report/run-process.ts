@@ -4,7 +4,7 @@
  * A record in state `running` belongs either to a process that is measuring or to one that was
  * killed. Only the operating system of the same machine knows which.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { RunProcess, RunRecord } from './run-record.ts';
 
@@ -12,12 +12,13 @@ import type { RunProcess, RunRecord } from './run-record.ts';
 const UNNAMED_HOURS = 24;
 
 export function thisProcess(): RunProcess {
-  return { host: hostname(), pid: process.pid, started: startOf(process.pid) };
+  const started = startOf(process.pid) ?? null;
+  return { host: hostname(), namespace: processNamespace(), pid: process.pid, started };
 }
 
 /**
  * Whether a process may still be writing the run. In doubt it may: a process of another machine
- * cannot be asked.
+ * cannot be asked, nor one of a container, which may share the machine's name.
  */
 export function mayBeMeasuring(
   record: Pick<RunRecord, 'state' | 'process' | 'startedAt'>,
@@ -26,9 +27,20 @@ export function mayBeMeasuring(
   if (record.process === null) {
     return Date.now() - Date.parse(record.startedAt) < UNNAMED_HOURS * 3_600_000;
   }
-  const { host, pid, started } = record.process;
-  if (host !== hostname()) return true;
-  return exists(pid) && (started === null || startOf(pid) === started);
+  const { host, namespace, pid, started } = record.process;
+  if (host !== hostname() || namespace !== processNamespace()) return true;
+  if (!exists(pid)) return false;
+  const now = startOf(pid);
+  return started === null || now === undefined || now === started;
+}
+
+/** The namespace that numbers our processes; null where there is no /proc. */
+function processNamespace(): number | null {
+  try {
+    return statSync('/proc/self/ns/pid').ino;
+  } catch {
+    return null;
+  }
 }
 
 function exists(pid: number): boolean {
@@ -41,15 +53,15 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Null where there is no /proc, and for a zombie, which has exited. */
-function startOf(pid: number): string | null {
+/** Empty for a zombie, which has exited. Undefined if this process may not see it. */
+function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // Fields 3 and 22 of the line, which is split after field 2, the command name, because that may
     // contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? null : (fields[19] ?? null);
+    return fields[0] === 'Z' ? '' : fields[19];
   } catch {
-    return null;
+    return undefined;
   }
 }

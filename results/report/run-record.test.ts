@@ -1,7 +1,7 @@
 /** A run's record is read back as written, and no other file is accepted as a run. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -13,12 +13,12 @@ import {
   percentileMs,
   readHistogram,
 } from './histogram.ts';
-import { captureEnvironment } from './environment.ts';
+import { captureEnvironment, commitOf } from './environment.ts';
 import { writeHistogram } from './histogram.ts';
 import { readMeasuredRun } from './run-from-files.ts';
-import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
+import { RECORD_FILE, readRunRecord, recordText } from './record-file.ts';
 import { mayBeMeasuring } from './run-process.ts';
-import { defaultRunFolder } from './run-in-progress.ts';
+import { createRun, defaultRunFolder } from './run-in-progress.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';
@@ -64,6 +64,7 @@ describe('a run record', () => {
     assert.equal(of({ started: null }), true, 'a process has the number');
     assert.equal(of({ started: '1' }), false, 'the number, but another start');
     assert.equal(of({ host: 'another machine', pid }), true, 'it cannot be asked');
+    assert.equal(of({ namespace: 1, pid }), true, 'a container of this machine');
   });
 
   test('of an earlier version, which names no process, may be measured for a day', () => {
@@ -87,17 +88,26 @@ describe('a run record', () => {
     const folder = temporaryFolder();
     const { record } = createSampleRun(folder);
     const saturated = record.points.map((point) => ({ ...point, verdict: 'saturated' as const }));
-    assert.throws(() => writeRunRecord(folder, { ...record, points: saturated }), /has a latency/);
+    assert.throws(() => recordText({ ...record, points: saturated }), /has a latency/);
   });
 
   test('with a number that JSON cannot represent is refused when written', () => {
     const folder = temporaryFolder();
     const { record } = createSampleRun(folder);
     assert.throws(
-      () => writeRunRecord(folder, { ...record, seed: Number.NaN }),
+      () => recordText({ ...record, seed: Number.NaN }),
       /seed must be a number, but is null/,
     );
-    assert.equal(readRunRecord(folder).seed, record.seed);
+  });
+
+  test('that cannot be written at first leaves no file and no folder', () => {
+    const { record } = createSampleRun(temporaryFolder());
+    const folder = path.join(temporaryFolder(), 'run');
+    assert.throws(
+      () => createRun(folder, { ...record, seed: Number.NaN }),
+      /seed must be a number/,
+    );
+    assert.equal(existsSync(folder), false);
   });
 
   test('is never overwritten by another run', () => {
@@ -146,6 +156,22 @@ test('a run goes to results/runs of the project, and names the commit of the pro
   );
   const { commit } = captureEnvironment(root);
   if (existsSync(path.join(root, '.git'))) assert.match(commit?.hash ?? '', /^[0-9a-f]{40}$/);
+});
+
+test('the output folder of a run is no change of the code', () => {
+  const root = temporaryFolder();
+  const git = (...words: string[]): string =>
+    execFileSync('git', ['-C', root, ...words], { encoding: 'utf8' });
+  git('init', '--quiet');
+  const committer = ['-c', 'user.name=a', '-c', 'user.email=a@example.org'];
+  git(...committer, 'commit', '--quiet', '--allow-empty', '--message=first');
+  const output = path.join(root, 'found', '[new] run');
+  mkdirSync(output, { recursive: true });
+  writeFileSync(path.join(output, RECORD_FILE), '');
+  assert.equal(commitOf(root, output)?.dirty, false);
+  writeFileSync(path.join(root, 'found', 'code.ts'), '');
+  assert.equal(commitOf(root, output)?.dirty, true);
+  assert.equal(commitOf(root, temporaryFolder())?.dirty, true);
 });
 
 describe('./run.sh report on a folder that is not a run says so in one sentence and exits 2', () => {

@@ -64,6 +64,8 @@ export interface RunRecord {
 /** A process, named so that a later one with the same number is not mistaken for it. */
 export interface RunProcess {
   readonly host: string;
+  /** The containers of a machine may share its name, and number their processes anew. */
+  readonly namespace: number | null;
   readonly pid: number;
   /** In clock ticks since the machine was started; null where the system does not tell. */
   readonly started: string | null;

@@ -176,7 +176,6 @@ function moved({ chart, table }: ChartWithTable, name: string, to: string): Char
   return {
     chart: { ...chart, name },
     table: { ...table, ...file, name: `${name}-${table.name}` },
-    picture: `${to}/${chart.name}.png`,
   };
 }
 

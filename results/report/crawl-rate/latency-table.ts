@@ -97,7 +97,8 @@ function reasonsOf(point: Point): readonly string[] {
     return [`${point.verdictReason}; ${formatBacklogGrowth(point.backlogGrowthPerSecond)}`];
   }
   if (point.verdict === 'invalid') return [point.verdictReason];
-  return point.latency !== null && p99Seconds(point) === null
+  if (point.latency === null) return ['No document was measured.'];
+  return p99Seconds(point) === null
     ? [`${documentsText(point.latency.count)}: too few for a 99th percentile.`]
     : [];
 }

@@ -10,8 +10,6 @@ export interface ChartWithTable {
   readonly chart: Chart;
   /** The numbers that are drawn. */
   readonly table: PageTable;
-  /** The same chart as a file; default: `<name>.png` next to the page. */
-  readonly picture?: string;
 }
 
 /** @param size `tall` for the main chart of a page */
@@ -23,10 +21,7 @@ export function chartSection(one: ChartWithTable, size: 'tall' | '' = ''): Html 
 }
 
 /** A chart without its title, below a heading of the caller. */
-export function chartWithSwitches(
-  { chart, table, picture = `${chart.name}.png` }: ChartWithTable,
-  size: 'tall' | '' = '',
-): Html {
+export function chartWithSwitches({ chart, table }: ChartWithTable, size: 'tall' | '' = ''): Html {
   return html`${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
     <fieldset class="switches">
       <legend>Series of the chart</legend>
@@ -39,7 +34,7 @@ export function chartWithSwitches(
         aria-label="${chart.title}. The table below has its numbers."
       ></canvas>
     </div>
-    <noscript><p>The chart needs JavaScript; ${picture} does not.</p></noscript>
+    <noscript><p>The chart needs JavaScript; the table below does not.</p></noscript>
     <p class="small picture">
       Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>

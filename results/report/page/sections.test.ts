@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import type { RunRecord } from '../run-record.ts';
+import { SAMPLE_FINDINGS } from '../testing/sample-findings.ts';
 import { createSampleRun } from '../testing/sample-run.ts';
 import { html } from './html.ts';
 import { limitations, runChips, runSection, targetsSection } from './sections.ts';
@@ -26,7 +27,21 @@ describe('limitations', () => {
     assert.ok(one.includes('One point could not be measured properly and so has no latency.'));
     const several = limitations({ ...record, points: [...invalid, ...invalid] });
     assert.ok(several.includes('2 points could not be measured properly and so have no latency.'));
+    const [point] = invalid;
+    assert.ok(point !== undefined);
+    const empty = limitations({ ...record, points: [{ ...point, verdict: 'sustained' }] });
+    assert.ok(empty.includes('One point could not be measured properly and so has no latency.'));
   });
+});
+
+test('a proof is no measurement, so it is not called exploratory', () => {
+  const proof: RunRecord = {
+    ...record,
+    label: 'exploratory',
+    repeats: 1,
+    findings: { ...SAMPLE_FINDINGS, kind: 'proof' },
+  };
+  assert.doesNotMatch([...limitations(proof), ...runChips(proof)].join(), /exploratory/);
 });
 
 describe('the record', () => {

@@ -24,7 +24,7 @@ function derivedLimitations(record: RunRecord): readonly string[] {
   const { commit } = record.environment;
   const failed = record.points.filter(({ check }) => !check.passed).length;
   const invalid = record.points.filter(
-    (point) => point.check.passed && point.verdict === 'invalid',
+    (point) => point.check.passed && point.verdict !== 'saturated' && point.latency === null,
   ).length;
   const found: readonly (string | null)[] = [
     record.state === 'finished'
@@ -54,13 +54,18 @@ function derivedLimitations(record: RunRecord): readonly string[] {
 }
 
 /**
- * The sentence about the spread between runs; a simulation differs only from one seed to another.
+ * The sentence about the spread between runs; a simulation differs only from one seed to another,
+ * and a proof measures nothing.
  */
 function spreadOf(record: RunRecord): string | null {
-  if (record.label !== 'exploratory') return null;
+  if (record.label !== 'exploratory' || isProof(record)) return null;
   return isVirtual(record)
     ? 'Each point was simulated once: the same seed gives the same numbers, and how far those of other seeds differ is unknown.'
     : 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.';
+}
+
+function isProof({ findings }: RunRecord): boolean {
+  return findings?.kind === 'proof';
 }
 
 function countedPoints(count: number, one: string, several: string): string {
@@ -162,10 +167,10 @@ function commitText(commit: RunRecord['environment']['commit']): Html {
 
 /** Short facts about a run, for the line below its headline. */
 export function runChips(record: RunRecord): readonly string[] {
-  const { environment: place, repeats, state } = record;
+  const { environment: place, state } = record;
   return [
     `${record.profile} profile`,
-    repeats > 1 ? `${repeats} repeats` : isVirtual(record) ? 'one seed' : 'one repeat: exploratory',
+    ...(isProof(record) ? [] : [repeatsText(record)]),
     // In a comparison, the store's name lists all systems, and some of them are not stores.
     record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
     // The cores and the memory decide nothing in a simulation.
@@ -173,6 +178,11 @@ export function runChips(record: RunRecord): readonly string[] {
     record.startedAt.slice(0, 10),
     ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
   ];
+}
+
+function repeatsText(record: RunRecord): string {
+  if (record.repeats > 1) return `${record.repeats} repeats`;
+  return isVirtual(record) ? 'one seed' : 'one repeat: exploratory';
 }
 
 function memoryText(bytes: number): string {

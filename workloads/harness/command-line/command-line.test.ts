@@ -357,6 +357,18 @@ describe('a script as its user meets it', () => {
     assert.deepEqual([stdout, exitCode], ['cleaned up', 130]);
   });
 
+  test('a signal from the terminal and the same from a parent are one ctrl-C', async () => {
+    const { stdout, exitCode } = await runScript(
+      `setInterval(() => {}, 1000);
+       process.kill(process.pid, 'SIGINT');
+       await new Promise((resolve) => signal.addEventListener('abort', resolve));
+       process.kill(process.pid, 'SIGINT');
+       await new Promise((resolve) => setTimeout(resolve, 50));
+       console.log('cleaned up');`,
+    );
+    assert.deepEqual([stdout, exitCode], ['cleaned up', 130]);
+  });
+
   test('a second ctrl-C exits at once', async () => {
     const { exitCode } = await runScript(
       `setInterval(() => process.kill(process.pid, 'SIGINT'), 10);

@@ -123,8 +123,9 @@ export function parseCommandLine<const O extends Options, const A extends Option
     return { key, name, option, value };
   });
   refuseWithoutEffect(texts, values);
-  for (const { name, option, value } of values) {
-    if (typeof value === 'string') option.check(name, value);
+  for (const { key, name, option, value } of values) {
+    const isUsed = texts[key] !== undefined || unmet(option, values) === undefined;
+    if (typeof value === 'string' && isUsed) option.check(name, value);
   }
   // The option of the same key made each value, as `Values` requires.
   return Object.fromEntries(values.map(({ key, value }) => [key, value])) as Values<O> &
@@ -137,19 +138,33 @@ export function parseCommandLine<const O extends Options, const A extends Option
  */
 function refuseWithoutEffect(
   given: Readonly<Record<string, string | undefined>>,
-  values: readonly { key: string; name: string; option: Option<unknown>; value: unknown }[],
+  values: readonly Parsed[],
 ): void {
   for (const { key, name, option } of values) {
-    if (given[key] === undefined) continue;
-    for (const [other, effective] of Object.entries(option.onlyWith ?? {})) {
-      const found = values.find((one) => one.key === other);
-      if (found === undefined || hasOneOf(found.value, effective)) continue;
-      const needed = effective.map((value) => withValue(found.name, value)).join(' or ');
-      throw new UsageError(
-        `${name} has an effect only with ${needed}, but ${found.name} is ${String(found.value)}.`,
-      );
-    }
+    const missing = given[key] === undefined ? undefined : unmet(option, values);
+    if (missing === undefined) continue;
+    const { other, effective } = missing;
+    const needed = effective.map((value) => withValue(other.name, value)).join(' or ');
+    throw new UsageError(
+      `${name} has an effect only with ${needed}, but ${other.name} is ${String(other.value)}.`,
+    );
   }
+}
+
+interface Parsed {
+  readonly key: string;
+  readonly name: string;
+  readonly option: Option<unknown>;
+  readonly value: unknown;
+}
+
+/** The option whose value lets this one have no effect, and the values that would not. */
+function unmet({ onlyWith = {} }: Option<unknown>, values: readonly Parsed[]) {
+  for (const [key, effective] of Object.entries(onlyWith)) {
+    const other = values.find((one) => one.key === key);
+    if (other !== undefined && !hasOneOf(other.value, effective)) return { other, effective };
+  }
+  return undefined;
 }
 
 /** For a list: whether one of its values is effective, or it is empty, which means a default. */

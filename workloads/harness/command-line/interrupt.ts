@@ -1,7 +1,12 @@
 /**
  * Ctrl-C and SIGTERM: the first aborts a signal, so that the script keeps what it measured and
  * cleans up; the second exits at once.
+ *
+ * A terminal sends the signal of ctrl-C to all processes, and a parent may pass its own on. So a
+ * second one within half a second counts as the same.
  */
+
+const SAME_MS = 500;
 
 export interface Interrupt {
   readonly signal: AbortSignal;
@@ -13,9 +18,12 @@ export interface Interrupt {
 export function abortOnSignals(): Interrupt {
   const controller = new AbortController();
   let exitCode: number | null = null;
+  let firstMs = 0;
   const interrupted = (code: number): void => {
+    if (exitCode !== null && performance.now() - firstMs < SAME_MS) return;
     if (exitCode !== null) process.exit(code);
     exitCode = code;
+    firstMs = performance.now();
     process.stderr.write('\nInterrupted; stopping in good order (press again to stop at once).\n');
     controller.abort(new Error('interrupted'));
   };

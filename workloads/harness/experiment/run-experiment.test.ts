@@ -114,6 +114,22 @@ describe('a script that measures', () => {
     assert.ok(!existsSync(path.join(ran.out, 'work')));
   });
 
+  test('that cannot remove its temporary files says so, and keeps what it found', async () => {
+    const keepWork = `const fs = (await import('node:fs')).default;
+      const { rmSync } = fs;
+      fs.rmSync = (file, options) => {
+        if (file.endsWith('work')) throw new Error('EBUSY');
+        rmSync(file, options);
+      };
+      (await import('node:module')).syncBuiltinESMExports();`;
+    const ran = await runSample(`${keepWork} return ${FOUND};`);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(ran.stderr, /^The temporary files in .*work cannot be removed: EBUSY\.$/m);
+    assert.deepEqual([ran.record().state, ran.record().findings?.tables.length], ['finished', 1]);
+    const failed = await runSample(`${keepWork} throw new Error('boom');`);
+    assert.match(failed.stderr, /^Error: boom$/m);
+  });
+
   test('removes its temporary files even if an error in a callback ends it at once', async () => {
     const ran = await runSample(
       `setImmediate(() => { throw new Error('late') }); await new Promise(() => {});`,

@@ -168,7 +168,7 @@ async function measureIn<T>(
   work: string,
   body: (surroundings: Pick<Measuring, 'progress' | 'work'>) => Promise<T>,
 ): Promise<T> {
-  const clean = (): void => rmSync(work, { recursive: true, force: true, maxRetries: 5 });
+  const clean = (): void => removeOrSay(work);
   process.once('exit', clean);
   mkdirSync(work, { recursive: true });
   const progress = startProgress();
@@ -178,6 +178,16 @@ async function measureIn<T>(
     progress.end();
     clean();
     process.off('exit', clean);
+  }
+}
+
+/** What cannot be removed is no reason to lose what was measured, or an error that came first. */
+function removeOrSay(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`The temporary files in ${folder} cannot be removed: ${reason}.\n`);
   }
 }
 

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa, ExecaError } from 'execa';
 import { flag, integer, number, runCommand, text, UsageError } from '#harness';
-import { compareRuns, countOf } from '../compare/compare-runs.ts';
-import { comparisonJson, comparisonLines } from '../compare/lines.ts';
+import { compareRuns } from '../compare/compare-runs.ts';
+import { conclude } from '../compare/conclude.ts';
 import { sharePackages } from './share-packages.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -21,7 +21,8 @@ const specification = {
   script: 'compare:commit',
   description:
     'Runs one script in a working tree of an older commit and in this one, in turns, and compares ' +
-    'the runs as ./run.sh compare does. Exit code 0: no metric is worse; 1: at least one is.',
+    'the runs as ./run.sh compare does. Exit code 0: no metric is worse; 1: at least one is; 2: no ' +
+    'metric has a verdict.',
   positionals: {
     commit: text({ description: 'the older version: a commit, a tag or a branch' }),
   },
@@ -74,10 +75,8 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
       }
     }
     const options = { threshold, anyway: true };
-    const comparison = compareRuns(runs.before.join(','), runs.now.join(','), options);
-    const lines = json ? [comparisonJson(comparison)] : comparisonLines(comparison);
-    process.stdout.write(`${lines.join('\n')}\n`);
-    if (countOf(comparison.differences, 'worse') > 0) process.exitCode = 1;
+    const comparison = compareRuns(runs.before, runs.now, options);
+    conclude(comparison, { json, more: 'set --repeats to 3 or more' });
   } finally {
     await git('worktree', 'remove', '--force', before).catch(() => undefined);
     await rm(work, { recursive: true, force: true });
@@ -123,7 +122,7 @@ async function runScript(
     reject: false,
     cancelSignal: signal,
     killSignal: 'SIGINT',
-    forceKillAfterDelay: 10_000,
+    forceKillAfterDelay: false, // A second ctrl-C ends it; until then it may clean up.
   });
   signal.throwIfAborted();
   if (!ended.failed) return;

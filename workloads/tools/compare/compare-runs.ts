@@ -2,7 +2,8 @@
 import { UsageError } from '#harness';
 import { type Difference, differenceOf, type Verdict } from './difference.ts';
 import { merged, type Metric, metricsOf } from './metrics.ts';
-import { disparities, type Disparity, readSide, refuseSameRun, type Side } from './sides.ts';
+import { disparities, type Disparity, type Names, readSide } from './sides.ts';
+import { refuseSameRun, type Side } from './sides.ts';
 
 export interface Comparison {
   readonly a: Side;
@@ -22,8 +23,8 @@ export interface ComparisonOptions {
 
 /** @throws UsageError if the two cannot be compared, with the first reason */
 export function compareRuns(
-  givenA: string,
-  givenB: string,
+  givenA: Names,
+  givenB: Names,
   { threshold, anyway }: ComparisonOptions,
 ): Comparison {
   const [a, b] = [readSide('A', givenA), readSide('B', givenB)];

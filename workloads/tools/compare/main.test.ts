@@ -209,6 +209,19 @@ describe('what is compared:', () => {
     const at = `Percolator at ${slower.ratePercentPerHour} %/hour`;
     assert.equal(verdicts.get(`${at}: median latency`), 'worse');
     const worse = [...verdicts].filter(([, verdict]) => verdict === 'worse');
+    const [again, otherAgain] = [reference, other].map((run, i) => {
+      const copy = path.join(root, `again-${i}`);
+      cpSync(run, copy, { recursive: true });
+      edit(copy, (record) => ({ ...record, startedAt: `2027-01-02T00:00:0${i}.000Z` }));
+      return copy;
+    });
+    const repeats = compareRuns(
+      `figure-7,${again}`,
+      [other, otherAgain ?? ''],
+      OPTIONS,
+    ).differences;
+    const median = repeats.find(({ name }) => name === `${at}: median latency`);
+    assert.equal(median?.verdict, 'worse', 'also if there are repeats');
     assert.deepEqual(
       worse.filter(([name]) => !name.startsWith(`${at}: `)),
       [],

@@ -4,9 +4,9 @@
  * Exit codes: 0 no metric is worse; 1 a metric is worse by more than the threshold; 2 the runs
  * cannot be compared, or no metric has a verdict, and one sentence says why.
  */
-import { flag, number, runCommand, text, UsageError } from '#harness';
-import { compareRuns, type Comparison, countOf } from './compare-runs.ts';
-import { comparisonJson, comparisonLines } from './lines.ts';
+import { flag, number, runCommand, text } from '#harness';
+import { compareRuns } from './compare-runs.ts';
+import { conclude } from './conclude.ts';
 
 const side = (which: string) =>
   text({
@@ -53,20 +53,7 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ a, b, threshold, anyway, json }) => {
-  const comparison = compareRuns(a, b, { threshold, anyway });
-  const { differences } = comparison;
-  const lines = json ? [comparisonJson(comparison)] : comparisonLines(comparison);
-  process.stdout.write(`${lines.join('\n')}\n`);
-  if (countOf(differences, 'worse') > 0) process.exitCode = 1;
-  if (countOf(differences, 'no verdict') === differences.length) {
-    throw new UsageError(whyNoVerdict(comparison));
-  }
+  const more = 'give at least three runs of each side, separated by commas';
+  conclude(compareRuns(a, b, { threshold, anyway }), { json, more });
   return Promise.resolve();
 });
-
-function whyNoVerdict({ differences, threshold }: Comparison): string {
-  const what = 'No metric has a verdict, because ';
-  return differences.every(({ interval }) => interval === null)
-    ? `${what}none has an interval: give at least three runs of each side, separated by commas.`
-    : `${what}no interval is within ${threshold} % or, beyond chance, outside of it: give more runs of each side, or longer ones.`;
-}

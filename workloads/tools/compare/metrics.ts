@@ -62,6 +62,8 @@ export function merged(metrics: readonly Metric[]): Metric | null {
   if (unbounded > 0 && unbounded < known.length) {
     return metric(first, { value: null, missing: 'it kept up in some of the runs only' });
   }
+  // The mean of infinities is not a number.
+  if (unbounded > 0) return metric(first, { value: Infinity });
   return metric(first, { value: middle(known), samples: known });
 }
 

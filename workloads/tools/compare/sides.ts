@@ -1,9 +1,9 @@
 /**
  * The two sides of a comparison: the runs that an argument names, and whether they may be compared.
  *
- * An argument names one run, or several separated by commas: by folder, by record file, or by the
- * name of a folder in results/runs or results/reference. Only finished runs whose check has passed
- * have numbers.
+ * A side is one run, or several: a text with commas, or a list. Each is named by its folder, by its
+ * record file, or by the name of a folder in results/runs or results/reference. Only finished runs
+ * whose check has passed have numbers.
  */
 import { type Stats, statSync } from 'node:fs';
 import path from 'node:path';
@@ -36,8 +36,11 @@ export interface Disparity {
   readonly isOptional: boolean;
 }
 
-export function readSide(label: 'A' | 'B', given: string): Side {
-  const names = fileOf(given) === null ? given.split(',') : [given];
+/** What names the runs of a side: a text as a user gives it, or a list of names. */
+export type Names = string | readonly string[];
+
+export function readSide(label: 'A' | 'B', given: Names): Side {
+  const names = typeof given === 'string' ? namesIn(given) : given;
   const [first, ...others] = names.map((name) => readRun(label, name));
   if (first === undefined) throw new Error('a text has at least one part');
   for (const other of others) {
@@ -55,6 +58,10 @@ export function readSide(label: 'A' | 'B', given: string): Side {
     );
   }
   return { label, runs: [first, ...others] };
+}
+
+function namesIn(given: string): readonly string[] {
+  return fileOf(given) === null ? given.split(',') : [given];
 }
 
 function readRun(label: string, name: string): ComparedRun {

@@ -26,7 +26,8 @@ const NAME = 'percolator-engine';
 /** For the sentence that says that npm is missing. */
 const PURPOSE = 'pack the engine';
 /** The oldest version of Node that has all that the engine uses. */
-const NODE = '>=22';
+/** The first versions that have node:sqlite without a flag. */
+const NODE = '^22.13.0 || >=23.4.0';
 
 interface ProjectPackage {
   readonly version: string;

@@ -16,7 +16,8 @@ import { buildPackage } from './build-package.ts';
 
 /** A slow registry sends Node and TypeScript for minutes. */
 const LONG = { timeout: 600_000 };
-const OTHERS = ['node@22', 'typescript@5.9'];
+/** The oldest Node that the package allows, and the oldest TypeScript. */
+const OTHERS = ['node@22.13.0', 'typescript@5.9'];
 const PRINTED = 'Bob has $3, credit is poor\nJoe has $9, credit is good';
 const STRICTEST = {
   target: 'es2022',

@@ -9,7 +9,7 @@ import { buildPackage } from './build-package.ts';
 const specification = {
   script: 'pack:engine',
   description:
-    'Builds the engine as a package of its own, in JavaScript with declarations, for Node 22 and newer, and prints ' +
+    'Builds the engine as a package of its own, in JavaScript with declarations, for Node 22.13 and newer, and prints ' +
     'the path of the tarball. Install that with `npm install <tarball>`.',
   options: {
     out: outputFolder({

@@ -23,7 +23,7 @@ import {
   readRunRecord,
   type RunRecord,
 } from '#results';
-import { type Choice, removable, removeRun } from './removable.ts';
+import { type Choice, removable, removeRun, removeRuns } from './removable.ts';
 
 const RUNS = path.join(import.meta.dirname, 'main.ts');
 const PROJECT = path.resolve(import.meta.dirname, '../../..');
@@ -192,6 +192,8 @@ describe('clean chooses', () => {
     const why = 'not among the newest 1';
     assert.deepEqual(chosen({ keepLast: 1 }), [`oracle-0: ${why}`, `oracle-2: ${why}`]);
     assert.equal(chosen({ keepLast: 0 }).length, 4);
+    symlinkSync(path.join(root, 'oracle-1'), path.join(root, 'latest'), 'dir');
+    assert.equal(chosen({ keepLast: 1 }).length, 2, 'a link is no run to keep');
   });
 
   test('with --days and --keep-last only what both choose', () => {
@@ -265,6 +267,17 @@ describe('clean never removes', () => {
       assert.ok(existsSync(path.join(folder, 'run.json')));
     });
   }
+
+  test('a run that cannot be removed, but those before and after it', () => {
+    for (const name of ['c', 'b', 'a']) addRun(name, 2, { state: 'failed' });
+    const all = removable(findRuns(root), everything, Date.now());
+    rmSync(path.join(root, 'b'), { recursive: true });
+    addRun('b', 2, { state: 'failed', runId: 'another' });
+    const { removed, failures } = removeRuns(all);
+    assert.deepEqual(removed.map(({ run }) => run.name).toSorted(), ['a', 'c']);
+    assert.match(failures.join(), /has changed, so it was not removed/);
+    assert.deepEqual(readdirSync(root), ['b']);
+  });
 
   test('a link, nor what it leads to', () => {
     const elsewhere = addRun('elsewhere', 2, { state: 'failed' });

@@ -5,6 +5,7 @@
  */
 import path from 'node:path';
 import { choice, flag, inputFolder, integer, onlyWith, runCommand } from '#harness';
+import type { UsageError } from '#harness';
 import {
   bytesIn,
   findRuns,
@@ -17,7 +18,8 @@ import {
 } from '#results';
 import { bytesText } from '../../harness/experiment/disk-space.ts';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
-import { type Choice, refuseReference, removable, removeRun, stateText } from './removable.ts';
+import { type Choice, refuseReference, type Removable, removable } from './removable.ts';
+import { removeRuns, stateText } from './removable.ts';
 
 /** The headline is cut, because a run should be one line of the list. */
 const HEADLINE_LENGTH = 70;
@@ -79,12 +81,12 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ action, in: root, yes, json, ...chosen }) => {
-  const lines =
+  const { lines, failure } =
     action === 'list'
-      ? list(root === undefined ? [RUNS_FOLDER, REFERENCE_FOLDER] : [root], json)
+      ? { lines: list(root === undefined ? [RUNS_FOLDER, REFERENCE_FOLDER] : [root], json) }
       : clean(root ?? RUNS_FOLDER, chosen, { yes, json });
   process.stdout.write(`${lines.join('\n')}\n`);
-  return Promise.resolve();
+  return failure === undefined ? Promise.resolve() : Promise.reject(failure);
 });
 
 function list(roots: readonly string[], json: boolean): readonly string[] {
@@ -137,17 +139,30 @@ interface CleanOptions {
   readonly json: boolean;
 }
 
-function clean(root: string, chosen: Choice, { yes, json }: CleanOptions): readonly string[] {
+interface Cleaned {
+  readonly lines: readonly string[];
+  /** Why a run could not be removed; the others are gone. */
+  readonly failure?: UsageError;
+}
+
+function clean(root: string, chosen: Choice, options: CleanOptions): Cleaned {
   refuseReference(root);
   const runs = removable(findRuns(root), chosen, Date.now()).map(({ run, why }) => ({
     run,
     why,
     bytes: bytesIn(run.folder),
   }));
-  if (yes) {
-    for (const { run } of runs) removeRun(run);
-    if (path.resolve(root) === RUNS_FOLDER) refreshAll();
-  }
+  if (!options.yes) return { lines: cleanLines(runs, options) };
+  const { removed, failures } = removeRuns(runs);
+  if (path.resolve(root) === RUNS_FOLDER) refreshAll();
+  const [failure] = failures;
+  return { lines: cleanLines(removed, options), ...(failure === undefined ? {} : { failure }) };
+}
+
+function cleanLines(
+  runs: readonly (Removable & { readonly bytes: number })[],
+  { yes, json }: CleanOptions,
+): readonly string[] {
   if (json) {
     const shown = runs.map(({ run, why, bytes }) => ({ folder: run.folder, why, bytes }));
     return [JSON.stringify({ removed: yes, runs: shown }, null, 2)];

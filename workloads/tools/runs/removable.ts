@@ -66,6 +66,24 @@ export function stateText(record: RunRecord): string {
   return record.state === 'running' && !mayBeMeasuring(record) ? 'killed' : record.state;
 }
 
+/** Removes the runs, one after the other; one that cannot be removed stops no other. */
+export function removeRuns<T extends Removable>(
+  runs: readonly T[],
+): { readonly removed: readonly T[]; readonly failures: readonly UsageError[] } {
+  const failures: UsageError[] = [];
+  const removed = runs.filter(({ run }) => {
+    try {
+      removeRun(run);
+      return true;
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      failures.push(error);
+      return false;
+    }
+  });
+  return { removed, failures };
+}
+
 /**
  * Removes a run, unless it has changed since it was chosen.
  *
@@ -110,7 +128,7 @@ function mayBeRemoved({ isLink }: FoundRun, record: RunRecord): boolean {
 }
 
 function newestOf(runs: readonly FoundRun[], count: number): ReadonlySet<FoundRun> {
-  const finished = runs.filter(({ record }) => record?.state === 'finished');
+  const finished = runs.filter(({ record, isLink }) => !isLink && record?.state === 'finished');
   const ofEach = Map.groupBy(finished, ({ record }) => record?.experiment);
   return new Set([...ofEach.values()].flatMap((some) => some.slice(0, count)));
 }

@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { flag, runCommand } from '#harness';
 import { runNpm } from '../run-npm.ts';
-import { quickTests, slowTests } from './slow.ts';
+import { patternOf, quickTests, slowTests } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
@@ -56,7 +56,7 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   // Node sorts the files by their paths: the quick tests come first, because theirs is absolute.
-  const tests = quick ? quickTests() : [QUICK, ...slowTests()];
+  const tests = quick ? quickTests() : [patternOf(QUICK), ...slowTests()];
   const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
   const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');
   const said = check?.all ?? '';

@@ -50,6 +50,11 @@ export const SLOW: readonly string[] = [
   'workloads/verification/mutants/mutants.test.ts',
 ];
 
+/** A pattern that matches the file, whatever characters its folders have: not all can be quoted. */
+export function patternOf(file: string): string {
+  return file.replaceAll(/[[\]{}()*?!+@]/g, '?');
+}
+
 /** Files of tests, from the root of the repository. */
 export function slowTests(): readonly string[] {
   return globSync([...SLOW], { cwd: ROOT, exclude: ['node_modules'] }).toSorted();

@@ -144,8 +144,8 @@ export const NOTIFYING: readonly Mutant[] = [
       ),
       change(
         'observer/run-observer.ts',
-        'async function runObserver(\n',
-        'const POOL = new WeakMap<Context, Transaction>();\n\nasync function runObserver(\n',
+        'async function runObserver(',
+        'const POOL = new WeakMap<Context, Transaction>();\n\nasync function runObserver(',
       ),
     ],
   },

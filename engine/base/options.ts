@@ -17,10 +17,16 @@ export type Kinds<T> = { readonly [K in keyof T]-?: Kind };
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+const isPort = (digits = ''): boolean => Number(digits) > 0 && Number(digits) < 65_536;
+
 export const TEXT: Kind = { expected: 'a text', accepts: isText };
 export const NAME: Kind = {
   expected: 'a text that is not empty',
   accepts: (value) => isText(value) && value !== '',
+};
+export const ADDRESS: Kind = {
+  expected: 'a text like host:port',
+  accepts: (value) => isText(value) && isPort(/^(?:[^:\s]+|\[.+\]):(\d+)$/.exec(value)?.[1]),
 };
 export const TEXTS: Kind = {
   expected: 'a list of texts',

@@ -16,12 +16,12 @@
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../base/index.ts';
 import {
+  ADDRESS,
   checkOptions,
   CLOCK,
   COUNT,
   FUNCTION,
   type Kinds,
-  NAME,
   objectWith,
   TEXT,
 } from '../base/options.ts';
@@ -48,7 +48,7 @@ export interface LockServiceOptions {
 }
 
 const KINDS: Kinds<LockServiceOptions> = {
-  address: NAME,
+  address: ADDRESS,
   local: objectWith('an object with the text self and the function isDead', {
     self: TEXT,
     isDead: FUNCTION,
@@ -135,7 +135,9 @@ class Connection implements LockServiceClient {
     this.#stay?.write({ token: this.self, ttlMs: this.#ttlMs, isLeaving: true });
     this.#stay?.end();
     // A service that hangs never ends the stream.
-    await Promise.race([this.#staying, this.#clock.sleep(LOCK_DEADLINE_MS)]);
+    const over = new AbortController();
+    await Promise.race([this.#staying, this.#clock.sleep(LOCK_DEADLINE_MS, over.signal)]);
+    over.abort();
     this.#stay?.cancel();
     await this.#staying;
     this.#server.close();

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '../base/index.ts';
+import { type Clock, systemClock } from '../base/index.ts';
 import {
   connectLockService,
   type Liveness,
@@ -189,11 +189,31 @@ test('P49: without the service every lock is granted, and asking costs nothing a
   assert.ok(systemClock.monotonicMs() - startedMs < 200);
 });
 
+test('a client that is closed leaves no timer that keeps the process alive', async (t) => {
+  const { address } = await serve(t);
+  let sleeping = 0;
+  const clock: Clock = {
+    ...systemClock,
+    sleep: async (ms, signal, options) => {
+      if (options?.background === true) return systemClock.sleep(ms, signal, options);
+      sleeping++;
+      await systemClock.sleep(ms, signal, options);
+      sleeping--;
+    },
+  };
+  const client = await join(t, address, 'client', { clock });
+  await client.close();
+  await systemClock.yield();
+  assert.equal(sleeping, 0);
+});
+
 test('wrong options are refused at once', async () => {
   const wrong = { code: 'INVALID_ARGUMENT' };
   const right = { address: '127.0.0.1:1', local: { self: 'a', isDead: () => false } };
   for (const options of [
-    { address: '' },
+    ...['', '127.0.0.1', '127.0.0.1:123456', 'nowhere://a', '127.0.0.1:1\n'].map((address) => ({
+      address,
+    })),
     { timeToLiveMs: 0 },
     { timeToLiveMs: 0.5 },
     { timeToLiveMs: Number.NaN },

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
-import { openTestDatabase, VirtualClock } from '../testing/index.ts';
+import { type Call, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
 import { Failures } from './failures.ts';
-import { type Observer, Worker } from './index.ts';
+import { type CommittedRun, type Observer, Worker } from './index.ts';
 import { runObservers } from './run-observer.ts';
 
 test('P45: a worker forgets the cells that fail in it and that other workers finish', async () => {
@@ -114,6 +114,45 @@ for (const [code, lastsMs, most] of [
     await worker.stop();
   });
 }
+
+test('a run whose commit got no answer is told and counted once, if it has committed', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const client = database.client('A');
+  const told: CommittedRun[] = [];
+  let [isAway, commits, runs] = [false, 0, 0];
+  const error = (kind: Call['kind']): PercolatorError =>
+    new PercolatorError(kind === 'read' ? 'STORE_UNAVAILABLE' : 'STORE_IN_DOUBT', 'away');
+  client.store.beforeCall = ({ kind }) => {
+    if (isAway) throw error(kind);
+  };
+  client.store.afterCall = ({ kind, operation }) => {
+    if (operation !== 'checkAndMutateRow' || ++commits > 1) return;
+    isAway = true;
+    throw error(kind);
+  };
+  const run: Observer['run'] = async (transaction) => {
+    runs++;
+    put(transaction, { 'a:done': '1' });
+  };
+  const observers = [{ name: 'o', table: 't', column: 'seen', run }];
+  const worker = new Worker(client.context, observers, { onCommitted: (one) => told.push(one) });
+  await database.clock.runUntil(database.client('other').write({ 'a:seen': '1' }));
+  await database.clock.advance(3_000);
+  isAway = false;
+  await database.clock.runUntil(worker.idle());
+  assert.equal(client.context.counters.unknown, 1);
+  assert.deepEqual([runs, worker.counters.runs, worker.counters.clean], [1, 1, 0]);
+  assert.equal(told.length, 1);
+  const reader = database.client('reader');
+  for (const [at, done] of [
+    [told[0]?.startTimestamp, undefined],
+    [told[0]?.commitTimestamp, '1'],
+  ] as const) {
+    const { 'a:done': found } = await reader.read(['a:done'], at);
+    assert.equal(found, done);
+  }
+  await worker.stop();
+});
 
 test('P45: an observer that asks for a table that does not exist fails, and its cell is parked', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });

@@ -51,7 +51,7 @@ export class ListedColumns {
   }
 
   async #look({ name, table, column }: Observer): Promise<void> {
-    const trouble = `column ${table}\0${column} of ${name}`;
+    const trouble = `column ${JSON.stringify([table, column, name])}`;
     if (await this.#isListed(table, column)) {
       this.#troubles.end(trouble);
       return;

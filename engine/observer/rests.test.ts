@@ -99,12 +99,15 @@ test('a cell that was forgotten counts its failures from zero; a rest affects no
 test('a batch locks its rows from the first to the last, until the last of its cells is done', async () => {
   const asked: LockedRange[] = [];
   let released = 0;
-  const locks = new ScanLocks({
-    tryLock: async (range) => {
-      asked.push(range);
-      return { release: () => released++ };
+  const locks = new ScanLocks(
+    {
+      tryLock: async (range) => {
+        asked.push(range);
+        return { release: () => released++ };
+      },
     },
-  });
+    new VirtualClock(),
+  );
   const found = ['a', 'b', 'c'].map((row) => ({ name: `${row}:c`, table: 't', row }));
   assert.equal(await locks.tryLock(found), true);
   assert.deepEqual(asked, [{ table: 't', from: 'a', to: 'c' }]);

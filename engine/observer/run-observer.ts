@@ -30,6 +30,7 @@ import {
   WRITE,
   type WriteRecord,
 } from '../transaction/index.ts';
+import { DoubtfulRuns } from './doubtful-runs.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
 /** How often a run is tried in all, with backoff after each conflict,
@@ -51,6 +52,12 @@ export interface CommittedRun {
   readonly commitTimestamp: Timestamp;
 }
 
+/** What becomes of the runs: those that committed, and those that may have. */
+export interface Told {
+  readonly onCommitted: (run: CommittedRun) => void;
+  readonly doubtful: DoubtfulRuns;
+}
+
 /**
  * Runs every observer of the cell that has not seen its latest change, and clears the notification.
  * Resolves with the runs that committed. Rejects with what an observer threw; then the notification
@@ -60,14 +67,15 @@ export async function runObservers(
   context: Context,
   cell: Notified,
   observers: readonly Observer[],
-  onCommitted: (run: CommittedRun) => void = () => {},
+  { onCommitted, doubtful }: Told = { onCommitted: () => {}, doubtful: new DoubtfulRuns() },
 ): Promise<readonly CommittedRun[]> {
   const runs: CommittedRun[] = [];
   const errors: unknown[] = [];
   let seenUpTo = Number.POSITIVE_INFINITY;
   for (const observer of observers) {
     try {
-      const { startTimestamp, commitTimestamp } = await runObserver(context, cell, observer);
+      const one = { cell, observer, doubtful };
+      const { startTimestamp, commitTimestamp } = await runObserver(context, one);
       seenUpTo = Math.min(seenUpTo, startTimestamp);
       if (commitTimestamp === undefined) continue;
       const run = { observer: observer.name, cell, startTimestamp, commitTimestamp };
@@ -95,23 +103,30 @@ export function isNoFailure(error: unknown): boolean {
   return isRetryable(error) || codes.includes(error.code);
 }
 
-async function runObserver(
-  context: Context,
-  cell: Notified,
-  observer: Observer,
-): Promise<{
+interface Ran {
   readonly startTimestamp: Timestamp;
+  /** Undefined if there was nothing to do. */
   readonly commitTimestamp: Timestamp | undefined;
-}> {
+}
+
+interface Run {
+  readonly cell: Notified;
+  readonly observer: Observer;
+  readonly doubtful: DoubtfulRuns;
+}
+
+function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN';
+}
+
+async function runObserver(context: Context, { cell, observer, doubtful }: Run): Promise<Ran> {
   for (let attempt = 1; ; attempt++) {
     const transaction = await begin(context, { kind: `observer ${observer.name}` });
     const { startTimestamp } = transaction;
     try {
-      return {
-        startTimestamp,
-        commitTimestamp: await runOnce(context, transaction, { cell, observer }),
-      };
+      return await runOnce(context, transaction, { cell, observer, doubtful });
     } catch (error) {
+      if (!cell.weak && isOutcomeUnknown(error)) doubtful.add(cell, observer, startTimestamp);
       if (!isRetryable(error) || attempt >= ATTEMPTS_MAX) throw error;
       await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {
@@ -120,28 +135,36 @@ async function runObserver(
   }
 }
 
-/** Resolves with the commit timestamp, or undefined if there was nothing to do. */
 async function runOnce(
   context: Context,
   transaction: Transaction,
-  { cell, observer }: { readonly cell: Notified; readonly observer: Observer },
-): Promise<Timestamp | undefined> {
+  { cell, observer, doubtful }: Run,
+): Promise<Ran> {
+  const { startTimestamp } = transaction;
   if (!cell.weak) {
-    if (!(await isDirty(context, transaction, { cell, observer }))) return undefined;
+    const column = acknowledgmentColumn(observer.name, cell.column);
+    const [latest, lastRun] = await transaction.readVersions([cell, { ...cell, column }]);
+    const last = lastRun?.record;
+    if (last !== undefined && doubtful.take(cell, observer, last.startTimestamp)) return last;
+    if (!(await isDirty(context, cell, { latest, lastRun }))) {
+      return { startTimestamp, commitTimestamp: undefined };
+    }
     transaction.acknowledge(observer.name, cell);
   }
   await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
-  return transaction.commit();
+  return { startTimestamp, commitTimestamp: await transaction.commit() };
+}
+
+interface Committed {
+  readonly record: WriteRecord;
 }
 
 /** Whether the cell has changed since the snapshot of the observer's last committed run. */
 async function isDirty(
   context: Context,
-  transaction: Transaction,
-  { cell, observer }: { readonly cell: DirtyCell; readonly observer: Observer },
+  cell: DirtyCell,
+  { latest, lastRun }: Readonly<Record<'latest' | 'lastRun', Committed | undefined>>,
 ): Promise<boolean> {
-  const column = acknowledgmentColumn(observer.name, cell.column);
-  const [latest, lastRun] = await transaction.readVersions([cell, { ...cell, column }]);
   if (latest === undefined) return false; // Its writer died before it committed.
   const { record } = latest;
   if (record.changedTimestamp <= (lastRun?.record.startTimestamp ?? 0)) return false;

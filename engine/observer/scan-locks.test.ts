@@ -16,6 +16,18 @@ import { NotificationScanner } from './scanner.ts';
 
 const ROWS = 300;
 
+test('workers of one process that share a client of locks keep off one another’s rows, too', async () => {
+  const { database } = await openDirty();
+  const rangeLocks = new RangeLockTable(systemClock).of('A');
+  const begun = { runs: 0 };
+  const client = clientOf(database, 'A');
+  const workers = [1, 2, 3, 4].map(() => startWorker(client, [slowly(begun)], { rangeLocks }));
+  await settle(workers);
+  assert.equal(sum(workers, 'runs'), ROWS);
+  assert.ok(begun.runs < 1.2 * ROWS, `${begun.runs} runs for ${ROWS} rows`);
+  assert.ok(sum(workers, 'meetings') > 0);
+});
+
 test('workers that lock what they scan run everything, and hardly any run is wasted', async () => {
   const { database } = await openDirty();
   const table = new RangeLockTable(systemClock);
@@ -34,10 +46,10 @@ test('workers that lock what they scan run everything, and hardly any run is was
 
 test('P49: two scanners on one row do no harm: one run of each row commits, even if every lock is granted', async () => {
   const { database } = await openDirty();
-  const granting: RangeLocks = { tryLock: async () => ({ release: () => {} }) };
+  const granting = (): RangeLocks => ({ tryLock: async () => ({ release: () => {} }) });
   const begun = { runs: 0 };
   const workers = ['A', 'B', 'C'].map((name) =>
-    startWorker(clientOf(database, name), [slowly(begun)], { rangeLocks: granting }),
+    startWorker(clientOf(database, name), [slowly(begun)], { rangeLocks: granting() }),
   );
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);

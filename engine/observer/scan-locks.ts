@@ -10,9 +10,13 @@
  * follow one another find only what the front one works on, and catch up with it, because it is
  * slowed down by what it finds.
  *
+ * A process is one owner to the lock service, whose locks are no obstacle to that process. So the
+ * workers that share the locks of one client first lock among themselves.
+ *
  * The locks are advisory (P49): they do not decide which rows are dirty or which run counts.
  */
-import type { RangeLock, RangeLocks } from '../lock-service/index.ts';
+import type { Clock } from '../base/index.ts';
+import { type RangeLock, type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
 
 /** A cell that was found, with the worker's name for it. */
 export interface FoundCell {
@@ -27,13 +31,21 @@ interface LockedBatch {
   left: number;
 }
 
+/** For each client of locks: the locks among the workers of this process that share it. */
+const tables = new WeakMap<RangeLocks, RangeLockTable>();
+let workers = 0;
+
 export class ScanLocks {
   readonly #locks: RangeLocks;
+  readonly #among: RangeLocks;
   /** By the name of each cell that is not done yet. */
   readonly #batches = new Map<string, LockedBatch>();
 
-  constructor(locks: RangeLocks) {
+  constructor(locks: RangeLocks, clock: Clock) {
     this.#locks = locks;
+    const table = tables.get(locks) ?? new RangeLockTable(clock);
+    tables.set(locks, table);
+    this.#among = table.of(String(++workers));
   }
 
   /** Locks the rows of a batch, which is in order and of one table.
@@ -41,16 +53,25 @@ export class ScanLocks {
   async tryLock(cells: readonly FoundCell[]): Promise<boolean> {
     const [first, last] = [cells[0], cells.at(-1)];
     if (first === undefined || last === undefined) return true;
-    let lock: RangeLock | undefined;
-    try {
-      lock = await this.#locks.tryLock({ table: first.table, from: first.row, to: last.row });
-    } catch {
-      return true; // The batch is scanned without a lock, as if there were no service.
-    }
+    const lock = await this.#lockTwice({ table: first.table, from: first.row, to: last.row });
     if (lock === undefined) return false;
     const batch = { lock, left: cells.length };
     for (const { name } of cells) this.#batches.set(name, batch);
     return true;
+  }
+
+  /** Among the workers of this process, then among all. */
+  async #lockTwice(range: Parameters<RangeLocks['tryLock']>[0]): Promise<RangeLock | undefined> {
+    const own = await this.#among.tryLock(range);
+    if (own === undefined) return undefined;
+    try {
+      const lock = await this.#locks.tryLock(range);
+      if (lock !== undefined) return { release: () => [own, lock].forEach((one) => one.release()) };
+    } catch {
+      return own; // As if there were no service.
+    }
+    own.release();
+    return undefined;
   }
 
   /** The cell has been run, or will not be. Cells that are in no batch have no effect. */

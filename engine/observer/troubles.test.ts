@@ -94,6 +94,27 @@ test('P56: while the storage refuses commits, cells rest, none is parked, and th
   await worker.stop();
 });
 
+for (const code of ['TABLE_MISMATCH', 'TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND'] as const) {
+  test(`P56: while no run can use its table (${code}), cells rest, none is parked, and that is reported`, async () => {
+    const database = await openTestDatabase({ observed: ['seen'] });
+    const { worker, client, saw, reported } = startWorker(database, {
+      options: { failuresMax: 2 },
+    });
+    client.store.beforeCall = ({ table }) => {
+      if (table === 't') throw new PercolatorError(code, 'the table is not what it was');
+    };
+    await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+    await database.clock.advance(10_000);
+    assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
+    assert.deepEqual(reported, [`table t:seen ${code}`]);
+    client.store.beforeCall = undefined;
+    await database.clock.advance(60_000);
+    assert.deepEqual(saw, ['t/a']);
+    assert.deepEqual(reported.slice(1), [`over: table t:seen ${code}`]);
+    await worker.stop();
+  });
+}
+
 test('P56: idle has a refused cell tried again, however long it was to rest, before it rejects', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, reported } = startWorker(database);
@@ -343,6 +364,24 @@ test('P56: a column that its table does not list as observed is reported until t
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a']);
   await worker.stop();
+});
+
+test('P56: two columns that are not listed are two troubles, however they and their observers are called', async () => {
+  const run = async (): Promise<void> => {};
+  const observers: readonly Observer[] = [
+    { name: 'b of c', table: 't', column: 'a', run },
+    { name: 'c', table: 't', column: 'a of b', run },
+  ];
+  for (const given of [observers, observers.toReversed()]) {
+    const database = await openTestDatabase({ observed: ['a'] });
+    const reported: string[] = [];
+    const onTrouble = (trouble: Trouble): void => void reported.push(tell(trouble));
+    const worker = new Worker(database.client('worker').context, given, { ...QUICK, onTrouble });
+    await database.clock.advance(35_000);
+    assert.deepEqual(reported, ['column t:a of b INVALID_ARGUMENT']);
+    assert.equal(worker.troubles.length, 1);
+    await worker.stop();
+  }
 });
 
 test('P56: a column no longer listed, in a table created again between two scans, is reported in time', async () => {

@@ -77,7 +77,11 @@ export interface WorkerOptions {
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
   /** Called for every failure of an observer. Default: none. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
-  /** Called for every run that has committed, as soon as it has. Default: none. */
+  /**
+   * Called for every run that has committed, as soon as it has. Default: none. Not called for a run
+   * whose commit got no answer, if this worker does not learn its outcome later: the process dies,
+   * another worker runs the observer of the cell next, or a weak notification began the run.
+   */
   readonly onCommitted?: ((run: CommittedRun) => void) | undefined;
 }
 

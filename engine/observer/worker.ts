@@ -17,6 +17,8 @@
  */
 import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
+import { placeOf, WRITE } from '../transaction/index.ts';
+import { DoubtfulRuns } from './doubtful-runs.ts';
 import { Failures } from './failures.ts';
 import { ListedColumns } from './listed-columns.ts';
 import type { DirtyCell, Observer } from './observer.ts';
@@ -37,7 +39,7 @@ import {
 
 /** Counts since the worker started. */
 export interface WorkerCounters {
-  /** Observer runs that committed. */
+  /** Observer runs that committed, as far as this worker knows: see `onCommitted`. */
   runs: number;
   /** Notifications that needed no run: their change had been seen, or was never committed. */
   clean: number;
@@ -55,6 +57,12 @@ export interface WorkerCounters {
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
+/** What the storage says of a table that no run can use, and of one that only the observer uses. */
+const ABOUT_TABLES: ReadonlySet<string> = new Set([
+  'TABLE_NOT_FOUND',
+  'TABLE_MISMATCH',
+  'FAMILY_NOT_FOUND',
+]);
 /** Checks for slow runs and scans, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
 
@@ -65,6 +73,13 @@ interface Scanned {
   readonly fresh: number;
   /** Every dirty cell was met. */
   readonly isWhole: boolean;
+}
+
+/** Why a run that did not commit is no failure of its observer. */
+interface StoragesError {
+  readonly error: unknown;
+  /** It will be so until the cause is mended. */
+  readonly isRefusal: boolean;
 }
 
 interface Running {
@@ -93,6 +108,7 @@ export class Worker implements AsyncDisposable {
   readonly #onFailure: (failure: ObserverFailure) => void;
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
+  readonly #doubtful = new DoubtfulRuns();
   /** Of cells that `#failures` remembers. */
   readonly #refusals: Refusals;
   readonly #rest: Rest;
@@ -128,7 +144,7 @@ export class Worker implements AsyncDisposable {
     this.#observers = byColumn(observers);
     this.#options = settingsOf(options);
     const { rangeLocks, onMeeting = 'jump' } = options;
-    this.#locks = rangeLocks === undefined ? undefined : new ScanLocks(rangeLocks);
+    this.#locks = rangeLocks && new ScanLocks(rangeLocks, context.clock);
     this.#onMeeting = onMeeting;
     const { scanRows } = this.#options;
     this.#batchRows = rangeLocks === undefined ? scanRows : Math.min(scanRows, LOCKED_ROWS);
@@ -444,10 +460,12 @@ export class Worker implements AsyncDisposable {
   async #run(name: string, cell: Notified): Promise<void> {
     const observers = this.#observers.get(columnKey(cell.table, cell.column)) ?? [];
     try {
-      const runs = await runObservers(this.#context, cell, observers, (run) => {
+      const onCommitted = (run: CommittedRun): void => {
         this.counters.runs++; // Counted even if another observer of the cell fails.
         this.#onCommitted(run);
-      });
+      };
+      const told = { onCommitted, doubtful: this.#doubtful };
+      const runs = await runObservers(this.#context, cell, observers, told);
       if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
       this.#refusals.end(name);
@@ -459,15 +477,15 @@ export class Worker implements AsyncDisposable {
   /** After a conflict, without an answer, or if the storage refuses, the cell only rests; other
    * errors count towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    if (codeOf(error) === 'STORE_REFUSED') {
+    const storages = await this.#storagesError(cell, error);
+    if (storages?.isRefusal === true) {
       this.#failures.refuse(name);
-      this.#refusals.begin(name, cell, error);
+      this.#refusals.begin(name, cell, storages.error);
       return;
     }
-    const storages = isNoFailure(error) ? error : await this.#storagesError(cell, error);
     if (storages !== undefined) {
       this.#failures.rest(name);
-      if (codeOf(storages) === 'STORE_CLOSED') this.#end(storages); // No run will ever succeed.
+      if (codeOf(storages.error) === 'STORE_CLOSED') this.#end(storages.error); // No run will ever succeed.
       return;
     }
     const failures = this.#failures.add(name);
@@ -494,15 +512,30 @@ export class Worker implements AsyncDisposable {
 
   /** Asks the store and the oracle if the error may be theirs, and resolves with what they throw.
    * Undefined if the failure is the observer's. */
-  async #storagesError(cell: Notified, error: unknown): Promise<unknown> {
-    if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return undefined;
+  async #storagesError(cell: Notified, error: unknown): Promise<StoragesError | undefined> {
+    if (isNoFailure(error)) return { error, isRefusal: codeOf(error) === 'STORE_REFUSED' };
+    const isAboutTable = ABOUT_TABLES.has(codeOf(error) ?? '');
+    if (!isAboutTable && codeOf(error) !== 'STORE_CLOSED') return undefined;
+    let isMarkedNow = false;
     try {
       await isMarked(this.#context.named, cell);
-      if (!isNotFound(error)) await this.#context.oracle.readHorizon();
+      isMarkedNow = true; // The table has not been dropped, at least not whole.
+      if (isAboutTable) await this.#useTable(cell);
+      else await this.#context.oracle.readHorizon();
       return undefined; // The observer asked for another table, or another store.
     } catch (storages) {
-      return storages;
+      return {
+        error: storages,
+        isRefusal: isMarkedNow && ABOUT_TABLES.has(codeOf(storages) ?? ''),
+      };
     }
+  }
+
+  /** Does with the cell's table what every run does: looks up its definition, and reads from it. */
+  async #useTable({ table, row, column }: Notified): Promise<void> {
+    await this.#context.isObserved(table, column);
+    const filter = { ...placeOf(WRITE, column), versions: 1 };
+    await this.#context.named.readRow(table, row, [filter]);
   }
 
   /** Reports a slow run or scan while it lasts:

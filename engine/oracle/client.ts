@@ -16,7 +16,7 @@
  * process; the lease guards all of them (leased-allocator.ts).
  */
 import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
-import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';
+import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
 import { batchTimestamps } from './batching.ts';
@@ -55,8 +55,8 @@ export interface OracleClient extends TimestampOracle, AsyncDisposable {
 
 const KINDS: Kinds<OracleClientOptions> = {
   addresses: {
-    expected: 'a list of one or more texts that are not empty',
-    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(NAME.accepts),
+    expected: 'a list of one or more texts like host:port',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(ADDRESS.accepts),
   },
   attemptMs: POSITIVE,
   timeoutMs: POSITIVE,

@@ -24,6 +24,8 @@ export interface RpcServer extends AsyncDisposable {
 
 /** Reachable from this machine only, on a free port. */
 const ADDRESS = '127.0.0.1:0';
+/** A host without a port would get the port of HTTPS, and `::1` is a host. */
+const ADDRESSES = /^(?:[^:]+|\[.+\]):\d{1,5}$/;
 const MAY_SUCCEED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'STORE_UNAVAILABLE',
   'STORE_IN_DOUBT',
@@ -36,6 +38,10 @@ export async function startServer(
   implementation: UntypedServiceImplementation,
   address: string = ADDRESS,
 ): Promise<RpcServer> {
+  if (!ADDRESSES.test(address)) {
+    const message = `cannot serve at ${address}: it must be a text like host:port`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
   const server = new (grpc().Server)();
   server.addService(service, implementation);
   const port = await bind(server, address);

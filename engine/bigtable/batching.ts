@@ -133,13 +133,12 @@ class BatchingBigtable implements Bigtable {
       rows,
       (row) => `${this.#settings.isUrgent(row) ? 'urgent' : 'bulk'}\0${row.table}`,
     );
-    await Promise.all(
-      [...groups].map(([key, group]) =>
-        this.#scheduler.submit(key.startsWith('urgent') ? this.#urgent : this.#bulk, group, {
-          key,
-        }),
-      ),
+    const calls = [...groups].map(([key, group]) =>
+      this.#scheduler.submit(key.startsWith('urgent') ? this.#urgent : this.#bulk, group, { key }),
     );
+    // Waits for all, even when one has failed: then nothing of the call is still to be applied.
+    const outcomes = await Promise.allSettled(calls);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   };
 
   readonly sampleRowKeys: Bigtable['sampleRowKeys'] = async (table) =>

@@ -415,6 +415,33 @@ describe('when a batch fails, in whole or in part,', () => {
     });
   }
 
+  test('a mutation that is sent again, alone, without an answer may have been applied at first', async () => {
+    const { store, calls } = await scene({});
+    const outcomes = Promise.allSettled([
+      store.mutateRows([set('a')]),
+      store.mutateRows([set('b')]),
+    ]);
+    await settled();
+    await calls[0]?.fail(new PercolatorError('STORE_REFUSED', 'b may not be written'));
+    await settled();
+    const unsent = new PercolatorError('STORE_UNAVAILABLE', 'no connection');
+    for (const call of calls.slice()) await call.fail(unsent);
+    assert.deepEqual((await outcomes).map(codeOf), ['STORE_IN_DOUBT', 'STORE_IN_DOUBT']);
+  });
+
+  test('a caller hears of it only when nothing of its call is left to be applied', async () => {
+    const { store, calls, deliverAll } = await scene({});
+    let isOver = false;
+    const call = store.mutateRows([set('a'), set('b', 1, 'marks')]);
+    const outcomes = Promise.allSettled([call]).finally(() => (isOver = true));
+    await settled();
+    await calls[0]?.fail(new PercolatorError('STORE_REFUSED', 'a may not be written'));
+    await settled();
+    assert.equal(isOver, false);
+    await deliverAll();
+    assert.deepEqual((await outcomes).map(codeOf), ['STORE_REFUSED']);
+  });
+
   test('with one caller in it, that caller receives the original failure', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([store.mutateRows([set('a'), set('b')])]);

@@ -141,10 +141,21 @@ export class BlindMutations implements Kind<readonly RowMutation[], void> {
       return requests.map(() => ({ status: 'fulfilled', value: undefined }));
     } catch (reason) {
       if (requests.length > 1 && isAboutOne(reason)) {
-        return Promise.allSettled(requests.map((request) => this.#mutate(request)));
+        return Promise.allSettled(requests.map((request) => this.#mutateAlone(request)));
       }
       const own = requests.length > 1 ? ofEach(reason) : reason;
       return requests.map(() => ({ status: 'rejected', reason: own }));
+    }
+  }
+
+  /**
+   * A refusal says what became of the request. No other failure does, because of the first call.
+   */
+  async #mutateAlone(rows: readonly RowMutation[]): Promise<void> {
+    try {
+      await this.#mutate(rows);
+    } catch (reason) {
+      throw isAboutOne(reason) ? reason : ofEach(reason);
     }
   }
 

@@ -84,6 +84,42 @@ for (const where of ['GetTableDescriptors', 'GetMetaRegionLocations', 'Multi', '
   });
 }
 
+test('a table that HBase can have under no name is missing at once, and is not made', async () => {
+  const clock = new VirtualClock();
+  await using store = open(clock, () => false);
+  for (const table of ['no name', '-t', '.t', '', 'zookeeper', 't:u']) {
+    const read = store.readRow(table, 'r', [{ family: 'f' }]);
+    await assert.rejects(clock.runUntil(read), { code: 'TABLE_NOT_FOUND' });
+    await clock.runUntil(store.dropTable(table));
+    const making = store.createTable(table, { families: ['f'] });
+    await assert.rejects(clock.runUntil(making), { code: 'INVALID_ARGUMENT' });
+  }
+  assert.equal(clock.monotonicMs(), 0);
+});
+
+for (const [durability, isFit] of [
+  ['ASYNC_WAL', false],
+  ['SKIP_WAL', false],
+  ['FSYNC_WAL', true],
+] as const) {
+  test(`a table whose log has the durability ${durability} is ${isFit ? 'used' : 'refused'}`, async () => {
+    const clock = new VirtualClock();
+    const hbase = newHBase();
+    const connect = (): Bigtable => open(clock, () => false, undefined, hbase);
+    await using maker = connect();
+    await clock.runUntil(maker.createTable('t', { families: ['f'] }));
+    const [first, second] = ['DURABILITY', durability].map((text) => Buffer.from(text));
+    assert.ok(first !== undefined && second !== undefined);
+    const schema = hbase.tables.get('t')?.schema;
+    assert.ok(schema !== undefined);
+    Object.assign(schema, { attributes: [...schema.attributes, { first, second }] });
+    await using store = connect();
+    const read = clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }]));
+    if (isFit) assert.equal(await read, undefined);
+    else await assert.rejects(read, { code: 'TABLE_MISMATCH', message: /has DURABILITY .*_WAL;/ });
+  });
+}
+
 test('an operation whose region is found only after its deadline is not sent', async () => {
   const clock = new VirtualClock();
   let lookUpMs = 0;

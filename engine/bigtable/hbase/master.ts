@@ -32,6 +32,7 @@ export class Master {
 
   /** The table's families and attributes; undefined if there is no such table. */
   async describe(table: string): Promise<TableSchemaMessage | undefined> {
+    if (!canBeNamed(table)) return undefined;
     const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
       'GetTableDescriptorsResponse',
     );
@@ -77,6 +78,13 @@ export class Master {
     if (serverName) return addressOf(serverName);
     throw new HBaseFailure('unsent', 'no master is active');
   }
+}
+
+/**
+ * Whether HBase can have a table of that name. If not, the master fails as if for a passing reason.
+ */
+export function canBeNamed(table: string): boolean {
+  return /^[_\p{L}\p{N}][-_.\p{L}\p{N}]*$/u.test(table) && table !== 'zookeeper';
 }
 
 /** Whether the call changes nothing. */

@@ -23,8 +23,10 @@ test('a wrong option is refused in one sentence, before any server is asked', as
     [{ sessionTimeoutMs: 2_999 }, 'sessionTimeoutMs must be a number of at least 3000, not 2999'],
     [{ timeoutMs: 0 }, 'timeoutMs must be a finite number above 0, not 0'],
     [{ session: 6_000 }, /^openHBase has no option session; it has servers, namespace, tls, /],
-    [{ servers: 'host:16000' }, "servers must be a list of one or more texts, not 'host:16000'"],
-    [{ servers: [] }, 'servers must be a list of one or more texts, not []'],
+    [{ servers: 'host:16000' }, /^servers must be a list of one or more texts like host:port, not/],
+    [{ servers: [] }, /^servers must be/],
+    [{ servers: ['localhost'] }, /^servers must be/],
+    [{ servers: ['host:99999'] }, /^servers must be/],
   ] as const) {
     const options = { servers, ...given } as Parameters<typeof openHBase>[0];
     await assert.rejects(openHBase(options), { code: 'INVALID_ARGUMENT', message });

@@ -4,13 +4,13 @@
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import {
+  ADDRESS,
   checkOptions,
   CLOCK,
   FLAG,
   type Kinds,
   NAME,
   POSITIVE,
-  TEXTS,
 } from '../../base/options.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { Deadlines } from '../deadlines.ts';
@@ -53,8 +53,8 @@ export interface HBaseOptions {
 
 const KINDS: Kinds<HBaseOptions> = {
   servers: {
-    expected: 'a list of one or more texts',
-    accepts: (value) => TEXTS.accepts(value) && (value as readonly string[]).length > 0,
+    expected: 'a list of one or more texts like host:port',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(ADDRESS.accepts),
   },
   namespace: NAME,
   tls: FLAG,

@@ -10,8 +10,9 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
+import { invalid } from '../validate.ts';
 import { asFailure, errorOf, HBaseFailure } from './failures.ts';
-import type { Master } from './master.ts';
+import { canBeNamed, type Master } from './master.ts';
 import {
   type Long,
   messageOf,
@@ -35,6 +36,8 @@ const FAMILY_ATTRIBUTES = { VERSIONS: WITHOUT_END, TTL: WITHOUT_END, MIN_VERSION
 /** Path (none: HBase's own), class, priority. */
 const ENDPOINT_ATTRIBUTE = `|${ENDPOINT.className}|1073741823|`;
 const SPLITS_ATTRIBUTE = 'PERCOLATOR_SPLITS';
+/** With any other, a mutation is answered before the log is synced: commits rest on that (P64). */
+const DURABLE: ReadonlySet<string> = new Set(['USE_DEFAULT', 'SYNC_WAL', 'FSYNC_WAL']);
 
 export interface TablesOptions {
   readonly master: Master;
@@ -88,6 +91,7 @@ export class Tables {
   }
 
   async create(table: string, schema: TableSchema): Promise<void> {
+    if (!canBeNamed(table)) throw invalid(`HBase can have no table ${JSON.stringify(table)}`);
     const found = await this.#options.master.describe(table).catch((error: unknown) => {
       // Nothing has been sent that could be in doubt.
       throw errorOf(error, 'read', `looking at table ${table}`);
@@ -117,6 +121,7 @@ export class Tables {
   }
 
   async drop(table: string): Promise<void> {
+    if (!canBeNamed(table)) return;
     const tableName = this.#options.master.nameOf(table);
     this.forget(table);
     try {
@@ -163,6 +168,8 @@ export class Tables {
       Buffer.from(second).toString().includes(ENDPOINT.className),
     );
     if (!hasEndpoint) throw unfit(table, `lacks the coprocessor ${ENDPOINT.className}`);
+    const { DURABILITY: durability = 'USE_DEFAULT' } = attributesOf(attributes);
+    if (!DURABLE.has(durability)) throw unfit(table, `has DURABILITY ${durability}`);
     for (const family of columnFamilies) {
       const found = attributesOf(family.attributes);
       for (const [name, value] of Object.entries(FAMILY_ATTRIBUTES)) {
@@ -219,8 +226,8 @@ function rethrowAsLost(error: unknown): never {
 function unfit(table: string, why: string): PercolatorError {
   return new PercolatorError(
     'TABLE_MISMATCH',
-    `table ${table} ${why}; the engine's tables keep all versions forever and have that ` +
-      'coprocessor: let the engine create them',
+    `table ${table} ${why}; the engine's tables keep all versions forever, sync their log and have ` +
+      `the coprocessor ${ENDPOINT.className}: let the engine create them`,
   );
 }
 

@@ -59,7 +59,11 @@ export async function createClients(options: ServerOptions): Promise<Clients> {
   const data = new v2.BigtableClient(isFast ? { ...given, [CLOCK_OPTION]: options.clock } : given);
   const tables = new v2.BigtableTableAdminClient(given);
   const instances = new v2.BigtableInstanceAdminClient(given);
-  const stub = (await data.initialize()) as unknown as Stub;
+  // Each looks for credentials: a failure must be the caller's, and no unhandled rejection later.
+  const asking = options.plainAddress === undefined ? [tables, instances] : [];
+  const [stub] = (await Promise.all(
+    [data, ...asking].map((one) => one.initialize()),
+  )) as unknown as [Stub];
   return {
     stub,
     tables,

@@ -13,10 +13,10 @@
  * are two thirds of what a call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
-import { type Clock, isWithin, momentOf, PercolatorError } from '../../base/index.ts';
 import type { Clients, Metadata } from './client.ts';
 import { errorOf, type Failure, failureOf, isPassing, type Purpose } from './failures.ts';
 import { Code } from './http2/status.ts';
+import { type Patience, retrying } from './retrying.ts';
 import { type AssembledRow, RowAssembly } from './row-assembly.ts';
 
 type V2 = typeof protos.google.bigtable.v2;
@@ -29,16 +29,10 @@ export type CheckAndMutateRowRequest = Omit<
   'tableName'
 >;
 
-const RETRY_MS_MIN = 10;
-const RETRY_MS_MAX = 500;
-
-export interface DataCallsOptions {
-  readonly clock: Clock;
+export interface DataCallsOptions extends Patience {
   /** `projects/<project>/instances/<instance>` */
   readonly instance: string;
   readonly appProfile?: string | undefined;
-  /** Deadline of each call, including retries. */
-  readonly timeoutMs: number;
 }
 
 /** What all calls for a table have in common. */
@@ -154,30 +148,8 @@ export class DataCalls {
     return { failed, failure };
   }
 
-  /** Runs `send` until it succeeds, fails for good, or the deadline has passed. */
-  async #retry<T>(attempt: Attempt, send: (timeoutMs: number) => Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.#options;
-    const { purpose, what } = attempt;
-    const begunAt = momentOf(clock);
-    let isInDoubt = false;
-    for (let leftMs = timeoutMs, restMs = RETRY_MS_MIN; ;) {
-      try {
-        return await send(leftMs);
-      } catch (error) {
-        const meaning = errorOf(error, purpose, what);
-        isInDoubt ||= meaning.code === 'STORE_IN_DOUBT';
-        const isFinal = error instanceof PercolatorError || !isPassing(failureOf(error));
-        const mayRest = !isFinal && isWithin(clock, timeoutMs - restMs, begunAt);
-        if (mayRest) await clock.sleep(restMs);
-        // Checked again after the rest, during which the process may have been suspended.
-        if (!mayRest || !isWithin(clock, timeoutMs, begunAt)) {
-          // An unsent last try says nothing about the earlier ones.
-          throw isInDoubt ? inDoubt(meaning) : meaning;
-        }
-        leftMs = begunAt.monotonicMs + timeoutMs - clock.monotonicMs();
-        restMs = Math.min(2 * restMs, RETRY_MS_MAX);
-      }
-    }
+  #retry<T>({ purpose, what }: Attempt, send: (timeoutMs: number) => Promise<T>): Promise<T> {
+    return retrying(this.#options, (error) => errorOf(error, purpose, what), send);
   }
 
   #unary<Request, Response>(
@@ -257,10 +229,6 @@ export class DataCalls {
     }
     return named;
   }
-}
-
-function inDoubt({ message, cause }: PercolatorError): PercolatorError {
-  return new PercolatorError('STORE_IN_DOUBT', message, { cause });
 }
 
 function methodsOf(v2: V2): {

@@ -44,6 +44,29 @@ function claimAll(open: Open): void {
     });
   }
 
+  test('the first use of a table ends at the deadline, too, and lists do', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address, { timeoutMs: 300 });
+    for (const method of ['GetTable', 'ListTables']) {
+      fake.answer(method, { code: CODES.unavailable, details: 'no' });
+    }
+    const beganMs = systemClock.monotonicMs();
+    const read = store.readRow('t', 'r', [{ family: 'data' }]);
+    await assert.rejects(read, { code: 'STORE_UNAVAILABLE' });
+    await assert.rejects(store.listTables(), { code: 'STORE_UNAVAILABLE' });
+    assert.ok(systemClock.monotonicMs() - beganMs < 5_000);
+  });
+
+  test('the first use of a table is repeated while the server is unavailable', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    const no = { code: CODES.unavailable, details: 'no' };
+    const table = { name: 'projects/p/instances/i/tables/t', columnFamilies: { data: {} } };
+    fake.answer('GetTable', no, no, { answers: [table] });
+    assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+    assert.equal(sent(fake, 'GetTable'), 3);
+  });
+
   test('a conditional mutation that the server refuses was not applied', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address);

@@ -3,6 +3,7 @@
  * sentence.
  */
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { startFake, type FakeBigtable } from './fake-bigtable.fixture.ts';
 import { openRemote, type RemoteOptions } from './index.ts';
@@ -11,6 +12,8 @@ const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
 const FAILED_PRECONDITION = 9;
 const UNIMPLEMENTED = 12;
+/** Which client looks for credentials, in order. */
+const LOOKS = ['', '', 'data', 'tables', 'instances'];
 
 const open = (
   { address }: FakeBigtable,
@@ -22,7 +25,27 @@ async function openAndClose(fake: FakeBigtable, more?: Partial<RemoteOptions>): 
   await (await open(fake, more)).close();
 }
 
+/** The libraries of the official client's own libraries. */
+const ofClient = createRequire(import.meta.resolve('@google-cloud/bigtable'));
+const ofGax = createRequire(ofClient.resolve('google-gax'));
+
 describe('opening', () => {
+  for (const which of ['data', 'tables', 'instances']) {
+    test(`says so if there are no credentials when the client of ${which} looks for them`, async (t) => {
+      const { GoogleAuth, OAuth2Client } = ofGax('google-auth-library');
+      let looks = 0;
+      t.mock.method(GoogleAuth.prototype, 'getUniverseDomain', async () => 'googleapis.com');
+      t.mock.method(GoogleAuth.prototype, 'getClient', async () => {
+        // The clients look when they are made, too, and then nothing depends on it.
+        if (++looks === LOOKS.indexOf(which) + 1) throw new Error('ETIMEDOUT');
+        return new OAuth2Client();
+      });
+      const opening = openRemote({ project: 'p', instance: 'i' });
+      const message = 'no Bigtable answers at Cloud Bigtable: ETIMEDOUT';
+      await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message });
+    });
+  }
+
   test('succeeds where tables may be listed and the app profile allows transactions', async () => {
     await using fake = await startFake();
     await using store = await open(fake, { appProfile: 'mine' });
@@ -64,6 +87,17 @@ describe('opening', () => {
       fake.calls.map(({ method }) => method),
       ['ListTables'],
     );
+  });
+
+  test('tells collectors how late a call may be applied, if its deadline is a long one', async () => {
+    await using fake = await startFake();
+    for (const [timeoutMs, messageLifetimeMs] of [
+      [10_000, undefined],
+      [300_000, 1_800_000],
+    ] as const) {
+      await using store = await open(fake, { timeoutMs });
+      assert.equal(store.manifest.messageLifetimeMs, messageLifetimeMs);
+    }
   });
 
   test('names a missing app profile, instance or permission', async () => {

@@ -11,10 +11,10 @@
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import {
+  ADDRESS,
   checkOptions,
   CLOCK,
   FLAG,
-  type Kind,
   type Kinds,
   NAME,
   POSITIVE,
@@ -42,7 +42,8 @@ export interface RemoteOptions {
   readonly plainAddress?: string | undefined;
   /**
    * Deadline of each call, in milliseconds. Default 10,000. Too short: a slow moment of the server
-   * leaves commits in doubt. It must stay well below the collector's `messageLifetimeMs`.
+   * leaves commits in doubt. Longer than the default: collectors wait six times as long
+   * (`manifest.messageLifetimeMs`).
    */
   readonly timeoutMs?: number | undefined;
   /** Refuses every mutation with READ_ONLY. Default false. */
@@ -53,10 +54,6 @@ export interface RemoteOptions {
   readonly plainGrpc?: boolean | undefined;
 }
 
-const ADDRESS: Kind = {
-  expected: 'a text like host:port',
-  accepts: (value) => typeof value === 'string' && /^(?:[^:]+|\[.+\]):[1-9]\d{0,4}$/.test(value),
-};
 const KINDS: Kinds<RemoteOptions> = {
   project: NAME,
   instance: NAME,
@@ -70,6 +67,8 @@ const KINDS: Kinds<RemoteOptions> = {
 
 const CHECK_MS_MAX = 10_000;
 const TIMEOUT_MS = 10_000;
+/** A server may apply a call after its deadline: a collector's wait, in deadlines. */
+const LIFETIMES = 6;
 
 /**
  * @throws STORE_UNAVAILABLE if the server does not answer; STORE_REFUSED if permissions or app
@@ -94,16 +93,18 @@ export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
       await checkAppProfile(clients.instances, instance, appProfile ?? 'default');
     }
   } catch (error) {
-    await clients.close();
+    await clients.close().catch(() => {}); // The first error tells more.
     throw error;
   }
-  const manifest = manifestOf(plainAddress !== undefined);
+  const manifest = manifestOf(plainAddress !== undefined, timeoutMs);
   const services = { clients, clock, manifest };
   return new RemoteBigtable({ ...services, instance, appProfile, timeoutMs, readOnly });
 }
 
-function manifestOf(isEmulator: boolean): Manifest {
+function manifestOf(isEmulator: boolean, timeoutMs: number): Manifest {
+  const messageLifetimeMs = LIFETIMES * timeoutMs;
   return {
+    ...(timeoutMs > TIMEOUT_MS ? { messageLifetimeMs } : {}),
     name: isEmulator ? 'emulator' : 'Cloud Bigtable',
     conditionalBatch: false,
     ordered: false,

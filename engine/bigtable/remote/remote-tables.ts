@@ -16,23 +16,34 @@ import type { TableSchema } from '../bigtable.ts';
 import type { TableAdmin } from './client.ts';
 import { errorOf, failureOf, type Purpose } from './failures.ts';
 import { Code } from './http2/status.ts';
+import { type Patience, retrying } from './retrying.ts';
 
 type Table = protos.google.bigtable.admin.v2.ITable;
 
 /** Cloud Bigtable takes seconds to create a table. */
 const ADMIN_MS_MAX = 60_000;
 
+/** Of a call that is sent again here: the client's own pauses between tries last up to a minute. */
+const NO_RETRY = { retry: null } as const;
+
+interface RemoteTablesOptions extends Patience {
+  /** `projects/<project>/instances/<instance>` */
+  readonly instance: string;
+}
+
 export class RemoteTables {
   readonly #admin: TableAdmin;
-  /** `projects/<project>/instances/<instance>` */
   readonly #instance: string;
+  /** The deadline of what does not change a table. */
+  readonly #patience: Patience;
   readonly #families = new Map<string, ReadonlySet<string>>();
   /** Loads that were begun in this turn. */
   readonly #loading = new Map<string, Promise<ReadonlySet<string>>>();
 
-  constructor(admin: TableAdmin, instance: string) {
+  constructor(admin: TableAdmin, { instance, ...patience }: RemoteTablesOptions) {
     this.#admin = admin;
     this.#instance = instance;
+    this.#patience = patience;
   }
 
   /** The table's families, if they have been loaded. */
@@ -84,19 +95,23 @@ export class RemoteTables {
 
   async list(): Promise<readonly string[]> {
     const names: string[] = [];
-    try {
-      const tables = this.#admin.listTablesAsync(
-        { parent: this.#instance },
-        { timeout: ADMIN_MS_MAX, autoPaginate: false }, // Page by page, as the loop needs them.
-      );
-      for await (const { name } of tables) names.push((name ?? '').split('/').at(-1) ?? '');
-    } catch (error) {
-      throw adminError(error, 'read', {
-        doing: 'listing tables',
-        permission: 'bigtable.tables.list',
-      });
-    }
+    let pageToken: string | null | undefined;
+    do {
+      const [tables, next] = await this.#listPage(pageToken);
+      for (const { name } of tables) names.push((name ?? '').split('/').at(-1) ?? '');
+      pageToken = next?.pageToken;
+    } while (pageToken);
     return names;
+  }
+
+  #listPage(pageToken: string | null | undefined) {
+    const wanted = { doing: 'listing tables', permission: 'bigtable.tables.list' };
+    const request = { parent: this.#instance, ...(pageToken ? { pageToken } : {}) };
+    return retrying(
+      this.#patience,
+      (error) => adminError(error, 'read', wanted),
+      (timeout) => this.#admin.listTables(request, { timeout, autoPaginate: false, ...NO_RETRY }),
+    );
   }
 
   async drop(table: string): Promise<void> {
@@ -114,17 +129,20 @@ export class RemoteTables {
 
   /** Undefined if there is no such table. */
   async #describe(table: string): Promise<Table | undefined> {
-    try {
-      const request = { name: this.#nameOf(table), view: 'SCHEMA_VIEW' } as const;
-      const [found] = await this.#admin.getTable(request, { timeout: ADMIN_MS_MAX });
-      return found;
-    } catch (error) {
-      if (failureOf(error).code === Code.notFound) return undefined;
-      throw adminError(error, 'read', {
-        doing: `looking at table ${table}`,
-        permission: 'bigtable.tables.get',
-      });
-    }
+    const request = { name: this.#nameOf(table), view: 'SCHEMA_VIEW' } as const;
+    const wanted = { doing: `looking at table ${table}`, permission: 'bigtable.tables.get' };
+    return retrying(
+      this.#patience,
+      (error) => adminError(error, 'read', wanted),
+      async (timeout) => {
+        try {
+          return (await this.#admin.getTable(request, { timeout, ...NO_RETRY }))[0];
+        } catch (error) {
+          if (failureOf(error).code === Code.notFound) return undefined;
+          throw error;
+        }
+      },
+    );
   }
 
   /** False if another process was faster. */

@@ -63,7 +63,7 @@ export class RemoteBigtable implements Bigtable {
     this.#clients = options.clients;
     this.#readOnly = options.readOnly;
     this.#calls = new DataCalls(options.clients, options);
-    this.#tables = new RemoteTables(options.clients.tables, options.instance);
+    this.#tables = new RemoteTables(options.clients.tables, options);
   }
 
   readonly readRow: Bigtable['readRow'] = (table, row, filters) =>

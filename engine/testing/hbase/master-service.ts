@@ -33,6 +33,7 @@ export class MasterService {
       }
       case 'GetTableDescriptors': {
         const { tableNames } = requestOf<{ tableNames: TableName[] }>(method, parameter);
+        tableNames.forEach(checkName);
         const found = tableNames.flatMap(
           ({ qualifier }) => this.#hbase.tables.get(text(qualifier)) ?? [],
         );
@@ -64,6 +65,7 @@ export class MasterService {
     readonly tableSchema: TableSchemaMessage;
     readonly splitKeys: readonly Uint8Array[];
   }): Answer {
+    checkName(tableSchema.tableName);
     const name = text(tableSchema.tableName.qualifier);
     checkNamespace(text(tableSchema.tableName.namespace));
     if (this.#hbase.tables.has(name)) throw new JavaException('TableExistsException', name);
@@ -72,6 +74,7 @@ export class MasterService {
   }
 
   #present({ tableName }: { readonly tableName: TableName }, isEnabled: boolean): SimulatedTable {
+    checkName(tableName);
     const name = text(tableName.qualifier);
     const table = this.#hbase.tables.get(name);
     if (table === undefined) throw new JavaException('TableNotFoundException', name);
@@ -116,6 +119,13 @@ export function metaRow({ name, id, table, start, end, location }: SimulatedRegi
   });
   const regioninfo = Buffer.concat([Buffer.from('PBUF'), info]);
   return { cell: [cell('regioninfo', regioninfo), cell('server', Buffer.from(location))] };
+}
+
+/** HBase turns each name into an object, and fails if that is impossible. */
+function checkName({ qualifier }: TableName): void {
+  const name = text(qualifier);
+  if (/^[_\p{L}\p{N}][-_.\p{L}\p{N}]*$/u.test(name)) return;
+  throw new JavaException('java.io.IOException', `Illegal table qualifiers: ${name}`);
 }
 
 function nameOf(table: string): TableName {

@@ -35,8 +35,21 @@ test('users of one machine share no folder: only one of them could write to it',
   assert.notEqual(dirname(second.folder), dirname(first.folder));
 });
 
-function prepare(): Promise<JavaProcesses> {
-  const java = { program: 'java', classpath: '' };
+test('the log that an error names stays when the cluster is stopped', async (t) => {
+  const { TMPDIR } = env;
+  t.after(() => setAll({ TMPDIR }));
+  setAll({ TMPDIR: temporaryFolder() });
+  await using processes = await prepare('false');
+  processes.start({ name: 'master', heapMb: 1, main: [] });
+  const starting = processes.until('it answers', 'master', async () => false);
+  const error = await starting.then(() => 'it has started', String);
+  const [, log = ''] = /\((.*\.log)\)$/.exec(error) ?? [];
+  await processes.stop();
+  assert.ok(existsSync(log), error);
+});
+
+function prepare(program = 'java'): Promise<JavaProcesses> {
+  const java = { program, classpath: '' };
   const options = { cluster: 'test', java, clock: systemClock, startQuickly: false };
   return JavaProcesses.prepare(options);
 }

@@ -76,6 +76,8 @@ export class JavaProcesses implements AsyncDisposable {
   readonly logs: string;
   readonly #options: JavaProcessesOptions;
   readonly #running = new Map<string, Running>();
+  /** Whether an error has told the user of a log. */
+  #isLogNamed = false;
   #stopped: Promise<void> | undefined;
 
   private constructor(options: JavaProcessesOptions, folder: string) {
@@ -163,7 +165,10 @@ export class JavaProcesses implements AsyncDisposable {
     }
   }
 
-  /** Stops everything and deletes the data. Stopping twice is harmless. */
+  /**
+   * Stops everything and deletes the data. Stopping twice is harmless. If an error has named a log,
+   * the folder stays until this process has ended and another cluster starts.
+   */
   async stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     await this.#stopped;
@@ -176,7 +181,7 @@ export class JavaProcesses implements AsyncDisposable {
   /** The data is deleted as well, so no process need shut down cleanly. */
   async #stopAll(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((name) => this.kill(name)));
-    await rm(this.folder, { recursive: true, force: true });
+    if (!this.#isLogNamed) await rm(this.folder, { recursive: true, force: true });
   }
 
   #launch({ name, heapMb, main, graceSeconds }: JavaProgram): GuardedProcess {
@@ -196,6 +201,7 @@ export class JavaProcesses implements AsyncDisposable {
     const text = await readFile(log, 'utf8').catch(() => '');
     const complaint = text.split('\n').findLast((line) => /Exception|Error|ERROR|FATAL/.test(line));
     const said = complaint === undefined ? '' : `: ${complaint.trim().slice(0, 300)}`;
+    this.#isLogNamed = true;
     const message = `${this.#options.cluster} did not start, ${reason}${said} (${log})`;
     return new PercolatorError('STORE_UNAVAILABLE', message);
   }
@@ -238,12 +244,12 @@ async function ticksAtStart(number: string): Promise<string> {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-/** Where there is no /proc; in UTC, whatever the time zone of the process that asks. */
+/** Where there is no /proc; the same text, whatever the time zone and locale of this process. */
 async function timeOfStart(number: string): Promise<string> {
   const { execa } = await import('execa');
   const { stdout } = await execa('ps', ['-o', 'lstart=', '-p', number], {
     reject: false,
-    env: { TZ: 'UTC' },
+    env: { TZ: 'UTC', LC_ALL: 'C' },
   });
   return stdout.trim();
 }

@@ -4,7 +4,8 @@
  * ~/.cache), so that a second use asks no network.
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { homedir } from 'node:os';
+import { delimiter, isAbsolute, join } from 'node:path';
 import { PercolatorError } from '../../../base/index.ts';
 
 /** Environment variables, as of `process.env`. */
@@ -96,9 +97,10 @@ export async function hasMaven(): Promise<boolean> {
 
 function folderOf(
   { name }: Artifacts,
-  { XDG_CACHE_HOME: cache, HOME: home = '.' }: Environment,
+  { XDG_CACHE_HOME: cache = '', HOME: home = homedir() }: Environment,
 ): string {
-  const parent = cache === undefined || cache === '' ? join(home, '.cache') : cache;
+  // Maven's plugin takes a relative path for one of the folder of its project.
+  const parent = isAbsolute(cache) ? cache : join(home, '.cache');
   return join(parent, 'percolator-bench', name);
 }
 

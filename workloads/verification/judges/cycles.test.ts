@@ -133,3 +133,21 @@ test('a cycle through a hundred thousand transactions is found', () => {
   assert.equal(cycle?.anomaly, 'G-single');
   assert.equal(cycle.edges.length, length);
 });
+
+test('in a graph that one long cycle in real time connects, the cycle that needs no time is found too', () => {
+  const chain = 3000;
+  const [last, writer, reader] = [chain, chain + 1, chain + 2];
+  const graph = Array.from({ length: chain + 3 }, (): Edge[] => []);
+  const add = (from: number, kind: Dependency, to: number): void => {
+    graph[from]?.push({ from, to, kind });
+  };
+  for (let node = 0; node + 1 < chain; node++) add(node, 'ww', node + 1);
+  add(chain - 1, 'rt', last);
+  add(last, 'rw', 0);
+  add(chain - 5, 'rt', writer);
+  add(writer, 'wr', reader);
+  add(reader, 'rw', writer);
+  add(reader, 'rt', chain - 2);
+  const anomalies = findCycles(graph).forbidden.map(({ anomaly }) => anomaly);
+  assert.deepEqual(anomalies, ['G-single', 'G-single-realtime']);
+});

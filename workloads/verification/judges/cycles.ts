@@ -17,9 +17,11 @@
  *      edges, in which no rw leaves the first. Every cycle in it is forbidden: components.ts finds
  *      them all at once.
  *   2. In each component with a cycle, find the shortest cycle of the strongest kind present.
- *   3. Components of the original graph without a forbidden cycle have allowed ones.
+ *   3. Do both without rt first, then with it among the transactions that 1 and 2 did not convict:
+ *      real time connects what is otherwise apart, and one late reader would hide all else.
+ *   4. Components of the original graph without a forbidden cycle have allowed ones.
  */
-import { cyclicComponents } from './components.ts';
+import { cyclicComponents, type Graph } from './components.ts';
 
 export type Dependency = 'ww' | 'wr' | 'rw' | 'rt';
 
@@ -42,17 +44,55 @@ export type Dependencies<E extends Edge> = readonly (readonly E[])[];
 export function findCycles<E extends Edge>(
   dependencies: Dependencies<E>,
 ): { readonly forbidden: readonly Cycle<E>[]; readonly allowed: readonly Cycle<E>[] } {
-  const guilty = cyclicComponents(withoutTwoInARow(dependencies)).map(
-    (component) => new Set(component.map((node) => node >> 1)),
-  );
-  const forbidden = guilty.map((component) => strongestCycle(dependencies, component));
-  const allowed = cyclicComponents(dependencies.map((edges) => edges.map(({ to }) => to)))
-    .filter((component) => !component.some((node) => guilty.some((one) => one.has(node))))
+  const { cycles, convicted } = forbiddenIn(dependencies);
+  const allowed = cyclicComponents(successorsOf(dependencies))
+    .filter((component) => !component.some((node) => convicted.has(node)))
     .map((component) => shortestCycle(dependencies, new Set(component), ANY));
   return {
-    forbidden: forbidden.filter((edges) => edges !== undefined).map(nameCycle),
+    forbidden: cycles.map(nameCycle),
     allowed: allowed.filter((edges) => edges !== undefined).map(nameCycle),
   };
+}
+
+/** One cycle for each component with forbidden ones, and the transactions of these components. */
+function forbiddenIn<E extends Edge>(
+  dependencies: Dependencies<E>,
+): { readonly cycles: readonly (readonly E[])[]; readonly convicted: ReadonlySet<number> } {
+  const cycles: (readonly E[])[] = [];
+  const convicted = new Set<number>();
+  // Most histories have none, and then one look is enough.
+  const isClean = guiltyComponents(dependencies).length === 0;
+  for (const isInTime of isClean ? [] : [false, true]) {
+    const graph = edgesWhere(
+      dependencies,
+      ({ from, to, kind }) =>
+        (isInTime || kind !== 'rt') && !convicted.has(from) && !convicted.has(to),
+    );
+    const components = guiltyComponents(graph);
+    const kinds = components.length === 0 ? [] : kindsOf(graph);
+    for (const component of components) {
+      const cycle = strongestCycle(graph, new Set(component), kinds);
+      if (cycle !== undefined) cycles.push(cycle);
+      for (const node of component) convicted.add(node);
+    }
+  }
+  return { cycles, convicted };
+}
+
+function guiltyComponents(dependencies: Dependencies<Edge>): readonly (readonly number[])[] {
+  const components = cyclicComponents(withoutTwoInARow(dependencies));
+  return components.map((component) => component.map((node) => node >> 1));
+}
+
+function edgesWhere<E extends Edge>(
+  dependencies: Dependencies<E>,
+  isWanted: (edge: E) => boolean,
+): Dependencies<E> {
+  return dependencies.map((edges) => edges.filter(isWanted));
+}
+
+function successorsOf(dependencies: Dependencies<Edge>): Graph {
+  return dependencies.map((edges) => edges.map(({ to }) => to));
 }
 
 /**
@@ -73,10 +113,10 @@ function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
 interface Kind {
   readonly step: (state: number, kind: Dependency) => number | undefined;
   readonly end: number;
+  /** The nodes that are on such a cycle, if they are known: only they begin one. */
+  readonly starts?: ReadonlySet<number>;
 }
 
-const G0 = only(['ww']);
-const G1C = only(['ww', 'wr']);
 const G_SINGLE: Kind = {
   step: (count, kind) => {
     if (kind !== 'rw') return count;
@@ -92,28 +132,26 @@ const NOT_TWO_IN_A_ROW: Kind = {
   end: 0,
 };
 const ANY: Kind = { step: () => 0, end: 0 };
-const KINDS = [G0, G1C, G_SINGLE, NOT_TWO_IN_A_ROW];
-/** Strongest first; the kinds that need real time come last. */
-const STRONGEST_FIRST = [
-  ...KINDS.map(withoutRealTime),
-  only(['ww', 'rt']),
-  only(['ww', 'wr', 'rt']),
-  ...KINDS.slice(2),
-];
 
-function only(kinds: readonly Dependency[]): Kind {
-  return { step: (state, kind) => (kinds.includes(kind) ? state : undefined), end: 0 };
-}
-
-function withoutRealTime({ step, end }: Kind): Kind {
-  return { step: (state, kind) => (kind === 'rt' ? undefined : step(state, kind)), end };
+/** Strongest first: G0, G1c, G-single, and any that is forbidden. */
+function kindsOf(dependencies: Dependencies<Edge>): readonly Kind[] {
+  const only = (kinds: readonly Dependency[]): Kind => {
+    const edges = edgesWhere(dependencies, ({ kind }) => kinds.includes(kind));
+    return {
+      step: (state, kind) => (kinds.includes(kind) ? state : undefined),
+      end: 0,
+      starts: new Set(cyclicComponents(successorsOf(edges)).flat()),
+    };
+  };
+  return [only(['ww', 'rt']), only(['ww', 'wr', 'rt']), G_SINGLE, NOT_TWO_IN_A_ROW];
 }
 
 function strongestCycle<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,
+  kinds: readonly Kind[],
 ): readonly E[] | undefined {
-  for (const kind of STRONGEST_FIRST) {
+  for (const kind of kinds) {
     const cycle = shortestCycle(dependencies, component, kind);
     if (cycle !== undefined) return cycle;
   }
@@ -121,8 +159,8 @@ function strongestCycle<E extends Edge>(
 }
 
 /**
- * After this many steps a component is not searched for a shorter cycle: it would cost more than it
- * tells.
+ * After this many steps a component is searched no further, for a shorter cycle, or for one with a
+ * single rw if it may have only others: it would cost more than it tells.
  */
 const STEPS_MAX = 1_000_000;
 
@@ -135,6 +173,7 @@ function shortestCycle<E extends Edge>(
   let steps = 0;
   for (const start of component) {
     if (shortest?.length === 2) break;
+    if (kind.starts?.has(start) === false) continue;
     // A cycle that is known to exist must be found.
     const mustFind = kind === NOT_TWO_IN_A_ROW && shortest === undefined;
     if (steps > STEPS_MAX && !mustFind) break;

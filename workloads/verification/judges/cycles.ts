@@ -29,6 +29,11 @@ export interface Edge {
   readonly from: number;
   readonly to: number;
   readonly kind: Dependency;
+  /**
+   * For rt: `to` is no transaction but a moment. The path from one transaction through moments to
+   * the next is one step.
+   */
+  readonly toMoment?: boolean;
 }
 
 export interface Cycle<E extends Edge = Edge> {
@@ -113,8 +118,10 @@ function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
 interface Kind {
   readonly step: (state: number, kind: Dependency) => number | undefined;
   readonly end: number;
-  /** The nodes that are on such a cycle, if they are known: only they begin one. */
+  /** Each such cycle has one of these nodes; by default any node. */
   readonly starts?: ReadonlySet<number>;
+  /** Whether a component that is searched for this kind may have no such cycle. */
+  readonly isUnsure?: boolean;
 }
 
 const G_SINGLE: Kind = {
@@ -123,6 +130,7 @@ const G_SINGLE: Kind = {
     return count === 0 ? 1 : undefined;
   },
   end: 1,
+  isUnsure: true,
 };
 const NOT_TWO_IN_A_ROW: Kind = {
   step: (wasRw, kind) => {
@@ -143,7 +151,14 @@ function kindsOf(dependencies: Dependencies<Edge>): readonly Kind[] {
       starts: new Set(cyclicComponents(successorsOf(edges)).flat()),
     };
   };
-  return [only(['ww', 'rt']), only(['ww', 'wr', 'rt']), G_SINGLE, NOT_TWO_IN_A_ROW];
+  const rw = edgesWhere(dependencies, ({ kind }) => kind === 'rw');
+  const starts = new Set(rw.flatMap(([edge]) => (edge === undefined ? [] : [edge.from])));
+  return [
+    only(['ww', 'rt']),
+    only(['ww', 'wr', 'rt']),
+    { ...G_SINGLE, starts },
+    { ...NOT_TWO_IN_A_ROW, starts },
+  ];
 }
 
 function strongestCycle<E extends Edge>(
@@ -159,8 +174,8 @@ function strongestCycle<E extends Edge>(
 }
 
 /**
- * After this many steps a component is searched no further, for a shorter cycle, or for one with a
- * single rw if it may have only others: it would cost more than it tells.
+ * After this many steps a component is not searched for a shorter cycle, nor for one with a single
+ * rw if none was found: it would cost more than it tells.
  */
 const STEPS_MAX = 1_000_000;
 
@@ -170,18 +185,20 @@ function shortestCycle<E extends Edge>(
   kind: Kind,
 ): readonly E[] | undefined {
   let shortest: readonly E[] | undefined;
+  let length = Infinity;
   let steps = 0;
   for (const start of component) {
-    if (shortest?.length === 2) break;
+    if (length === 2) break;
     if (kind.starts?.has(start) === false) continue;
     // A cycle that is known to exist must be found.
-    const mustFind = kind === NOT_TWO_IN_A_ROW && shortest === undefined;
-    if (steps > STEPS_MAX && !mustFind) break;
+    const mayStop = shortest !== undefined || kind.isUnsure === true;
+    if (steps > STEPS_MAX && mayStop) break;
     const search = cycleThrough(dependencies, component, { start, kind });
     steps += search.steps;
-    const { cycle } = search;
-    if (cycle === undefined) continue;
-    if (shortest === undefined || cycle.length < shortest.length) shortest = cycle;
+    const { cycle = [] } = search;
+    const found = cycle.filter(({ toMoment }) => toMoment !== true).length;
+    if (found === 0 || found >= length) continue;
+    [shortest, length] = [cycle, found];
   }
   return shortest;
 }
@@ -193,28 +210,32 @@ interface Path<E extends Edge> {
   readonly before: Path<E> | undefined;
 }
 
-/** Breadth first, over pairs of a node and the count of `kind`. */
+/** Breadth first by steps, over pairs of a node and the count of `kind`. */
 function cycleThrough<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,
   { start, kind }: { readonly start: number; readonly kind: Kind },
 ): { readonly cycle?: readonly E[]; readonly steps: number } {
-  const queue: Path<E>[] = [{ node: start, state: 0, edge: undefined, before: undefined }];
   const seen = new Set<number>();
-  for (const path of queue) {
-    for (const edge of dependencies[path.node] ?? []) {
-      const state = kind.step(path.state, edge.kind);
-      const key = 2 * edge.to + (state ?? 0);
-      if (state === undefined || !component.has(edge.to) || seen.has(key)) continue;
-      seen.add(key);
-      const longer = { node: edge.to, state, edge, before: path };
-      if (edge.to === start && state === kind.end) {
-        return { cycle: edgesOf(longer), steps: queue.length };
+  let paths: Path<E>[] = [{ node: start, state: 0, edge: undefined, before: undefined }];
+  while (paths.length > 0) {
+    const withOneStepMore: Path<E>[] = [];
+    for (const path of paths) {
+      for (const edge of dependencies[path.node] ?? []) {
+        const state = kind.step(path.state, edge.kind);
+        const key = 2 * edge.to + (state ?? 0);
+        if (state === undefined || !component.has(edge.to) || seen.has(key)) continue;
+        seen.add(key);
+        const longer = { node: edge.to, state, edge, before: path };
+        if (edge.to === start && state === kind.end) {
+          return { cycle: edgesOf(longer), steps: seen.size };
+        }
+        (edge.toMoment === true ? paths : withOneStepMore).push(longer);
       }
-      queue.push(longer);
     }
+    paths = withOneStepMore;
   }
-  return { steps: queue.length };
+  return { steps: seen.size };
 }
 
 function edgesOf<E extends Edge>(path: Path<E>): readonly E[] {

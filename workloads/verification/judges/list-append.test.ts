@@ -168,6 +168,18 @@ describe('the judge of list append', () => {
     ]);
   });
 
+  test('tells one clause for real time, also if many transactions ended meanwhile', () => {
+    const others = Array.from({ length: 2000 }, (_, i) => i + 2);
+    const appends = others.map((element) => `a ${element}`);
+    const all = `a = 1 ${others.join(' ')}, b = 1`;
+    const history = inOrder('a 1, b 1', ...appends, 'b =', all);
+    const { violations } = judgeListAppend(history, { strict: true });
+    assert.deepEqual(
+      violations.map(({ message }) => message),
+      ['Ta 1, b 1 had ended when Tb = began; Tb = did not see Ta 1, b 1 append 1 to b'],
+    );
+  });
+
   test('convicts a commit that no transaction ever sees, if time counts', () => {
     assert.deepEqual(claimsOf(inOrder('a 1', 'a = 1', 'a 2', 'a = 1'), true), [
       'G-single-realtime',

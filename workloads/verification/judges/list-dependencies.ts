@@ -126,8 +126,9 @@ function addRealTime(
   for (const [i, { beganAt }] of begun) {
     for (let end = ended[next]; end !== undefined && end.endedAt < beganAt; end = ended[++next]) {
       const here = edges.push([]) - 1;
-      edges[end.i]?.push({ from: end.i, to: here, kind: 'rt' });
-      if (moment !== undefined) edges[moment]?.push({ from: moment, to: here, kind: 'rt' });
+      const rest = { to: here, kind: 'rt', toMoment: true } as const;
+      edges[end.i]?.push({ from: end.i, ...rest });
+      if (moment !== undefined) edges[moment]?.push({ from: moment, ...rest });
       moment = here;
     }
     if (moment !== undefined) edges[moment]?.push({ from: moment, to: i, kind: 'rt' });

@@ -152,6 +152,21 @@ describe('the report', () => {
     assert.equal(all.stdout.match(/ On key "x":/g)?.length, 2000);
   });
 
+  test('keeps at most 1,000 violations, also of those within single transactions', async () => {
+    const file = path.join(folder, 'own.jsonl');
+    const ops = [
+      { write: 'x', value: 1 },
+      { read: 'x', value: null },
+    ];
+    const lines = Array.from({ length: 1_100 }, (_, i) =>
+      JSON.stringify({ start: 2 * i, commit: 2 * i + 1, outcome: 'ok', ops }),
+    );
+    const stale = { start: 9_999, outcome: 'ok', ops: [{ read: 'x', value: null }] };
+    writeFileSync(file, [...lines, JSON.stringify(stale)].join('\n'));
+    const { found, stories } = await judgeAll(file);
+    assert.deepEqual([found, stories.length], [1_101, 1_000]);
+  });
+
   test('counts all anomalies that the model allows, also those that are not kept', async () => {
     const file = path.join(folder, 'skews.edn');
     const skew = (i: number): readonly string[] => [

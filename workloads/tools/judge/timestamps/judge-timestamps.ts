@@ -45,7 +45,8 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
   const { drafts } = collector;
   const ends = Float64Array.from(drafts, ({ endedAt, beganAt }) => endedAt ?? beganAt);
   const collected = collector.finish(strict);
-  const findings = new Findings<TimestampProof>('', keepMax);
+  const own = collected.own.slice(0, keepMax);
+  const findings = new Findings<TimestampProof>('', keepMax - own.length);
   judgeSnapshotIsolation(collected.history, findings);
   const reads = drafts.reduce((sum, draft) => sum + draft.reads.length, collector.ownReads);
   const count = (outcome: Draft['outcome']): number =>
@@ -64,7 +65,7 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
       ? overlapsOf(drafts, (i) => drafts[i]?.beganAt ?? 0, ends)
       : overlapsOf(drafts, (i) => collected.positions.starts[i] ?? 0, collected.commits),
     found: [...findings.counts.values()].reduce((sum, one) => sum + one, collected.own.length),
-    stories: storiesOf(collector, collected, findings),
+    stories: storiesOf(collector, { ...collected, own }, findings),
     allowed: [],
     allowedFound: 0,
   };

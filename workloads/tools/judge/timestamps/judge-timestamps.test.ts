@@ -115,6 +115,31 @@ describe('timestamps', () => {
     assert.deepEqual(verdict.stories, []);
   });
 
+  test('of snapshots may go backwards in real time if no commit is between them', async () => {
+    const model = 'strong-snapshot-isolation';
+    const history = [
+      line({ start: 1, commit: 2, begin: 0, end: 1, ops: [write('x', 1)] }),
+      line({ start: 11, begin: 10, end: 20, ops: [] }),
+      line({ start: 10, begin: 21, end: 22, ops: [] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history, { model })), []);
+    const between = line({ start: 3, commit: 11, begin: 9, end: 30, ops: [write('x', 2)] });
+    const split = await judge([...history, between], { model });
+    assert.deepEqual(anomalies(split), ['stale snapshot']);
+    assert.equal(split.found, 1);
+  });
+
+  test('of a commit that are missing are before snapshots taken after a reader had ended', async () => {
+    const model = 'strong-snapshot-isolation';
+    const history = (...ops: readonly object[]): readonly string[] => [
+      line({ start: 1, begin: 1, end: 30, ops: [write('x', 1)] }),
+      line({ start: 11, begin: 10, end: 20, ops: [read('x', 1)] }),
+      line({ start: 10, begin: 21, end: 22, ops }),
+    ];
+    assert.deepEqual(anomalies(await judge(history(), { model })), []);
+    assert.deepEqual(anomalies(await judge(history(read('x', null)), { model })), ['stale read']);
+  });
+
   test('of a commit may be missing: readers and later writers bound it', async () => {
     const writer = line({ start: 1, begin: 1, end: 2, ops: [write('x', 1), write('y', 1)] });
     const early = line({ start: 3, begin: 1, end: 2, ops: [read('x', null)] });

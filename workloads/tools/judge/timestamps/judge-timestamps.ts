@@ -23,6 +23,7 @@ import { type Draft, locksOnly } from './draft.ts';
 import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
 import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
+import { firstAbove } from './unknown.ts';
 
 /** The maximum number of different operations that a story tells of a transaction. */
 const DID_MAX = 8;
@@ -46,7 +47,7 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
   const ends = Float64Array.from(drafts, ({ endedAt, beganAt }) => endedAt ?? beganAt);
   const collected = collector.finish(strict);
   const own = collected.own.slice(0, keepMax);
-  const findings = new Findings<TimestampProof>('', keepMax - own.length);
+  const findings = new WithoutEqualSnapshots(collected, keepMax - own.length);
   judgeSnapshotIsolation(collected.history, findings);
   const reads = drafts.reduce((sum, draft) => sum + draft.reads.length, collector.ownReads);
   const count = (outcome: Draft['outcome']): number =>
@@ -89,6 +90,42 @@ function refuseIncomplete(
         'for real time to count, as in --model strong-snapshot-isolation.',
     );
   }
+}
+
+/**
+ * Leaves out real-time findings about two snapshots without a commit between them: they are the
+ * same snapshot. This project's oracle never goes backwards, but other stores' read timestamps may.
+ */
+class WithoutEqualSnapshots extends Findings<TimestampProof> {
+  readonly #collected: CollectedHistory;
+  /** By start position: the newest commit that the transaction made, or has in its snapshot. */
+  #newest: Float64Array | undefined;
+
+  constructor(collected: CollectedHistory, keepMax: number) {
+    super('', keepMax);
+    this.#collected = collected;
+  }
+
+  override add(claim: string, message: string, proof?: TimestampProof): void {
+    if (claim !== 'real time' || this.#differ(proof?.transactions)) {
+      super.add(claim, message, proof);
+    }
+  }
+
+  #differ([ended = 0, begun = 0]: readonly number[] = []): boolean {
+    this.#newest ??= newestCommits(this.#collected);
+    return (this.#newest[ended] ?? 0) > begun;
+  }
+}
+
+function newestCommits({ positions: { starts, last }, commits }: CollectedHistory): Float64Array {
+  const sorted = commits.toSorted();
+  const newest = new Float64Array(last + 1);
+  for (const [i, start] of starts.entries()) {
+    const seen = sorted[firstAbove(sorted, start) - 1] ?? 0;
+    newest[start] = Math.max(seen, commits[i] ?? 0);
+  }
+  return newest;
 }
 
 /** Tracks which transactions tell the real times of their beginnings and ends. */

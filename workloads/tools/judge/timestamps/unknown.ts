@@ -6,7 +6,8 @@
  *      otherwise it is ignored.
  *   2. Its commit timestamp is the latest possible one: below the start of each reader that has
  *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
- *      if real time counts, of every transaction that began after it had ended.
+ *      if real time counts, of every transaction that began after it, or a reader that has seen
+ *      it, had ended.
  *
  * The latest one is sufficient. Readers and writers demand an earlier time, which step 2 obeys;
  * readers that have not seen it demand a later one. If these contradict the latest possible time,
@@ -48,14 +49,18 @@ export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): D
     else open.push(i);
   }
   if (open.length === 0) return { commits, unknownSeen: 0, readsNotJudged: 0 };
-  const { seenFrom, readsNotJudged } = lookForReaders(drafts, open, given);
+  const { seenFrom, seenUntil, readsNotJudged } = lookForReaders(drafts, open, given);
   const isCommitted = (i: number): boolean => seenFrom.has(i) || drafts[i]?.outcome === 'committed';
   const committed = open.filter(isCommitted);
   const bounds = new Bounds(drafts, { ...given, committed, commits });
   for (const [nth, i] of committed.entries()) {
     const told = positions.commits[i] ?? 0;
     const start = positions.starts[i] ?? 0;
-    const latest = Math.min(seenFrom.get(i) ?? Infinity, bounds.of(i), positions.last + 1);
+    const latest = Math.min(
+      seenFrom.get(i) ?? Infinity,
+      bounds.of(i, seenUntil.get(i)),
+      positions.last + 1,
+    );
     const fraction = (nth + 1) / (open.length + 1); // Commits between two positions differ.
     if (told > 0) commits[i] = told;
     else commits[i] = latest > start ? latest - fraction : start + fraction;
@@ -71,31 +76,45 @@ const KNOWN = -2;
 type Writers = Map<Cell, Map<string | undefined, number>>;
 
 /**
- * By transaction: the position of the first reader that saw it. Removes the reads that cannot be
- * judged.
+ * By transaction: the position of the first reader that saw it, and the time when the first one of
+ * them had ended. Removes the reads that cannot be judged.
  */
 function lookForReaders(
   drafts: readonly Draft[],
   open: readonly number[],
   { positions, versions }: DecideOptions,
-): { readonly seenFrom: ReadonlyMap<number, number>; readonly readsNotJudged: number } {
+): {
+  readonly seenFrom: ReadonlyMap<number, number>;
+  readonly seenUntil: ReadonlyMap<number, number>;
+  readonly readsNotJudged: number;
+} {
   const writers = writersOf(drafts, open, versions);
   const seenFrom = new Map<number, number>();
+  const seenUntil = new Map<number, number>();
   let readsNotJudged = 0;
   for (const [i, draft] of drafts.entries()) {
     const start = positions.starts[i] ?? 0;
+    const end = endOf(draft);
     const judged = draft.reads.filter(({ cell, value }) => {
       const ofCell = writers.get(cell);
       if (ofCell === undefined) return true;
       const writer = ofCell.get(value);
       if (writer === undefined) return !versions || value === undefined;
-      if (writer >= 0) seenFrom.set(writer, Math.min(start, seenFrom.get(writer) ?? Infinity));
+      if (writer >= 0) {
+        seenFrom.set(writer, Math.min(start, seenFrom.get(writer) ?? Infinity));
+        seenUntil.set(writer, Math.min(end, seenUntil.get(writer) ?? Infinity));
+      }
       return writer !== SEVERAL;
     });
     readsNotJudged += draft.reads.length - judged.length;
     if (judged.length < draft.reads.length) draft.reads = judged;
   }
-  return { seenFrom, readsNotJudged };
+  return { seenFrom, seenUntil, readsNotJudged };
+}
+
+/** Real time promises nothing about a transaction that has not committed. */
+function endOf({ outcome, endedAt = Infinity }: Draft): number {
+  return outcome === 'committed' ? endedAt : Infinity;
 }
 
 /** For the keys that `open` transactions wrote: the writer of each value. */
@@ -164,7 +183,8 @@ class Bounds {
     }
   }
 
-  of(transaction: number): number {
+  /** @param seenUntil when the first reader that had seen it ended */
+  of(transaction: number, seenUntil = Infinity): number {
     const start = this.#starts[transaction] ?? 0;
     const draft = this.#drafts[transaction];
     let bound = Infinity;
@@ -172,9 +192,8 @@ class Bounds {
       const ofCell = this.#writers.get(cell) ?? [];
       bound = Math.min(bound, ofCell[firstAbove(ofCell, start)] ?? Infinity);
     }
-    const { outcome, endedAt } = draft ?? {};
-    if (outcome !== 'committed' || endedAt === undefined) return bound;
-    return Math.min(bound, this.#least[firstAbove(this.#begun, endedAt)] ?? Infinity);
+    const end = Math.min(seenUntil, draft === undefined ? Infinity : endOf(draft));
+    return Math.min(bound, this.#least[firstAbove(this.#begun, end)] ?? Infinity);
   }
 }
 
@@ -184,7 +203,7 @@ function cellsOf(draft: Draft | undefined): readonly Cell[] {
 }
 
 /** The index of the first number above `limit`. */
-function firstAbove(sorted: ArrayLike<number>, limit: number): number {
+export function firstAbove(sorted: ArrayLike<number>, limit: number): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {

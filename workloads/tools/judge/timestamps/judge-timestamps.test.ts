@@ -193,6 +193,40 @@ describe('an unknown outcome', () => {
   });
 });
 
+describe('two writers of a key that overlapped', () => {
+  const first = line({ start: 1, commit: 2, ops: [write('x', 0)] });
+  const second = line({ start: 3, commit: 5, ops: [write('x', 1)] });
+  const third = (...ops: readonly object[]): string => line({ start: 4, commit: 6, ops });
+
+  test('have a lost update if the later one had read an older version, or none', async () => {
+    const verdict = await judge([first, second, third(read('x', 0), write('x', 2))]);
+    assert.deepEqual(anomalies(verdict), ['lost update']);
+    const deletion = line({ start: 7, commit: 8, ops: [{ delete: 'x' }] });
+    const fromNothing = [second, third(read('x', null), write('x', 2)), deletion];
+    assert.deepEqual(anomalies(await judge(fromNothing)), ['lost update']);
+  });
+
+  test('have none if the later one had read what the earlier one wrote', async () => {
+    const verdict = await judge([first, second, third(read('x', 1), write('x', 2))]);
+    assert.deepEqual(anomalies(verdict).toSorted(), ['future read', 'overlapping writers']);
+    const deletion = line({ start: 3, commit: 5, ops: [{ delete: 'x' }] });
+    const fromNothing = await judge([first, deletion, third(read('x', null), write('x', 2))]);
+    assert.ok(anomalies(fromNothing).includes('overlapping writers'));
+  });
+
+  test('have none if one of them only locked the key, and it is told so', async () => {
+    const { stories } = await judge([first, second, third(read('x', 0), { lock: 'x' })]);
+    assert.deepEqual(
+      stories.map(({ anomaly }) => anomaly),
+      ['overlapping writers'],
+    );
+    assert.equal(
+      stories[0]?.why[0],
+      'T2 committed a write of "x" at 5. T3 had begun before, at 4, locked "x", and committed at 6.',
+    );
+  });
+});
+
 describe('reads', () => {
   test('may tell versions instead of values', async () => {
     const history = (version: number | null): readonly string[] => [

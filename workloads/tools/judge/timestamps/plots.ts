@@ -212,15 +212,36 @@ function overlappingWriters(
   history: KnownHistory,
 ): Plot {
   const [one, other] = [first, second].map((i) => history.name(i));
+  const [written, alsoWritten] = [first, second].map((i) =>
+    history.draft(i).writes.find((write) => write.cell === cell),
+  );
+  const did = alsoWritten === undefined ? `locked ${cell}` : `wrote ${cell}`;
+  const too = (written === undefined) === (alsoWritten === undefined) ? ' too' : '';
   const what =
-    `${one} committed a write of ${cell}${history.whenCommitted(first)}. ${other} had begun before, at ` +
-    `${history.start(second)}, wrote ${cell} too, and committed${history.whenCommitted(second)}.`;
+    `${one} committed a ${written === undefined ? 'lock' : 'write'} of ${cell}${history.whenCommitted(first)}. ` +
+    `${other} had begun before, at ${history.start(second)}, ${did}${too}, and committed${history.whenCommitted(second)}.`;
   const rule = `The first committer wins: after ${one} had committed, ${other} had to fail.`;
   const read = history.draft(second).reads.find((each) => each.cell === cell);
+  const isLost =
+    written !== undefined &&
+    alsoWritten !== undefined &&
+    read !== undefined &&
+    isOlder(read, { writer: first, written, history });
   const base = { cells: [cell], transactions: [first, second] };
-  if (read === undefined) return { ...base, anomaly: 'overlapping writers', why: [what, rule] };
+  if (!isLost) return { ...base, anomaly: 'overlapping writers', why: [what, rule] };
   const lost = `The write of ${other} depends on ${shown(read)}, which it had read, and not on the write of ${one}: that update is lost.`;
   return { ...base, anomaly: 'lost update', why: [what, lost, rule] };
+}
+
+/** Whether the reader saw what was there before the writer committed `written`. */
+function isOlder(
+  read: HistoricValue,
+  by: { readonly writer: number; readonly written: HistoricValue; readonly history: KnownHistory },
+): boolean {
+  const { writer, written, history } = by;
+  if (read.value === undefined) return written.value !== undefined;
+  const seen = history.versionOf(read)?.commit ?? 0;
+  return seen < (history.collected.commits[writer] ?? 0);
 }
 
 function staleSnapshot([before, after]: readonly [number, number], history: KnownHistory): Plot {

@@ -294,6 +294,48 @@ describe('reads', () => {
     );
   });
 
+  describe('of nothing', () => {
+    const first = line({ start: 1, commit: 2, ops: [write('x', 1), write('y', 1)] });
+    const reader = (y: number): string => line({ start: 3, ops: [read('x', null), read('y', y)] });
+
+    test('that fit another read only after a later deletion are told as reads of that', async () => {
+      const deletion = line({ start: 4, commit: 5, ops: [{ delete: 'x' }] });
+      const { stories } = await judge([first, deletion, reader(1)]);
+      assert.deepEqual(
+        stories.map(({ anomaly, why }) => [anomaly, why[0]]),
+        [
+          [
+            'future read',
+            'T3 took its snapshot at 3 and read "x" = nothing. T2 committed the deletion later at 5.',
+          ],
+        ],
+      );
+      const both = line({ start: 4, commit: 5, ops: [{ delete: 'x' }, write('y', 2)] });
+      assert.deepEqual(anomalies(await judge([first, both, reader(2)])), ['future read']);
+      const earlier = line({ start: 4, commit: 5, ops: [write('y', 2)] });
+      const later = line({ start: 6, commit: 7, ops: [{ delete: 'x' }] });
+      const verdict = await judge([first, earlier, later, reader(2)]);
+      assert.deepEqual(anomalies(verdict), ['future read']);
+    });
+
+    test('that fit other reads at no time are told as such, also with a later deletion', async () => {
+      const both = line({ start: 4, commit: 5, ops: [{ delete: 'x' }, write('y', 2)] });
+      assert.deepEqual(anomalies(await judge([first, both, reader(1)])), ['fractured read']);
+      const own = line({
+        start: 3,
+        commit: 5,
+        ops: [read('x', null), read('y', 1), { delete: 'x' }],
+      });
+      assert.deepEqual(anomalies(await judge([first, own])), ['fractured read']);
+    });
+
+    test('that are those of an old snapshot are told as stale, also with a later deletion', async () => {
+      const deletion = line({ start: 4, commit: 5, ops: [{ delete: 'x' }] });
+      const old = line({ start: 3, ops: [read('x', null), read('y', null)] });
+      assert.deepEqual(anomalies(await judge([first, deletion, old])), ['stale read']);
+    });
+  });
+
   test('that are repeated are told once; what is not told is counted', async () => {
     const told = async (ops: readonly object[]): Promise<string | undefined> => {
       const { stories } = await judge([

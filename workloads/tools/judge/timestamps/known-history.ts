@@ -96,6 +96,14 @@ export class KnownHistory {
     return this.#versions.get(cell)?.findLast(({ commit }) => commit <= position);
   }
 
+  /** The first deletion that left `cell` without a value at some time after `position`. */
+  deletionAfter(cell: Cell, position: number): KnownVersion | undefined {
+    const versions = this.#versions.get(cell) ?? [];
+    return versions.find(
+      ({ value }, i) => value === undefined && (versions[i + 1]?.commit ?? Infinity) > position,
+    );
+  }
+
   /** The first version of `cell` with this value. */
   versionOf({ cell, value }: HistoricValue): KnownVersion | undefined {
     return this.#versions.get(cell)?.find((version) => version.value === value);

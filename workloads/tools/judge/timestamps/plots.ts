@@ -4,7 +4,8 @@
  * The judge of snapshot isolation knows three kinds of wrong reads. For a missed version, the
  * reader's other reads decide which of the field's names fits: the reader saw another part of the
  * transaction that it missed (fractured read), a newer version of another key (read skew), another
- * version of the same key (non-repeatable read), or an old snapshot as a whole (stale read).
+ * version of the same key (non-repeatable read), or an old snapshot as a whole (stale read). If it
+ * found nothing, a later deletion may be what it saw (future read).
  */
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';
@@ -30,7 +31,7 @@ export function plotOf(claim: string, proof: TimestampProof, history: KnownHisto
     case 'stale read':
       return staleRead(first, { cell, value }, history);
     case 'read of the future':
-      return futureRead(first, { cell, value }, history);
+      return futureRead(first, { cell, value }, history.versionOf({ cell, value }), history);
     case 'read of an uncommitted value':
       return uncommittedRead(first, { cell, value }, history);
     case 'overlapping writers':
@@ -87,6 +88,8 @@ function staleRead(reader: number, read: HistoricValue, history: KnownHistory): 
     const rule = 'A snapshot contains every commit at or below its start timestamp.';
     return { ...base, anomaly: 'stale read', why: [told, rule] };
   }
+  const deletion = laterDeletion(reader, { read, other }, history);
+  if (deletion !== undefined) return futureRead(reader, read, deletion, history);
   const { writer } = other.version;
   const isPart = writer === missed.writer;
   const contrast = isPart
@@ -125,6 +128,11 @@ function missedSentence(
   );
 }
 
+interface NewerRead {
+  readonly read: HistoricValue;
+  readonly version: KnownVersion;
+}
+
 /**
  * Another read of the transaction which shows that its snapshot is not older than the missed
  * version.
@@ -133,7 +141,7 @@ function newerRead(
   reader: number,
   missed: KnownVersion,
   history: KnownHistory,
-): { readonly read: HistoricValue; readonly version: KnownVersion } | undefined {
+): NewerRead | undefined {
   const { reads } = history.draft(reader);
   const seen = reads.flatMap((read) => {
     const version = read.value === undefined ? undefined : history.versionOf(read);
@@ -142,16 +150,39 @@ function newerRead(
   return seen.find(({ version }) => version.writer === missed.writer) ?? seen[0];
 }
 
-function futureRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
-  const version = history.versionOf(read);
+/**
+ * If the transaction found no value: the deletion, later than its snapshot, after which the other
+ * read was right too. Then it saw the future, and a story of a missed version would contradict
+ * itself.
+ */
+function laterDeletion(
+  reader: number,
+  { read, other }: { readonly read: HistoricValue; readonly other: NewerRead },
+  history: KnownHistory,
+): KnownVersion | undefined {
+  if (read.value !== undefined) return undefined;
+  const from = Math.max(history.draft(reader).startTimestamp, other.version.commit);
+  const deletion = history.deletionAfter(read.cell, from);
+  if (deletion === undefined || deletion.writer === reader) return undefined;
+  const both = history.visible(other.read.cell, Math.max(from, deletion.commit));
+  return both?.value === other.read.value ? deletion : undefined;
+}
+
+function futureRead(
+  reader: number,
+  read: HistoricValue,
+  version: KnownVersion | undefined,
+  history: KnownHistory,
+): Plot {
   if (version === undefined) return neverWritten(reader, read, history);
   const { writer } = version;
   const [name, other] = [reader, writer].map((i) => history.name(i));
   const start = history.start(reader);
   const isOwn = writer === reader;
+  const that = read.value === undefined ? 'the deletion' : 'that';
   const what = isOwn
     ? `${name} read ${shown(read)} before it wrote it.`
-    : `${name} took its snapshot at ${start} and read ${shown(read)}. ${other} committed that later${history.whenCommitted(writer)}.`;
+    : `${name} took its snapshot at ${start} and read ${shown(read)}. ${other} committed ${that} later${history.whenCommitted(writer)}.`;
   const began =
     history.commit(writer) === undefined && !isOwn
       ? [`${other} had begun at ${history.start(writer)} only.`]

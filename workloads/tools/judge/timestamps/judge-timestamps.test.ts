@@ -186,6 +186,16 @@ describe('an unknown outcome', () => {
     assert.deepEqual([verdict.found, verdict.infoSeen, verdict.readsNotJudged], [0, 0, 1]);
   });
 
+  test('gives no two commits one timestamp', async () => {
+    const verdict = await judge([
+      line({ start: 10, ops: [read('x', 1)] }),
+      line({ start: 20, outcome: 'info', ops: [write('x', 1)] }),
+      line({ start: 5, outcome: 'info', ops: [write('y', 2)] }),
+      line({ start: 30, ops: [read('y', 2)] }),
+    ]);
+    assert.deepEqual([verdict.found, anomalies(verdict)], [1, ['future read']]);
+  });
+
   test('does not excuse a writer that overlapped it', async () => {
     const other = line({ start: 0, commit: 2, ops: [write('x', 2)] });
     const reader = line({ start: 5, ops: [read('y', 1)] });

@@ -61,7 +61,8 @@ export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): D
       bounds.of(i, seenUntil.get(i)),
       positions.last + 1,
     );
-    const fraction = (nth + 1) / (open.length + 1); // Commits between two positions differ.
+    // Commits between two positions differ, whether they are counted from below or from above.
+    const fraction = (nth + 1) / (2 * (open.length + 1));
     if (told > 0) commits[i] = told;
     else commits[i] = latest > start ? latest - fraction : start + fraction;
   }

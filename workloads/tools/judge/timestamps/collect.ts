@@ -56,8 +56,10 @@ export class Collector {
   readonly #written = new Map<Cell, number>();
   readonly #scans: PendingScan[] = [];
   readonly #own: OwnContradiction[] = [];
-  /** Whether reads tell values or versions; undefined before the first read. */
+  /** Whether reads tell values or versions; undefined before the first one that found something. */
   #tells: 'value' | 'version' | undefined;
+  /** Whether a read told that it found no version. */
+  #toldNoVersion = false;
   /** The first line of a write without a value. */
   #lineWithoutValue: number | undefined;
 
@@ -70,7 +72,11 @@ export class Collector {
 
   /** The first line of a write that has no value and needs one. */
   get lineWithoutValue(): number | undefined {
-    return this.#tells === 'version' ? undefined : this.#lineWithoutValue;
+    return this.#areVersions ? undefined : this.#lineWithoutValue;
+  }
+
+  get #areVersions(): boolean {
+    return this.#tells === undefined ? this.#toldNoVersion : this.#tells === 'version';
   }
 
   /** @throws BadLineError if the transaction contradicts earlier ones, or itself */
@@ -100,7 +106,7 @@ export class Collector {
     const { drafts, starts, commits } = this;
     const positions = positionsOf(starts, commits, (i) => drafts[i]?.beganAt);
     for (const [i, draft] of drafts.entries()) draft.startTimestamp = positions.starts[i] ?? 0;
-    const versions = this.#tells === 'version';
+    const versions = this.#areVersions;
     if (versions) this.#valuesAreVersions();
     const missed = addMissed(this.#scans, drafts, this.cells);
     const decided = decideUnknown(drafts, { positions, strict, versions });
@@ -136,7 +142,8 @@ export class Collector {
   #addRead(key: Key, seen: ReadResult, { index, draft, written }: TransactionInProgress): void {
     this.#checkKind(seen);
     const cell = this.cells.of(key);
-    const value = seen.version === undefined ? seen.value : `v${seen.version}`;
+    const { version = null } = seen;
+    const value = version === null ? seen.value : `v${version}`;
     const own = this.#ownWritesSeen ? written.get(cell) : undefined;
     if (own === undefined && seen.version !== 'own') {
       draft.reads.push({ cell, value });
@@ -195,8 +202,9 @@ export class Collector {
   }
 
   #checkKind({ value, version }: ReadResult): void {
+    if (version === null) this.#toldNoVersion = true;
+    if ((value ?? version ?? null) === null) return; // There was no value, in either kind.
     const tells = version === undefined ? 'value' : 'version';
-    if (value === undefined && version === undefined) return; // There was no value, in either kind.
     this.#tells ??= tells;
     if (this.#tells === tells) return;
     throw new BadLineError(
@@ -245,9 +253,9 @@ function trimmed(draft: Draft): Draft {
   return draft;
 }
 
-function isOwnWrite(seen: ReadResult, write: HistoricValue): boolean {
-  if (seen.version === undefined) return seen.value === write.value;
-  return seen.version === 'own' && write.value !== undefined;
+function isOwnWrite({ value, version = null }: ReadResult, write: HistoricValue): boolean {
+  if (version === null) return value === write.value;
+  return version === 'own' && write.value !== undefined;
 }
 
 /** Records in commit order, which saves the judge the sorting. */

@@ -252,6 +252,17 @@ describe('reads', () => {
     ]);
   });
 
+  test('may tell versions although none of them found one', async () => {
+    const history = (start: number): readonly string[] => [
+      line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),
+      line({ start, ops: [{ read: 'x', version: null }] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history(1))), []);
+    assert.deepEqual(anomalies(await judge(history(3))), ['stale read']);
+    const value = line({ start: 3, ops: [read('y', 1)] });
+    await assert.rejects(judge([...history(1), value]), /line 1: a write must have a "value"/);
+  });
+
   test('of versions are told with writes that have no version, because they did not commit', async () => {
     const { stories } = await judge([
       line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),

@@ -29,8 +29,11 @@ export interface TimestampedTransaction {
 export type ReadResult =
   /** Undefined: there was no value. */
   | { readonly value: string | undefined; readonly version?: undefined }
-  /** The commit timestamp of the version; or `own` for a write of the transaction itself. */
-  | { readonly version: RawTimestamp | 'own'; readonly value?: undefined };
+  /**
+   * The commit timestamp of the version; `own` for a write of the transaction itself; null: there
+   * was none.
+   */
+  | { readonly version: RawTimestamp | 'own' | null; readonly value?: undefined };
 
 export type Operation =
   | { readonly kind: 'read'; readonly key: Key; readonly seen: ReadResult }
@@ -180,8 +183,9 @@ function seenOf({ value, version }: Fields, what: string): ReadResult {
       `${what} must have either a "value" or a "version"; null is for a key without one`,
     );
   }
-  if (version === undefined || version === null) return { value: valueOf(value) };
-  return { version: version === 'own' ? version : timestampOf(version, '"version"') };
+  if (version === undefined) return { value: valueOf(value) };
+  if (version === null || version === 'own') return { version };
+  return { version: timestampOf(version, '"version"') };
 }
 
 /** JSON text that is equal for equal values; undefined for null. */

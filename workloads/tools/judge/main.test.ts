@@ -231,6 +231,12 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     /must have no "commit"/,
   ],
   [
+    'an end before the beginning',
+    'a.jsonl',
+    '{"start": 1, "begin": 5, "end": 1, "outcome": "ok", "ops": []}',
+    /line 1: "end" must not be before "begin", which is 5, but is 1\.$/m,
+  ],
+  [
     'an operation of another kind',
     'a.jsonl',
     '{"start": 1, "outcome": "ok", "ops": [{"get": "x"}]}',

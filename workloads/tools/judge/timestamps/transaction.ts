@@ -68,6 +68,11 @@ export function parseTransaction(text: string): TimestampedTransaction {
   if (!Array.isArray(operations)) {
     throw new BadLineError(`"ops" must be an array of operations, but is ${shown(operations)}`);
   }
+  const begin = optional(fields['begin'], (given) => timeOf(given, '"begin"'));
+  const end = optional(fields['end'], (given) => timeOf(given, '"end"'));
+  if (begin !== undefined && end !== undefined && end < begin) {
+    throw new BadLineError(`"end" must not be before "begin", which is ${begin}, but is ${end}`);
+  }
   const { process = '' } = fields;
   if (typeof process !== 'string' && typeof process !== 'number' && typeof process !== 'bigint') {
     throw new BadLineError(`"process" must be a name or a number, but is ${shown(process)}`);
@@ -77,8 +82,8 @@ export function parseTransaction(text: string): TimestampedTransaction {
     start: timestampOf(fields['start'], '"start"'),
     commit,
     outcome,
-    begin: optional(fields['begin'], (given) => timeOf(given, '"begin"')),
-    end: optional(fields['end'], (given) => timeOf(given, '"end"')),
+    begin,
+    end,
     operations: operations.map(operationOf),
   };
 }

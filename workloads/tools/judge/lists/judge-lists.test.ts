@@ -160,10 +160,13 @@ describe('a history of list append', () => {
 
   test('with a lost update has it once, also where write skew is a violation', async () => {
     const edn = readFileSync(path.join(FIXTURES, 'lost-update.edn'), 'utf8');
+    const withReader = `${edn}{:type :ok, :process 0, :f :txn, :value [[:r :x [1 2 3]]]}\n`;
     for (const model of ['snapshot-isolation', 'serializable'] as const) {
-      const { found, stories } = await judge('h.edn', edn, model);
-      const told = stories.map(({ anomaly }) => anomaly);
-      assert.deepEqual([found, told], [1, ['lost update']], model);
+      for (const text of [edn, withReader]) {
+        const { found, stories } = await judge('h.edn', text, model);
+        const told = stories.map(({ anomaly }) => anomaly);
+        assert.deepEqual([found, told], [1, ['lost update']], `${model}: ${text}`);
+      }
     }
   });
 

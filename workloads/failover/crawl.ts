@@ -129,9 +129,9 @@ export class Crawl implements Workload {
   }
 
   async findUntold(): Promise<void> {
-    for (const row of await clusteredRows(this.#options.percolator)) {
-      this.#crawler.onClustered(row, monotonicMs());
-    }
+    const { percolator } = this.#options;
+    const rows = await this.#persistence.until(() => clusteredRows(percolator));
+    for (const row of rows) this.#crawler.onClustered(row, monotonicMs());
   }
 
   check(): Promise<CheckResult> {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { openPercolator } from '#engine';
-import { createMemoryBigtable } from '#engine/testing';
+import { openPercolator, PercolatorError } from '#engine';
+import { createMemoryBigtable, FaultyBigtable } from '#engine/testing';
 import { UsageError } from '#results';
 import { brokerObserver } from '../brokerage/percolator/index.ts';
 import { SCALES } from '../brokerage/model/index.ts';
@@ -77,4 +77,28 @@ test('a crawl counts the documents of the capacity among those of the run', asyn
     () => crawl.offer({ ...times, perSecond: 1, onProgress: () => {} }),
     (error) => error instanceof UsageError && error.message.endsWith(' --capacity-seconds.'),
   );
+});
+
+test('what no worker told is found, although the storage is away for a moment', async () => {
+  const store = new FaultyBigtable(createMemoryBigtable());
+  await using percolator = await openPercolator({ store });
+  await createTables(percolator);
+  const crawl = new Crawl({ ...PARTS, percolator, repository: 10, documentBytes: 200 });
+  const clustered = Promise.withResolvers<void>();
+  const onCommitted = (): void => clustered.resolve();
+  const worker = percolator.startWorker([clusteringObserver], { onCommitted });
+  const beginMs = monotonicMs();
+  const times = { beginMs, fromMs: beginMs, toMs: beginMs + 10 };
+  await crawl.offer({ ...times, perSecond: 100, onProgress: () => {} });
+  await clustered.promise;
+  await worker.stop();
+  await percolator.settled();
+  store.beforeCall = () => {
+    store.beforeCall = undefined;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'the region moves');
+  };
+  assert.equal(crawl.open, 1);
+  await crawl.findUntold();
+  await crawl.drain();
+  assert.equal(crawl.arrivals.length, 1);
 });

@@ -93,10 +93,14 @@ export class EngineProcesses implements Parts {
     return [...this.#counters.values()].reduce((sum, counters) => sum + counters[name], 0);
   }
 
-  /** Stops the workers. Each has then told all that it observed and counted. */
-  async stopWorkers(): Promise<void> {
+  /**
+   * Ends the workers. In good order, each has then told all that it observed and counted; but it
+   * waits for its runs, and while the storage is away those take longer than the crew allows.
+   */
+  async endWorkers({ inGoodOrder }: { readonly inGoodOrder: boolean }): Promise<void> {
     const workers = [...this.#members].filter(([name]) => name.startsWith('worker'));
-    await this.#crew.stop(workers.map(([, member]) => member));
+    if (inGoodOrder) await this.#crew.stop(workers.map(([, member]) => member));
+    else await Promise.all(workers.map(([name]) => this.kill(name)));
   }
 
   #hear(name: string, { rows, counters }: Observed): void {

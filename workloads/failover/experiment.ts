@@ -121,7 +121,7 @@ export async function measureFailover(plan: Plan, measuring: Measuring): Promise
     const loaded = await crew.during(Promise.race([runLoad(running), workload.failed]));
     progress.phase('waiting for the last transactions', 0);
     const isDrained = await crew.during(Promise.race([drain(running), workload.failed]));
-    await engine.stopWorkers();
+    await engine.endWorkers({ inGoodOrder: isDrained });
     const times = await clusterTimes(running, loaded);
     over.abort();
     const check = isDrained ? await crew.during(checkWorkload(running)) : undefined;

@@ -1,0 +1,32 @@
+/** How workers end; the processes themselves are not started. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Crew } from '../harness/processes/index.ts';
+import { EngineProcesses } from './engine-processes.ts';
+
+const OPTIONS = {
+  store: { kind: 'hbase', servers: [] },
+  workload: 'crawl-rate',
+  workers: 2,
+  concurrency: 2,
+} as const;
+
+/** A crew whose members do not stop in time; the names of those that it kills. */
+function slowCrew(): { readonly crew: Crew; readonly killed: string[] } {
+  const killed: string[] = [];
+  const crew = {
+    start: ({ name }: { readonly name: string }) => Promise.resolve({ name }),
+    stop: () => Promise.reject(new Error('when it was asked to stop, it was ended by SIGKILL')),
+    kill: ({ name }: { readonly name: string }) => Promise.resolve(void killed.push(name)),
+  };
+  return { crew: crew as unknown as Crew, killed };
+}
+
+test('workers whose runs wait for a storage that is away are not waited for', async () => {
+  const { crew, killed } = slowCrew();
+  const processes = await EngineProcesses.start(crew, OPTIONS);
+  await processes.startWorkers(() => {});
+  await assert.rejects(processes.endWorkers({ inGoodOrder: true }), /when it was asked to stop/);
+  await processes.endWorkers({ inGoodOrder: false });
+  assert.deepEqual(killed, ['worker-1', 'worker-2']);
+});

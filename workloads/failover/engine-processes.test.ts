@@ -1,6 +1,8 @@
-/** How workers end; the processes themselves are not started. */
+/** How workers end, and which oracle fails; the processes themselves are not started. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openLeasedAllocator, serveOracle, systemClock } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
 import type { Crew } from '../harness/processes/index.ts';
 import { EngineProcesses } from './engine-processes.ts';
 
@@ -29,4 +31,20 @@ test('workers whose runs wait for a storage that is away are not waited for', as
   await assert.rejects(processes.endWorkers({ inGoodOrder: true }), /when it was asked to stop/);
   await processes.endWorkers({ inGoodOrder: false });
   assert.deepEqual(killed, ['worker-1', 'worker-2']);
+});
+
+test('the oracle that fails is the one that holds the lease then', async () => {
+  const processes = await EngineProcesses.start(slowCrew().crew, OPTIONS);
+  const store = createMemoryBigtable();
+  await using cleanup = new AsyncDisposableStack();
+  const sources = [];
+  for (const address of processes.database.oracles) {
+    const source = cleanup.use(await openLeasedAllocator(store, systemClock));
+    const server = await serveOracle(source, { address });
+    cleanup.defer(() => server.close());
+    sources.push(source);
+  }
+  assert.equal(await processes.leasedOracle(), 'oracle-1');
+  await sources[0]?.close();
+  assert.equal(await processes.leasedOracle(), 'oracle-2');
 });

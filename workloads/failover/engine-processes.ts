@@ -5,7 +5,7 @@
  *     this process makes the load ──▶ the storage ◀── workers run observers
  *                └──── timestamps ──▶ oracle-1 or oracle-2 ◀────┘
  */
-import type { Counters, StoreAddress } from '#engine';
+import { connectOracle, type Counters, type StoreAddress } from '#engine';
 import {
   type Crew,
   type Member,
@@ -19,6 +19,8 @@ import type { Parts } from './victims.ts';
 import type { Observed, WorkerProcessOptions } from './worker-process.ts';
 import type { WorkloadName } from './workload.ts';
 
+/** How long the oracles may take until one answers, in milliseconds: a lease may have to end. */
+const ORACLE_MS_MAX = 60_000;
 const WORKER = new URL('worker-process.ts', import.meta.url);
 
 export interface EngineProcessesOptions {
@@ -86,6 +88,23 @@ export class EngineProcesses implements Parts {
 
   resume(name: string): void {
     this.#members.get(name)?.signal('SIGCONT');
+  }
+
+  /**
+   * The oracle that hands out timestamps; the other gives no answer. It is not always the first:
+   * one whose storage was slow for a moment loses the lease, and does not get it back.
+   */
+  async leasedOracle(): Promise<string> {
+    const { oracles } = this.database;
+    const clients = oracles.map((address) =>
+      connectOracle({ addresses: [address], timeoutMs: ORACLE_MS_MAX }),
+    );
+    try {
+      const asked = clients.map((client, i) => client.next().then(() => `oracle-${i + 1}`));
+      return await Promise.any(asked);
+    } finally {
+      for (const client of clients) await client.close();
+    }
   }
 
   /** The sum of what all workers have counted, each killed one up to its last message. */

@@ -214,10 +214,10 @@ async function fail(
   running: Running,
   fromMs: number,
 ): Promise<Pick<Loaded, 'killed' | 'killedMs' | 'startedMs' | 'readyMs' | 'countersAtKill'>> {
-  const { plan, progress, signal } = running;
-  const killed = victimsOf(plan);
+  const { plan, engine, progress, signal } = running;
   const parts = running[ownerOf(plan.kill)];
   await sleepUntil(fromMs + 1000 * plan.before, signal);
+  const killed = plan.kill === 'oracle' ? [await engine.leasedOracle()] : victimsOf(plan);
   const killedMs = monotonicMs();
   const countersAtKill = countersOf(running);
   if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
@@ -227,10 +227,9 @@ async function fail(
   await sleepUntil(killedMs + 1000 * plan.down, signal);
   const startedMs = monotonicMs();
   await Promise.all(killed.map((name) => goOn(running, parts, name)));
-  const isEngines = parts === running.engine;
   const names = killed.join(' and ');
   progress.note(plan.pause ? `let ${names} go on` : `started ${names} again`);
-  const readyMs = isEngines ? monotonicMs() : undefined;
+  const readyMs = parts === engine ? monotonicMs() : undefined;
   return { killed, killedMs, startedMs, readyMs, countersAtKill };
 }
 

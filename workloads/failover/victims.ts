@@ -58,10 +58,11 @@ const KINDS: Readonly<Record<Victim, Kind>> = {
   master: { of: 'hbase', name: 'master', what: 'the master' },
   'data-node': { of: 'hbase', name: 'data-node-1', what: 'a DataNode' },
   workers: { of: 'engine', name: 'worker', what: 'workers', count: 'workers' },
-  oracle: { of: 'engine', name: 'oracle-1', what: 'the timestamp oracle' },
+  oracle: { of: 'engine', name: 'oracle', what: 'the timestamp oracle' },
   'lock-service': { of: 'engine', name: 'lock-service', what: 'the lock service' },
 };
 
+/** Of the oracles, the one to fail is known only then: `leasedOracle` in engine-processes.ts. */
 export function victimsOf(choice: Choice): readonly string[] {
   const { name, count } = KINDS[choice.kill];
   if (count === undefined) return [name];

@@ -145,6 +145,19 @@ describe('the record of a run', () => {
     await assert.rejects(writing, UsageError);
     assert.deepEqual(readdirSync(folder), ['mine']);
   });
+
+  test('that could not begin is removed, although its clean-up failed, too', async () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const refused = new SuppressedError(
+      new Error('the store was not closed'),
+      new UsageError('There is no emulator.'),
+    );
+    await assert.rejects(
+      record(() => Promise.reject(refused), folder),
+      refused,
+    );
+    assert.ok(!existsSync(folder));
+  });
 });
 
 type Measure = Parameters<typeof recordRun>[2];

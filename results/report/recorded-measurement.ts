@@ -6,6 +6,7 @@
  *     failed        an error ended it; what was described until then stays
  *     (none)        the user can repair the error, and nothing was measured: no record is left
  */
+import { firstErrorOf } from './first-error.ts';
 import { createRun, type Run, type RunHeader } from './run-in-progress.ts';
 import type { Findings, Target } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
@@ -58,9 +59,10 @@ export async function recordRun(
     const found = await measure({ run, keep });
     if (found !== null) keep(found);
   } catch (error) {
-    const isReported = error instanceof UsageError || !signal.aborted;
+    const isForUser = firstErrorOf(error) instanceof UsageError;
+    const isReported = isForUser || !signal.aborted;
     const state = signal.aborted ? 'interrupted' : 'failed';
-    if (error instanceof UsageError && isEmpty(run)) run.discard();
+    if (isForUser && isEmpty(run)) run.discard();
     // The error to report is the one that ended the run; the disk may be full now, too.
     else if (isReported) ignoringErrors(() => run.finish(state));
     if (isReported) throw error;

@@ -1,9 +1,11 @@
 /** A run over several stores: what its record says when it does not come to its end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PercolatorError } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import type { Measuring } from '#harness';
-import { measureStores } from './experiment.ts';
+import { UsageError } from '#results';
+import { measureStores, whyMissing } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { SIZES } from './profiles.ts';
 
@@ -48,4 +50,16 @@ test('a store that is not on this machine is a limitation also of a run that is 
   } as unknown as Measuring;
   await assert.rejects(measureStores(plan, measuring), /interrupted/);
   assert.match(limitations.join('\n'), /^Not measured: hbase\. .*Java.*\nThe first\.$/);
+});
+
+test('a store that is not there is only missing, also if the clean-up after it failed', () => {
+  const gone = new PercolatorError('STORE_UNAVAILABLE', 'no answer');
+  const cleanup = new PercolatorError('STORE_CLOSED', 'the store was closed');
+  for (const error of [gone, new UsageError('no answer'), new SuppressedError(cleanup, gone)]) {
+    assert.equal(whyMissing(error), 'no answer');
+  }
+  const bug = new Error('a bug');
+  for (const error of [cleanup, bug, new SuppressedError(gone, bug)]) {
+    assert.equal(whyMissing(error), undefined);
+  }
 });

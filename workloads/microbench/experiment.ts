@@ -5,7 +5,7 @@
  */
 import { createRandom, openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { type FindingsParts, UsageError } from '#results';
+import { type FindingsParts, firstErrorOf, UsageError } from '#results';
 import type { Measuring } from '#harness';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
@@ -54,8 +54,9 @@ async function resultOf(
   try {
     bench = await openBenchStore(name, plan, watched.signal);
   } catch (error) {
-    if (!isMissing(error)) throw error;
-    missing.push(`Not measured: ${name}. ${error.message}`);
+    const why = whyMissing(error);
+    if (why === undefined) throw error;
+    missing.push(`Not measured: ${name}. ${why}`);
     return undefined;
   }
   await using opened = bench;
@@ -63,11 +64,16 @@ async function resultOf(
   return opened.services === null ? await measured : await opened.services.crew.during(measured);
 }
 
-/** The store is not on this machine, does not answer, or denies access. */
-function isMissing(error: unknown): error is Error {
-  if (error instanceof UsageError) return true;
-  if (!(error instanceof PercolatorError)) return false;
-  return error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_REFUSED';
+/**
+ * A sentence, if the store is not on this machine, does not answer, or denies access: then the
+ * clean-up may fail, too.
+ */
+export function whyMissing(thrown: unknown): string | undefined {
+  const error = firstErrorOf(thrown);
+  if (error instanceof UsageError) return error.message;
+  if (!(error instanceof PercolatorError)) return undefined;
+  const isMissing = error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_REFUSED';
+  return isMissing ? error.message : undefined;
 }
 
 async function measureStore(

@@ -276,6 +276,23 @@ describe('a script as its user meets it', () => {
     assert.equal(exitCode, 2);
   });
 
+  test('an error of the clean-up does not hide the one that came first', async () => {
+    const failing = (first: string): string =>
+      `await using cleanup = new AsyncDisposableStack();
+       cleanup.defer(() => { throw new Error('not removed'); });
+       cleanup.defer(() => { throw new Error('not closed'); });
+       throw new ${first}('The file is corrupt.')`;
+    const usage = await runScript(failing('UsageError'));
+    assert.deepEqual([usage.stderr, usage.exitCode], ['The file is corrupt.', 2]);
+    const plain = await runScript(failing('Error'));
+    assert.deepEqual([plain.stderr, plain.exitCode], ['Error: The file is corrupt.', 1]);
+    const { stderr } = await runScript(failing('Error'), ['--verbose']);
+    assert.match(
+      stderr,
+      /^Error: The file is corrupt\.\n +at [^]* not closed\n +at [^]* not removed/,
+    );
+  });
+
   test('an unexpected error prints its message, with --verbose its stack, and exits 1', async () => {
     const plain = await runScript("throw new Error('boom')");
     assert.deepEqual([plain.stderr, plain.exitCode], ['Error: boom', 1]);

@@ -21,7 +21,7 @@ import { abortOnSignals } from './interrupt.ts';
 import { commandOf, goToCaller, repeatingCommand, versionText } from './invocation.ts';
 import { flag, parseOption, text, type Option } from './options.ts';
 import { checkSurroundings } from './surroundings.ts';
-import { UsageError } from '#results';
+import { firstErrorOf, UsageError } from '#results';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
   /** The script by its name in package.json: `bench:crawl-rate`. */
@@ -74,7 +74,7 @@ export async function runCommand<const O extends Options, const A extends Option
   const interrupt = abortOnSignals();
   /** What fails because of an interrupt is no error of its own. */
   const failUnlessInterrupted = (error: unknown): void => {
-    if (!interrupt.signal.aborted || error instanceof UsageError) fail(error, verbose);
+    if (!interrupt.signal.aborted || isForUser(error)) fail(error, verbose);
     if (verbose) process.stderr.write(`${describe(error, verbose)}\n`);
   };
   process.on('uncaughtException', failUnlessInterrupted);
@@ -339,10 +339,20 @@ export function flagOf(key: string): string {
 /** Does not wait for open handles: an error may have left a store or a child process open. */
 function fail(error: unknown, verbose: boolean): never {
   process.stderr.write(`${describe(error, verbose)}\n`);
-  process.exit(error instanceof UsageError ? 2 : 1);
+  process.exit(isForUser(error) ? 2 : 1);
+}
+
+function isForUser(error: unknown): boolean {
+  return firstErrorOf(error) instanceof UsageError;
 }
 
 function describe(error: unknown, verbose: boolean): string {
+  if (error instanceof SuppressedError) {
+    const first = describe(error.suppressed, verbose);
+    return verbose
+      ? `${first}\nThen the clean-up failed: ${describe(error.error, verbose)}`
+      : first;
+  }
   if (!(error instanceof Error)) return String(error);
   if (verbose) return error.stack ?? error.message;
   return error instanceof UsageError ? error.message : `Error: ${error.message}`;

@@ -110,6 +110,13 @@ describe('an open loop says whether the system kept up:', () => {
     assert.equal((await openLoop(hanging(379, 1_500), run)).keptUp, false);
   });
 
+  test('it did if only one had not ended, however few there were', async () => {
+    const run = { first: 0, perSecond: 20, seconds: 0.5, signal };
+    const { scheduled, keptUp } = await openLoop(() => setTimeout(30), run);
+    assert.deepEqual([scheduled, keptUp], [10, true]);
+    assert.equal((await openLoop(hanging(8, 1_500), run)).keptUp, false);
+  });
+
   test('it did not if the loop gave up, however many had ended by then', async () => {
     const run = { first: 0, perSecond: 1_000, seconds: 3, signal, backlogMax: 10 };
     const { keptUp, histogram, scheduled } = await openLoop(hanging(2_850, 4_000), run);

@@ -11,6 +11,7 @@ import { closedLoop } from '../harness/load/closed-loop.ts';
 import { openLoop } from './open-loop.ts';
 import { PAPER, readAndTwoWritesUs } from './paper.ts';
 import { estimate, estimateRatio } from '../harness/statistics/ratio.ts';
+import { profileFile } from './profiled.ts';
 import { type Conditional, recordMessages, sendAs } from './recorded-messages.ts';
 import { watchCalls } from './store-calls.ts';
 
@@ -204,6 +205,14 @@ test('recorded messages are those that the engine would have sent', async () => 
   const as = { row: 'Joe', startTimestamp, commitTimestamp: record.timestamp };
   const again = (['prewrite', 'commit'] as const).map((which) => sendAs(recorded, which, as));
   assert.deepEqual(legible(again), legible(sent));
+});
+
+test('a profile has a file name that every file system takes, however long the name of its store', () => {
+  assert.equal(profileFile('embedded', 'raw read'), 'embedded-raw-read.cpuprofile');
+  const servers = Array.from({ length: 20 }, (_, i) => `region-server-${i}.example.com:16000`);
+  const file = profileFile(`hbase://${servers.join(',')}`, 'message: read of lock, write and data');
+  assert.match(file, /^hbase-region-server-0-[a-z0-9-]+-message-read-of-lock-write-and-data\./);
+  assert.ok(file.length <= 255, `${file.length}`);
 });
 
 test('a recorded prewrite without its commit does not keep its table from being dropped', async () => {

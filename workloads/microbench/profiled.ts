@@ -14,6 +14,8 @@ import type { Plan } from './plan.ts';
 
 /** A profile takes as long as this many slices: with fewer samples the small parts are noise. */
 const SLICES = 6;
+/** Characters of the store's name in the name of a file. */
+const STORE_LENGTH = 100;
 
 /** Profiles by the names of their cases; each is also written into the folder of the run. */
 export async function profileCases(
@@ -38,9 +40,14 @@ export async function profileCases(
         await settle?.();
       });
       profiles.set(step.name, profile);
-      const file = `${bench.name} ${step.name}`.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase();
-      writeFileSync(path.join(plan.out, `${file}.cpuprofile`), profile.json);
+      writeFileSync(path.join(plan.out, profileFile(bench.name, step.name)), profile.json);
     }
   }
   return profiles;
+}
+
+/** An address of a store may have more than the 255 characters of a file name. */
+export function profileFile(store: string, name: string): string {
+  const words = `${store.slice(0, STORE_LENGTH)} ${name}`;
+  return `${words.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}.cpuprofile`;
 }

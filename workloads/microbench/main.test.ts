@@ -162,6 +162,15 @@ test('an unknown store is refused in one sentence, before anything is made', asy
   assert.equal(existsSync(out), false);
 });
 
+test('callers that would have no row are refused in one sentence', async () => {
+  const out = path.join(folder, 'never');
+  const options = ['--profile', 'smoke', '--store', 'embedded', '--out', out];
+  const { exitCode, stderr } = await run([...options, '--concurrency', '601']);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^--concurrency must be at most --rows, which is 600, .*, but is 601\.$/);
+  assert.equal(existsSync(out), false);
+});
+
 test('an interrupt ends the run, keeps the record, and leaves no work files', async () => {
   const out = path.join(folder, 'interrupted');
   const options = ['--store', 'embedded', '--profile', 'smoke', '--seconds', '5', '--out', out];

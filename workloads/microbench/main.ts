@@ -105,6 +105,11 @@ await runExperiment(
           `--concurrency must be at least --processes, which is ${processes}, because each client needs a caller, but is ${concurrency}.`,
         );
       }
+      if (concurrency > rows) {
+        throw new UsageError(
+          `--concurrency must be at most --rows, which is ${rows}, because no two operations in flight use one row, but is ${concurrency}.`,
+        );
+      }
       const clients = processes === 0 ? 'one process' : counted(processes, 'client processes');
       return {
         about: `${stores.join(' and ')}, ${counted(rows, 'rows')}, ${counted(repeats, 'repeats')} of each case, ${counted(concurrency, 'operations')} in flight, ${clients}`,

@@ -12,8 +12,10 @@ import { openLoop } from './open-loop.ts';
 import { PAPER, readAndTwoWritesUs } from './paper.ts';
 import { estimate, estimateRatio } from '../harness/statistics/ratio.ts';
 import { profileFile } from './profiled.ts';
+import { SIZES } from './profiles.ts';
 import { type Conditional, recordMessages, sendAs } from './recorded-messages.ts';
 import { watchCalls } from './store-calls.ts';
+import { sweptCallers } from './sweeps.ts';
 
 const { signal } = new AbortController();
 
@@ -176,6 +178,12 @@ test('rounds do the same number of operations in every case, each number once, i
   const rounds = Array.from({ length: 8 }, (_, i) => order.slice(4 * i, 4 * i + 4).join(''));
   assert.ok(new Set(rounds).size > 1);
   assert.ok(rounds.every((round) => /^(?:ab|ba)cd$|^cd(?:ab|ba)$/.test(round)));
+});
+
+test('callers are swept up to the number of rows', () => {
+  const { concurrencies } = SIZES.quick;
+  assert.deepEqual(sweptCallers({ concurrencies, rows: 100 }), [1, 4, 16, 64]);
+  assert.deepEqual(sweptCallers({ concurrencies, rows: 256 }), concurrencies);
 });
 
 test('recorded messages are those that the engine would have sent', async () => {

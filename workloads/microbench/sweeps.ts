@@ -112,7 +112,7 @@ async function sweepCallers(
 ): Promise<{ readonly readers: readonly SweepPoint[]; readonly writers: readonly SweepPoint[] }> {
   const readers: SweepPoint[] = [];
   const writers: SweepPoint[] = [];
-  for (const concurrency of plan.concurrencies) {
+  for (const concurrency of sweptCallers(plan)) {
     watched.onPhase(`${bench.name}: ${concurrency} callers`);
     const groups = comparedCases(bench.percolator, bench.data, bench.written);
     const sides = (raw: string, percolator: string): ComparedCases => ({
@@ -126,6 +126,14 @@ async function sweepCallers(
     writers.push(await compare(bench, plan, { ...common, compared: writes }));
   }
   return { readers, writers };
+}
+
+/** Those that can all be busy: no two operations of a slice use one row. */
+export function sweptCallers({
+  concurrencies,
+  rows,
+}: Pick<Plan, 'concurrencies' | 'rows'>): readonly number[] {
+  return concurrencies.filter((callers) => callers <= rows);
 }
 
 async function compare(

@@ -89,7 +89,7 @@ describe('the smoke profile', () => {
     const calls = (of: string): number => callsOf(out, of);
     assert.equal(calls('raw read'), 1);
     assert.equal(calls('raw write'), 1);
-    // The oracle renews its lease now and then, and otherwise calls no storage.
+    // Now and then the database renews the lease that keeps what its snapshots read.
     assert.ok(calls('Percolator read') >= 1 && calls('Percolator read') < 1.1);
     assert.ok(calls('Percolator write') >= 2 && calls('Percolator write') < 2.1);
   });

@@ -188,7 +188,8 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
     name: 'messages',
     title: 'Messages per operation',
     caption:
-      'Calls of the storage per operation; the oracle adds only the renewals of its lease; ' +
+      'Calls of the storage per operation, without those of the oracle; a renewal of the lease that keeps what snapshots ' +
+      'read may be among them; ' +
       'bytes are of keys, names, timestamps and values, before any encoding; disk commits are groups that ' +
       'the embedded storage writes, each shared by the operations that gather in it; a group of ' +
       'prewrites alone has no sync of its own.',

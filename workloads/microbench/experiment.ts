@@ -3,7 +3,7 @@
  * become the findings of the record. If the check of a store fails, neither the store nor the run
  * has numbers.
  */
-import { createRandom, openPercolator, PercolatorError } from '#engine';
+import { createRandom, PercolatorError } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { type FindingsParts, firstErrorOf, UsageError } from '#results';
 import type { Measuring } from '#harness';
@@ -14,7 +14,7 @@ import { Data, loadTables } from './data.ts';
 import { comparedCases } from './figure-8-cases.ts';
 import { measureFigure8, type MeasureOptions } from './figure-8.ts';
 import { findingsOf } from './findings.ts';
-import { type InProcessCost, timeInProcess } from './in-process.ts';
+import { type InProcessCost, openInMemory, timeInProcess } from './in-process.ts';
 import type { Plan } from './plan.ts';
 import { profileCases } from './profiled.ts';
 import type { StoreResult } from './store-result.ts';
@@ -111,7 +111,8 @@ async function measureInProcess(
   const first = bench.nextOperations();
   const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
 
-  await using percolator = await openPercolator({ store: createMemoryBigtable(), ...plan.engine });
+  await using cleanup = new AsyncDisposableStack();
+  const percolator = await openInMemory(createMemoryBigtable(), plan.engine, cleanup);
   const data = new Data({ ...plan, rows: Math.min(plan.rows, 1_000) });
   await loadTables(percolator, data);
   const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };

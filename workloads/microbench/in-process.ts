@@ -7,7 +7,16 @@
  */
 import { median } from 'simple-statistics';
 import { Bench } from 'tinybench';
-import type { Random } from '#engine';
+import {
+  batchTimestamps,
+  type Bigtable,
+  openLeasedAllocator,
+  openPercolator,
+  type Percolator,
+  type Random,
+  systemClock,
+} from '#engine';
+import type { EngineSettings } from '../harness/engine-settings.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import type { Case } from './case.ts';
 
@@ -60,4 +69,17 @@ export async function timeInProcess(
     medianUs: median(medians.get(name) ?? []),
     samples: samples.get(name) ?? 0,
   }));
+}
+
+/**
+ * A database whose oracle hands out of memory, like that of the storage on disk. The engine's own
+ * default reads the storage for each timestamp, which would count as time of the engine.
+ */
+export async function openInMemory(
+  store: Bigtable,
+  engine: EngineSettings,
+  cleanup: AsyncDisposableStack,
+): Promise<Percolator> {
+  const oracle = batchTimestamps(cleanup.use(await openLeasedAllocator(store, systemClock)));
+  return cleanup.use(await openPercolator({ store, oracle, ...engine }));
 }

@@ -157,7 +157,10 @@ await runExperiment(
           max: 500_000,
         }),
       ),
-      capacitySeconds: secondsOption('the capacity, after a warm-up of half that time'),
+      capacitySeconds: onlyWith(
+        { rate: ['undefined'] },
+        secondsOption('the capacity, after a warm-up of half that time'),
+      ),
       warmUp: warmUpOption('the run'),
       before: secondsOption('the load before the kill', 2),
       down: secondsOption('the load until what was killed is started again', 10),

@@ -298,8 +298,9 @@ function sentenceOf(error: CommanderError): string {
   return line.charAt(0).toUpperCase() + line.slice(1);
 }
 
-/** A flag is given without a value. */
+/** A flag is given without a value; `undefined` stands for an option that must not be given. */
 function withValue(name: string, value: string): string {
+  if (value === 'undefined') return `no ${name}`;
   return value === 'true' ? name : `${name} ${value}`;
 }
 

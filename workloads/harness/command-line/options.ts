@@ -34,8 +34,9 @@ export interface Option<T> {
   /** May be given several times; `parse` then receives the texts with a `\0` between them. */
   readonly repeats?: boolean;
   /**
-   * The values of other options, by key, with which this one has an effect. With any other value, a
-   * command line that gives this option is refused.
+   * The values of other options, by key, with which this one has an effect; `undefined` if the
+   * other must not be given. With any other value, a command line that gives this option is
+   * refused.
    */
   readonly onlyWith?: OnlyWith;
 }

@@ -20,7 +20,7 @@ import { profileCases } from './profiled.ts';
 import type { StoreResult } from './store-result.ts';
 import { measureSweeps } from './sweeps.ts';
 
-/** Each store that is on this machine; a limitation of the record names every other. */
+/** Each store that is on this machine. Limitations of the record name what is not measured. */
 export async function measureStores(
   plan: Plan,
   { run, keep, progress, signal }: Measuring,
@@ -29,13 +29,14 @@ export async function measureStores(
   const results: StoreResult[] = [];
   const missing: string[] = [];
   const { limitations } = run.record;
+  const note = (what: string): void => {
+    missing.push(`Not measured: ${what}`);
+    run.describe({ limitations: [...missing, ...limitations] });
+    progress.note(missing.at(-1) ?? '');
+  };
   for (const name of plan.stores) {
-    const result = await resultOf(name, plan, watched, missing);
+    const result = await resultOf(name, plan, watched, note);
     if (result !== undefined) results.push(result);
-    else {
-      run.describe({ limitations: [...missing, ...limitations] });
-      if (plan.stores.length > 1) progress.note(missing.at(-1) ?? '');
-    }
     keep(findingsOf(results));
   }
   if (results.length === 0) throw new UsageError(missing.join(' '));
@@ -47,7 +48,7 @@ async function resultOf(
   name: string,
   plan: Plan,
   watched: MeasureOptions,
-  missing: string[],
+  note: (missing: string) => void,
 ): Promise<StoreResult | undefined> {
   watched.onPhase(`${name}: opening and loading`);
   let bench: BenchStore;
@@ -56,10 +57,16 @@ async function resultOf(
   } catch (error) {
     const why = whyMissing(error);
     if (why === undefined) throw error;
-    missing.push(`Not measured: ${name}. ${why}`);
+    if (plan.stores.length === 1) {
+      throw new UsageError(`Not measured: ${name}. ${why}`, { cause: error });
+    }
+    note(`${name}. ${why}`);
     return undefined;
   }
   await using opened = bench;
+  if (plan.conditionalBatch && !opened.store.manifest.conditionalBatch) {
+    note(`conditional mutations that share an RPC, on ${name}, where each has an RPC of its own.`);
+  }
   const measured = measureStore(opened, plan, watched);
   return opened.services === null ? await measured : await opened.services.crew.during(measured);
 }

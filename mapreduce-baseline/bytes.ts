@@ -84,7 +84,8 @@ export class ByteBuilder {
 export function copyBytes(source: Slice, target: Buffer, at: number): void {
   const { bytes, start, end } = source;
   if (end - start > LOOP_COPY_BYTES_MAX) {
-    bytes.copy(target, at, start, end);
+    // Not Buffer.copy, which takes the position in its source modulo 2^32.
+    target.set(bytes.subarray(start, end), at);
     return;
   }
   for (let from = start, to = at; from < end; from++, to++) target[to] = bytes[from] as number;

@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { compareBytes, hashBytes, Slice } from './bytes.ts';
+import { ByteBuilder, compareBytes, hashBytes, Slice } from './bytes.ts';
 import { ExternalMerge } from './external-merge.ts';
 import { forEachGroupByHash } from './group-by-hash.ts';
 import { forEachGroupBySort } from './group-by-sort.ts';
@@ -145,6 +145,18 @@ test('a partition of more than 8 GiB is merged on the disk, however much memory 
     assert.ok(fitsMemory(task, { bytes: most, records: 1000 }));
     assert.ok(!fitsMemory(task, { bytes: most + 4, records: 1000 }));
   }
+});
+
+test('a key that lies beyond 4 GiB of a partition is copied whole', () => {
+  const buffer = new RecordBuffer(2 ** 32 + 4096); // The system gives only the pages in use.
+  buffer.wordCount = 2 ** 30;
+  const long = new Slice(Buffer.alloc(60, 'k'));
+  buffer.append(hashBytes(long), long, long);
+  const copied = new ByteBuilder();
+  const found = new Slice();
+  buffer.keyAt(2 ** 30, found);
+  copied.appendSlice(found);
+  assert.equal(copied.bytes.toString('utf8', 0, copied.length), 'k'.repeat(60));
 });
 
 test('byte order is that of Buffer.compare', () => {

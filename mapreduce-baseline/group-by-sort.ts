@@ -28,6 +28,12 @@ export const SORT_RECORDS_MAX: number = 2 ** 21;
 const INSERTION_LENGTH_MAX = 12;
 
 /**
+ * After so many rounds real comparisons sort what is left. A round may finish one key only, as in a
+ * chain of keys that are prefixes of one another, and each round is a call on the stack.
+ */
+const ROUNDS_MAX = 50;
+
+/**
  * Calls `visit` once per key, in byte order of the keys, with its values in the order they came.
  */
 export function forEachGroupBySort(
@@ -104,10 +110,17 @@ class KeySort {
     this.#packed = new Float64Array(places.length);
   }
 
-  /** Sorts `places[start..end)`, whose keys agree in their first `depth` bytes. */
-  sort(start: number, end: number, depth: number): void {
+  /**
+   * Sorts `places[start..end)`, whose keys agree in their first `depth` bytes.
+   * @param rounds those that have led to this run of keys
+   */
+  sort(start: number, end: number, depth: number, rounds = 0): void {
     if (end - start <= INSERTION_LENGTH_MAX) {
       this.#insertionSort(start, end);
+      return;
+    }
+    if (rounds === ROUNDS_MAX) {
+      this.#sortByComparison(start, end);
       return;
     }
     const shared = this.#sharedPrefix(start, end, depth);
@@ -117,7 +130,7 @@ class KeySort {
       const word = this.#wordAt(from, shared);
       let to = from + 1;
       while (to < end && this.#wordAt(to, shared) === word) to++;
-      if (to - from > 1) this.#sortEqualWords(from, to, shared);
+      if (to - from > 1) this.#sortEqualWords(from, to, shared, rounds);
       from = to;
     }
   }
@@ -126,7 +139,7 @@ class KeySort {
    * A key that ends inside the word looks like one with zero bytes there, so the word does not tell
    * them apart, and neither would the words after it: real comparisons do.
    */
-  #sortEqualWords(start: number, end: number, depth: number): void {
+  #sortEqualWords(start: number, end: number, depth: number, rounds: number): void {
     for (let i = start; i < end; i++) {
       this.#records.keyAt(this.#places[i] as number, this.#a);
       if (this.#a.length < depth + 4) {
@@ -134,7 +147,7 @@ class KeySort {
         return;
       }
     }
-    this.sort(start, end, depth + 4);
+    this.sort(start, end, depth + 4, rounds + 1);
   }
 
   /** How many bytes all keys share; undefined if the keys are all equal. */

@@ -12,7 +12,7 @@ import { ExternalMerge } from './external-merge.ts';
 import { forEachGroupByHash } from './group-by-hash.ts';
 import { forEachGroupBySort } from './group-by-sort.ts';
 import type { Values } from './job.ts';
-import { RecordBuffer } from './record-buffer.ts';
+import { RecordBuffer, recordBytes } from './record-buffer.ts';
 import { fitsMemory } from './reduce-task.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
@@ -87,6 +87,21 @@ test('grouping by sort gives each key once, in byte order, with its values in or
       const groups = collect((visit) => forEachGroupBySort(bufferOf(records), visit));
       assert.deepEqual(groups, inByteOrder(obviousGroups(records)));
     }),
+  );
+});
+
+test('grouping by sort follows a long chain of keys that are prefixes of one another', () => {
+  const count = 8000;
+  const text = Buffer.alloc(4 * count, 'k');
+  const chain = Array.from({ length: count }, (_, i) => new Slice(text, 0, 4 * i));
+  const nothing = new Slice();
+  const buffer = new RecordBuffer(chain.reduce((sum, one) => sum + recordBytes(one, nothing), 0));
+  for (const link of chain) buffer.append(hashBytes(link), link, nothing);
+  const lengths: number[] = [];
+  forEachGroupBySort(buffer, ({ length }) => lengths.push(length));
+  assert.deepEqual(
+    lengths,
+    Array.from({ length: count }, (_, i) => 4 * i),
   );
 });
 

@@ -5,13 +5,13 @@
  * Only the output of the last job is synced to the disk: the outputs of the earlier jobs are
  * useless without their run, and are removed at its end.
  */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { MapReduceError } from './errors.ts';
 import type { Input } from './input-splits.ts';
 import type { JobOptions } from './job-options.ts';
 import type { JobReport } from './job-report.ts';
-import { refuseExisting } from './output-folder.ts';
+import { makeFolderOf, refuseExisting } from './output-folder.ts';
 import { runJob } from './run-job.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
@@ -73,7 +73,7 @@ async function throughFolders(
 ): Promise<void> {
   const target = resolve(outputFolder);
   await refuseExisting(target); // The last job does so too, but after the work of all others.
-  await mkdir(dirname(target), { recursive: true });
+  await makeFolderOf(target);
   const between = await mkdtemp(join(dirname(target), `${basename(target)}.jobs-`));
   try {
     let next = inputs;

@@ -1,8 +1,9 @@
-/** Why an output cannot be published. */
+/** Why an output cannot be published, and what is synced before it is. */
 import assert from 'node:assert/strict';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { test } from 'node:test';
+import { existsSync, statSync } from 'node:fs';
+import { type FileHandle, mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
 import { UnfinishedOutput } from './output-folder.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
@@ -19,4 +20,46 @@ test('any other failure keeps its own reason', async () => {
   await using unfinished = await UnfinishedOutput.begin(target);
   await rm(unfinished.output, { recursive: true });
   await assert.rejects(unfinished.publish({ durable: false }), { code: 'ENOENT' });
+});
+
+/** Calls `sync` in place of every sync of a file or folder. */
+async function mockSync(t: TestContext, sync: (this: FileHandle) => Promise<void>): Promise<void> {
+  await using handle = await open(temporaryFolder());
+  t.mock.method(Object.getPrototypeOf(handle) as FileHandle, 'sync', sync);
+}
+
+test('the names of new folders above an output are durable before it is, and its own at the end', async (t) => {
+  const root = temporaryFolder();
+  const target = join(root, 'new', 'newer', 'output');
+  const synced: number[] = [];
+  await mockSync(t, async function () {
+    synced.push((await this.stat()).ino);
+  });
+  await using unfinished = await UnfinishedOutput.begin(target);
+  await unfinished.publish({ durable: true });
+  const folders = [root, join(root, 'new'), target, dirname(target)];
+  assert.deepEqual(
+    synced,
+    folders.map((folder) => statSync(folder).ino),
+  );
+});
+
+test('a system that does not sync folders publishes, and a disk that fails does not', async (t) => {
+  let code = 'EINVAL';
+  await mockSync(t, () => Promise.reject(Object.assign(new Error(code), { code })));
+  const target = join(temporaryFolder(), 'new', 'output');
+  await using unfinished = await UnfinishedOutput.begin(target);
+  code = 'EIO';
+  await assert.rejects(unfinished.publish({ durable: true }), { code: 'EIO' });
+  code = 'EINVAL';
+  await unfinished.publish({ durable: true });
+  assert.ok(existsSync(target));
+});
+
+test('a folder that the system refuses to create is an error, although it denies that it exists', async (t) => {
+  if (!existsSync('/proc')) return t.skip('/proc is of Linux');
+  return assert.rejects(
+    UnfinishedOutput.begin('/proc/new/output'),
+    /^Error: E[A-Z]+: .*, mkdir '\/proc\/new'$/,
+  );
 });

@@ -29,7 +29,7 @@ export class UnfinishedOutput implements AsyncDisposable {
   static async begin(outputFolder: string): Promise<UnfinishedOutput> {
     const target = resolve(outputFolder);
     await refuseExisting(target);
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolderOf(target);
     const unfinished = await mkdtemp(join(dirname(target), `${basename(target)}.unfinished-`));
     const begun = new UnfinishedOutput(unfinished, target);
     await mkdir(begun.work);
@@ -65,9 +65,32 @@ export async function refuseExisting(outputFolder: string): Promise<void> {
   if (await exists(outputFolder)) throw outputExists(outputFolder);
 }
 
+/**
+ * Creates the missing folders above the output, and makes their names durable. Not `mkdir`'s own
+ * `recursive`: it never returns where the system denies that a folder exists and also refuses to
+ * create it, as in /proc.
+ */
+export async function makeFolderOf(target: string): Promise<void> {
+  const missing: string[] = [];
+  let found = dirname(target);
+  for (; !(await exists(found)); found = dirname(found)) missing.push(found);
+  for (const next of missing.toReversed()) {
+    await mkdir(next).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error; // Another process was faster.
+    });
+    await syncFolder(dirname(next));
+  }
+}
+
+/** Tolerates a folder that we may not read, and a system that does not sync folders. */
 async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path);
-  await folder.sync();
+  try {
+    await using folder = await open(path);
+    await folder.sync();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['EACCES', 'EPERM', 'EISDIR', 'EINVAL'].includes(code)) throw error;
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

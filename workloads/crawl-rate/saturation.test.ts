@@ -114,3 +114,31 @@ test('a point without documents in one half is judged by its backlog', () => {
   assert.equal(verdict((s) => 12 + 5 * s, [400, null]).saturated, false);
   assert.equal(verdict((s) => 100 * s, [5, null]).saturated, true);
 });
+
+/** The verdict about a batch that takes so many seconds for each run. */
+function batchVerdict(runs: readonly number[]): KeptUp {
+  const rows: TimeSeriesRow[] = [];
+  let at = 0;
+  for (const run of runs) {
+    const completed = PER_SECOND * at;
+    at += run;
+    rows.push({ seconds: at, arrived: PER_SECOND * at, completed });
+  }
+  return judge({
+    series: rows,
+    perSecond: PER_SECOND,
+    seconds: at - (rows[0]?.seconds ?? 0),
+    runSeconds: at / runs.length,
+    halfMediansMs: [30_000, 30_300],
+  });
+}
+
+test('a batch whose last run takes a second longer than its first by chance is not saturated', () => {
+  assert.equal(batchVerdict([20, 20.5, 19.8, 20.2, 21.5]).saturated, false);
+});
+
+test('a batch whose runs become longer is saturated, whether slowly or fast', () => {
+  assert.match(batchVerdict([20, 22, 24.2, 26.6, 29.3]).reason, /^the backlog grows by /);
+  assert.match(batchVerdict([20, 40, 80, 160, 320]).reason, /^only \d+\.\d % of the arrivals /);
+  assert.equal(batchVerdict([0.1, 0.2, 0.4, 0.8, 1.6]).saturated, true);
+});

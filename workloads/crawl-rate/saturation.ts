@@ -4,7 +4,8 @@
  * The system is saturated if any of these holds over the measured interval:
  *
  *   1. less than 99 % of the arrivals were completed, and the missing ones are more than one second
- *      of arrivals, and more than the documents that are always in flight (50);
+ *      of arrivals, more than those of one run of a batch, whose last run may be longer than its
+ *      first by chance, and more than the documents that are always in flight (50);
  *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
@@ -29,6 +30,8 @@ export interface Observation {
   readonly series: readonly TimeSeriesRow[];
   readonly perSecond: number;
   readonly seconds: number;
+  /** How long a batch takes for one run, in seconds. Default: 0, no batch. */
+  readonly runSeconds?: number;
   /**
    * Medians of the documents that arrived in each half, in milliseconds; null if there were none.
    */
@@ -43,7 +46,8 @@ const IN_FLIGHT = 50;
 const SLOW_MS = 100;
 
 export function judge(observation: Observation): KeptUp {
-  const { series, perSecond, seconds, halfMediansMs, stillWaiting = false } = observation;
+  const { series, perSecond, seconds, halfMediansMs } = observation;
+  const { runSeconds = 0, stillWaiting = false } = observation;
   const points = series.map(({ seconds: at, arrived, completed }) => [at, arrived - completed]);
   const slope = points.length < 3 ? 0 : linearRegression(points).m;
   const growth = slope * seconds;
@@ -56,7 +60,8 @@ export function judge(observation: Observation): KeptUp {
   });
 
   const missing = missingShare(series);
-  if (missing.share > 0.01 && missing.count > Math.max(perSecond, IN_FLIGHT)) {
+  const expected = Math.max(perSecond, perSecond * runSeconds, IN_FLIGHT);
+  if (missing.share > 0.01 && missing.count > expected) {
     const percent = (100 * (1 - missing.share)).toFixed(1);
     return saturated(`only ${percent} % of the arrivals of the interval were clustered in it`);
   }

@@ -79,6 +79,7 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
   const [first, last] = [series[0], series.at(-1)];
   // The first measured run belongs to the interval, which begins when the run before it ends.
   const begin = runs.series[WARMUP_CYCLES - 1];
+  const seconds = begin && last ? last.seconds - begin.seconds : 0;
   const documents = runs.histogram.totalCount;
   const cpu = cycles.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
   return {
@@ -88,12 +89,13 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
       series,
       perSecond: options.perSecond,
       seconds: first && last ? last.seconds - first.seconds : 0,
+      runSeconds: cycles.length > 0 ? seconds / cycles.length : 0,
       halfMediansMs: runs.halfMediansMs,
     }),
     check: await checkLastRun(options, runs.arrived),
     cycles,
     documents,
-    seconds: begin && last ? last.seconds - begin.seconds : 0,
+    seconds,
     cpuSecondsPerDocument:
       documents === 0 || cpu.length < cycles.length
         ? null

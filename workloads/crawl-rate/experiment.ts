@@ -129,8 +129,8 @@ async function measure(
   signal.throwIfAborted();
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
+  const { serverPids } = prepared.store;
   if (system === 'percolator') {
-    const { serverPids } = prepared.store;
     const store = await prepared.store.forPoint();
     const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds: warmUp };
     const schedule = createSchedule(options);
@@ -150,6 +150,7 @@ async function measure(
   } else {
     const point = await measureMapReduce({
       engine: batch,
+      serverPids: serverPids ?? [], // Unknown ones are not descendants of this process.
       folder: prepared.folder,
       documents,
       repositoryFiles: prepared.repositoryFiles,

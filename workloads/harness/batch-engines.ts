@@ -58,7 +58,13 @@ export async function findBatchEngine(
 /**
  * CPU seconds so far of this process and all its descendants, the engine's among them; null if the
  * engine may work elsewhere, or the system does not report them.
+ * @param serverPids descendants that do not work for the engine, and do not count
  */
-export function batchCpuSeconds({ mayWorkElsewhere = false }: BatchEngine): number | null {
-  return mayWorkElsewhere ? null : cpuSecondsOf([process.pid]);
+export function batchCpuSeconds(
+  { mayWorkElsewhere = false }: BatchEngine,
+  serverPids: readonly number[] = [],
+): number | null {
+  if (mayWorkElsewhere) return null;
+  const [all, servers] = [cpuSecondsOf([process.pid]), cpuSecondsOf(serverPids)];
+  return all === null || servers === null ? null : all - servers;
 }

@@ -3,26 +3,36 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { execa } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
-import { CYCLES_MIN, type MapReducePoint, measureMapReduce } from './point.ts';
+import { CYCLES_MIN, type Cycle, type MapReducePoint, measureMapReduce } from './point.ts';
 
 const RUN_MS = 30;
 const PER_SECOND = 1_000;
 
 /** Its clusters are wrong, because it finds none. */
-const idle: BatchEngine = {
-  name: 'idle',
-  run: async ({ outputFolder }) => {
-    await setTimeout(RUN_MS);
-    await mkdir(outputFolder);
-  },
-  [Symbol.asyncDispose]: async () => {},
-};
+function idleFor(runMs: number): BatchEngine {
+  return {
+    name: 'idle',
+    run: async ({ outputFolder }) => {
+      await setTimeout(runMs);
+      await mkdir(outputFolder);
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
 
-function measure(arrivals: number, engine = idle): Promise<MapReducePoint> {
+const idle = idleFor(RUN_MS);
+
+function measure(
+  arrivals: number,
+  engine = idle,
+  serverPids: readonly number[] = [],
+): Promise<MapReducePoint> {
   return measureMapReduce({
     engine,
+    serverPids,
     folder: temporaryFolder(),
     documents: { repository: 10, documentBytes: 200, seed: 1 },
     repositoryFiles: [],
@@ -54,3 +64,26 @@ test('the cost on a cluster is not that of the program that asks it', async (t) 
   const elsewhere = await measure(1_000_000, { ...idle, mayWorkElsewhere: true });
   return assert.equal(elsewhere.cpuSecondsPerDocument, null);
 });
+
+test('the cost is not that of the servers of a store that the program has started', async (t) => {
+  if (batchCpuSeconds(idle) === null) return t.skip('only Linux tells the time of processes');
+  await using server = spinning();
+  const { cycles } = await measure(1_000_000, idleFor(100), [server.pid]);
+  const sum = (of: (cycle: Cycle) => number): number =>
+    cycles.reduce((all, one) => all + of(one), 0);
+  const cpuSeconds = sum((cycle) => cycle.cpuSeconds ?? Number.NaN);
+  const seconds = sum((cycle) => cycle.seconds);
+  return assert.ok(cpuSeconds < 0.25 * seconds, `${cpuSeconds} s of processor time in ${seconds} s`);
+});
+
+/** A process that is always busy. */
+function spinning(): AsyncDisposable & { readonly pid: number } {
+  const child = execa('sh', ['-c', 'while :; do :; done'], { reject: false });
+  const { pid } = child;
+  assert.ok(pid !== undefined);
+  const dispose = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await child;
+  };
+  return { pid, [Symbol.asyncDispose]: dispose };
+}

@@ -30,6 +30,8 @@ import { judge, type KeptUp } from '../saturation.ts';
 
 export interface MapReducePointOptions {
   readonly engine: BatchEngine;
+  /** Servers that this process has started, whose time is not the batch's. */
+  readonly serverPids: readonly number[];
   /** For the output of the runs, which is removed. */
   readonly folder: string;
   readonly documents: SyntheticOptions;
@@ -141,18 +143,18 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
 }
 
 async function runOnce(options: MapReducePointOptions, arrived: number): Promise<Cycle> {
-  const { engine, folder, repositoryFiles, arrivals, documents, signal } = options;
+  const { engine, serverPids, folder, repositoryFiles, arrivals, documents, signal } = options;
   const outputFolder = outputOf(folder);
   await rm(outputFolder, { recursive: true, force: true });
   const inputs = [
     ...repositoryFiles.map((file) => ({ path: file })),
     { path: arrivals.file, end: arrived * documents.documentBytes },
   ];
-  const cpuBefore = batchCpuSeconds(engine);
+  const cpuBefore = batchCpuSeconds(engine, serverPids);
   const startUs = monotonicUs();
   await engine.run({ chain: CLUSTERING, inputs, outputFolder, signal });
   const seconds = (monotonicUs() - startUs) / 1e6;
-  const cpuAfter = batchCpuSeconds(engine);
+  const cpuAfter = batchCpuSeconds(engine, serverPids);
   return {
     documents: documents.repository + arrived,
     seconds,

@@ -31,7 +31,10 @@ export interface PreparedRepository extends AsyncDisposable {
   readonly arrivals: { readonly file: string; readonly documents: number };
 }
 
-/** At the highest rate, the batch may run past its interval by this factor and this addition. */
+/**
+ * At the highest rate, the batch may run longer than its interval by this factor and this addition,
+ * its warm-up included.
+ */
 const ARRIVALS_FACTOR = 1.5;
 const ARRIVALS_EXTRA_SECONDS: Readonly<Record<BatchEngineName, number>> = {
   local: 5,

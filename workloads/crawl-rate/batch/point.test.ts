@@ -6,7 +6,13 @@ import { setTimeout } from 'node:timers/promises';
 import { execa } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
-import { CYCLES_MIN, type Cycle, type MapReducePoint, measureMapReduce } from './point.ts';
+import {
+  CYCLES_MIN,
+  type Cycle,
+  type MapReducePoint,
+  type MapReducePointOptions,
+  measureMapReduce,
+} from './point.ts';
 
 const RUN_MS = 30;
 const PER_SECOND = 1_000;
@@ -27,12 +33,11 @@ const idle = idleFor(RUN_MS);
 
 function measure(
   arrivals: number,
-  engine = idle,
-  serverPids: readonly number[] = [],
+  given: Partial<MapReducePointOptions> = {},
 ): Promise<MapReducePoint> {
   return measureMapReduce({
-    engine,
-    serverPids,
+    engine: idle,
+    serverPids: [],
     folder: temporaryFolder(),
     documents: { repository: 10, documentBytes: 200, seed: 1 },
     repositoryFiles: [],
@@ -40,6 +45,7 @@ function measure(
     perSecond: PER_SECOND,
     seconds: 0.1,
     signal: new AbortController().signal,
+    ...given,
   });
 }
 
@@ -49,6 +55,11 @@ test('time and documents are measured from the end of the warm-up to the end of 
   const [lastOfWarmUp] = series.slice(-cycles.length - 1);
   assert.equal(seconds, (series.at(-1)?.seconds ?? 0) - (lastOfWarmUp?.seconds ?? 0));
   assert.equal(documents, (series.at(-1)?.completed ?? 0) - (lastOfWarmUp?.completed ?? 0));
+});
+
+test('the interval is measured in full, from the end of the warm-up', async () => {
+  const { seconds } = await measure(1_000_000, { engine: idleFor(50), seconds: 1 });
+  assert.ok(seconds >= 1, `${seconds} s`);
 });
 
 test('runs for which no more documents arrive are not measured', async () => {
@@ -61,19 +72,22 @@ test('runs for which no more documents arrive are not measured', async () => {
 test('the cost on a cluster is not that of the program that asks it', async (t) => {
   if (batchCpuSeconds(idle) === null) return t.skip('only Linux tells the time of processes');
   assert.ok((await measure(1_000_000)).cpuSecondsPerDocument !== null);
-  const elsewhere = await measure(1_000_000, { ...idle, mayWorkElsewhere: true });
+  const elsewhere = await measure(1_000_000, { engine: { ...idle, mayWorkElsewhere: true } });
   return assert.equal(elsewhere.cpuSecondsPerDocument, null);
 });
 
 test('the cost is not that of the servers of a store that the program has started', async (t) => {
   if (batchCpuSeconds(idle) === null) return t.skip('only Linux tells the time of processes');
   await using server = spinning();
-  const { cycles } = await measure(1_000_000, idleFor(100), [server.pid]);
+  const { cycles } = await measure(1_000_000, { engine: idleFor(100), serverPids: [server.pid] });
   const sum = (of: (cycle: Cycle) => number): number =>
     cycles.reduce((all, one) => all + of(one), 0);
   const cpuSeconds = sum((cycle) => cycle.cpuSeconds ?? Number.NaN);
   const seconds = sum((cycle) => cycle.seconds);
-  return assert.ok(cpuSeconds < 0.25 * seconds, `${cpuSeconds} s of processor time in ${seconds} s`);
+  return assert.ok(
+    cpuSeconds < 0.25 * seconds,
+    `${cpuSeconds} s of processor time in ${seconds} s`,
+  );
 });
 
 /** A process that is always busy. */

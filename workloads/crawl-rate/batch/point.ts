@@ -123,7 +123,11 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
   const startUs = monotonicUs();
   const elapsedSeconds = (): number => (monotonicUs() - startUs) / 1e6;
   let included = 0;
-  while (elapsedSeconds() < seconds || cycles.length < WARMUP_CYCLES + CYCLES_MIN) {
+  const isMeasured = (): boolean => {
+    const begin = series[WARMUP_CYCLES - 1]?.seconds ?? Infinity;
+    return cycles.length >= WARMUP_CYCLES + CYCLES_MIN && elapsedSeconds() - begin >= seconds;
+  };
+  while (!isMeasured()) {
     signal.throwIfAborted();
     const arrived = Math.floor(elapsedSeconds() * perSecond) + 1;
     if (arrived > arrivals.documents) break; // No more documents to arrive: the interval ends here.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { runScript } from '../harness/testing/run-script.ts';
+import { interruptOnceMeasured, runScript } from '../harness/testing/run-script.ts';
 
 const BENCH = new URL('bench-mapreduce.ts', import.meta.url);
 
@@ -16,6 +16,16 @@ test('a small run prints all rates, reports the same clusters, and deletes its t
   assert.match(ended.stdout, /^Checked: all 3 found the same clusters in every run\.$/m);
   assert.equal(ended.record().findings?.tables[0]?.rows.length, 3);
   assert.ok(!readdirSync(ended.out).includes('work'));
+});
+
+test('an interrupt keeps the repeats that were measured', async () => {
+  const ended = await interruptOnceMeasured(BENCH, ['--profile', 'smoke', '--repeats', '20']);
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  const { state, findings } = ended.record();
+  assert.equal(state, 'interrupted');
+  const runs = findings?.tables[0]?.rows.map((row) => Number(row[1])) ?? [];
+  assert.equal(runs.length, 3);
+  for (const count of runs) assert.ok(count > 0 && count === runs[0], String(runs));
 });
 
 test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {

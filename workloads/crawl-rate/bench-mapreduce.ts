@@ -14,9 +14,10 @@
 import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type EngineSize, whyNoGnuSort } from '#mapreduce';
-import { UsageError } from '#results';
+import { type FindingsParts, UsageError } from '#results';
 import {
   integer,
+  measureChecked,
   type Measuring,
   repeatsOption,
   runExperiment,
@@ -32,7 +33,7 @@ import {
 } from '../harness/batch-engines.ts';
 import { isHadoopConfigured } from '../harness/jvm/hadoop.ts';
 import { Contest } from './batch/contest.ts';
-import { type ContestResult, findingsOf, type RepeatedRun } from './batch/contest-findings.ts';
+import { type Contestant, findingsOf, type RepeatedRun } from './batch/contest-findings.ts';
 import { duckdbEngine } from './batch/duckdb.ts';
 import { writeRepository } from './batch/repository-files.ts';
 import { createSyntheticDocuments, encodeRecord } from './documents/index.ts';
@@ -131,20 +132,24 @@ await runExperiment(
       ],
     }),
   },
-  async (settings, measuring) => findingsOf(await measure(settings, measuring)),
+  measure,
 );
 
-/** Steps 1 to 3. */
-async function measure(settings: Settings, measuring: Measuring): Promise<ContestResult> {
-  const { progress, signal, work: folder } = measuring;
-  const { repeats, workers } = settings;
+/** Steps 1 to 4. Keeps what was found after each repeat, when the start-up is not known yet. */
+async function measure(settings: Settings, measuring: Measuring): Promise<FindingsParts> {
+  const { keep, progress, signal, work: folder } = measuring;
+  const { documents, repeats, workers } = settings;
   const memoryBytes = settings.memory * MEBIBYTE * workers;
   const { inputs, single } = await writeDocuments(settings, measuring);
   const size = { workers, memoryBytes };
   await using ours = await openBatchEngine('local', size);
   const { fast, slow, missing } = await enginesNextTo(ours, size, settings.slowToo ? SLOW : []);
+  const engines = [...fast, ...slow];
   const contest = new Contest({ inputs, single, folder, signal });
   const runs: RepeatedRun[] = [];
+  const startUps = new Map<string, number>();
+  const found = (): FindingsParts =>
+    findingsOf({ documents, contestants: contestantsOf(engines, runs, startUps), missing });
   progress.phase('clustering', repeats, 'repeats');
   for (let repeat = 0; repeat < repeats; repeat++) {
     const first = repeat % fast.length;
@@ -152,17 +157,27 @@ async function measure(settings: Settings, measuring: Measuring): Promise<Contes
     if (repeat % REPEATS_PER_SLOW_RUN === 0) turn.push(...slow);
     for (const engine of turn) {
       progress.note(engine.name);
-      runs.push({ ...(await contest.run(engine)), repeat });
+      const run = await contest.run(engine);
+      await measureChecked(measuring, () => contest.check(run));
+      runs.push({ ...run, repeat });
     }
     progress.update(repeat + 1);
+    keep(found());
   }
-  const contestants = [];
-  for (const engine of [...fast, ...slow]) {
-    const startUpSeconds = await contest.startUpSeconds(engine);
-    const own = runs.filter((run) => run.engine === engine.name);
-    contestants.push({ name: engine.name, startUpSeconds, runs: own });
-  }
-  return { documents: settings.documents, contestants, missing };
+  for (const engine of engines) startUps.set(engine.name, await contest.startUpSeconds(engine));
+  return found();
+}
+
+function contestantsOf(
+  engines: readonly BatchEngine[],
+  runs: readonly RepeatedRun[],
+  startUps: ReadonlyMap<string, number>,
+): readonly Contestant[] {
+  return engines.map(({ name }) => ({
+    name,
+    startUpSeconds: startUps.get(name) ?? null,
+    runs: runs.filter((run) => run.engine === name),
+  }));
 }
 
 interface WrittenDocuments {

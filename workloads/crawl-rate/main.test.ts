@@ -9,7 +9,7 @@ import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { childrenOf, mostPrograms } from '../harness/testing/child-processes.ts';
 import { emulatorOrReason } from '../harness/testing/emulator.ts';
-import { assertRefused, runProgram } from '../harness/testing/run-script.ts';
+import { assertRefused, interruptOnceMeasured, runProgram } from '../harness/testing/run-script.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -143,6 +143,17 @@ test('--sweep repository says what a document costs in a small repository and in
   for (const row of [small, large]) assert.ok(Number(row?.[4]) > 0, 'the cost of a document');
   assert.doesNotMatch(stdout, /From crawled to clustered/);
   assert.match(stdout, /^ +not judged +cost of a document by the size of the repository: /m);
+});
+
+test('a sweep that is interrupted keeps the repeats that it has measured', async () => {
+  const options = ['--sweep', 'repository', '--profile', 'smoke', '--repeats', '20'];
+  const ended = await interruptOnceMeasured(MAIN, options);
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  const { state, findings } = ended.record();
+  assert.equal(state, 'interrupted');
+  const turns = findings?.tables[0]?.rows.map((row) => Number(row[2])) ?? [];
+  assert.equal(turns.length, 2);
+  for (const count of turns) assert.ok(count > 0 && count === turns[0], String(turns));
 });
 
 test('the plan counts the documents of the warm-up, too, which are on the disk', async () => {

@@ -31,7 +31,6 @@ import { measureFigure7 } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
 import { arrivalSeconds } from './prepared.ts';
-import { sweepFindings } from './repository-sweep-findings.ts';
 import { SWEEP, sweepPlan, sweepRepository } from './repository-sweep.ts';
 import { summaryTable } from './summary.ts';
 
@@ -168,9 +167,7 @@ await runExperiment(
   },
   async (options, measuring) => {
     const plan = { ...options, engine: engineValuesOf(options) };
-    if (options.sweep === 'repository') {
-      return sweepFindings(await sweepRepository(plan, measuring));
-    }
+    if (options.sweep === 'repository') return sweepRepository(plan, measuring);
     await measureFigure7(plan, measuring);
     return null;
   },

@@ -2,7 +2,21 @@
 import { type FindingsParts, formatCount, higherIsBetter, lowerIsBetter } from '#results';
 import { type Estimate, estimate, intervalOf } from '../harness/statistics/ratio.ts';
 import { rounded } from '../harness/statistics/rounded.ts';
-import type { SweepPoint } from './repository-sweep.ts';
+
+/** What was measured at one size. */
+export interface SweepPoint {
+  readonly repository: number;
+  readonly loadSeconds: number;
+  /** At least one. */
+  readonly turns: readonly SweepTurn[];
+}
+
+/** One repeat of one size. */
+export interface SweepTurn {
+  readonly documents: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
 
 /** How much dearer the dearest size may be than the cheapest. */
 const COST_RATIO_MAX = 1.25;

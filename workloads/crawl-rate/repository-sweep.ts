@@ -19,7 +19,8 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createRandom, openPercolator, openStore } from '#engine';
-import { counted, type Measuring, type Plan as ExperimentPlan } from '#harness';
+import { counted, measureChecked, type Measuring, type Plan as ExperimentPlan } from '#harness';
+import type { FindingsParts } from '#results';
 import { type EngineValues, engineValuesOf, settingsOf } from '../harness/engine-settings.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { runThread } from '../harness/processes/thread.ts';
@@ -31,20 +32,7 @@ import { crawlDocuments, keyed, openCrawl } from './clustering-loop.ts';
 import { clusterOneByOne } from './documents/index.ts';
 import { loadRepository, type LoadOptions } from './percolator/load-repository.ts';
 import type { Plan } from './plan.ts';
-
-/** What was measured at one size. */
-export interface SweepPoint {
-  readonly repository: number;
-  readonly loadSeconds: number;
-  readonly turns: readonly SweepTurn[];
-}
-
-/** One repeat of one size. */
-export interface SweepTurn {
-  readonly documents: number;
-  readonly seconds: number;
-  readonly cpuSeconds: number;
-}
+import { sweepFindings, type SweepTurn } from './repository-sweep-findings.ts';
 
 /** What a thread needs for the check of a turn. */
 export interface FinishedTurn {
@@ -113,42 +101,63 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0);
 }
 
-/** @throws if a check fails: the cost of a wrong answer is meaningless */
+/**
+ * Keeps what was found after each repeat.
+ * @throws if a check fails: the cost of a wrong answer is meaningless, and no number is kept
+ */
 export async function sweepRepository(
   plan: SweepPlan,
-  { work, progress, signal }: Pick<Measuring, 'work' | 'progress' | 'signal'>,
-): Promise<readonly SweepPoint[]> {
+  measuring: Measuring,
+): Promise<FindingsParts> {
+  const { keep, progress, signal } = measuring;
   const sizes = sweptSizes(plan.repository);
-  const folderOf = (size: number): string => path.join(work, `repository-${size}`);
-  const loads = new Map<number, number>();
+  const loads = await loadAll(sizes, plan, measuring);
   const turns = new Map<number, SweepTurn[]>(sizes.map((size) => [size, []]));
-  let loaded = 0;
-  progress.phase('loading repositories', sumOf(sizes), 'documents');
-  for (const size of sizes) {
-    const onProgress = (documents: number): void => progress.update(loaded + documents);
-    const load = { folder: folderOf(size), size, seed: plan.seed, signal, onProgress };
-    loads.set(size, await secondsToLoad(load));
-    loaded += size;
-    progress.update(loaded);
-  }
+  const found = (): FindingsParts =>
+    sweepFindings(
+      Array.from(loads, ([repository, loadSeconds]) => {
+        return { repository, loadSeconds, turns: turns.get(repository) ?? [] };
+      }),
+    );
   const random = createRandom(plan.seed).fork('sweep');
   const measured = Array.from({ length: plan.repeats }, () => shuffled(random, sizes)).flat();
   const order = [...sizes.slice(0, 1), ...measured];
   progress.phase('clustering new documents', order.length, 'turns');
   for (const [done, size] of order.entries()) {
-    const copy = path.join(work, 'copy');
-    await copyStore(folderOf(size), copy);
+    const copy = path.join(measuring.work, 'copy');
+    await copyStore(folderOf(size, measuring), copy);
     const { turn, order: commits } = await measureTurn(copy, size, { plan, sizes, signal });
-    await checkTurn({ folder: copy, size, seed: plan.seed, order: commits }, signal);
+    const finished = { folder: copy, size, seed: plan.seed, order: commits };
+    await measureChecked(measuring, () => checkTurn(finished, signal));
     if (done > 0) turns.get(size)?.push(turn);
     await rm(copy, { recursive: true });
     progress.update(done + 1);
+    if (done > 0 && done % sizes.length === 0) keep(found());
   }
-  return sizes.map((repository) => ({
-    repository,
-    loadSeconds: loads.get(repository) ?? Number.NaN,
-    turns: turns.get(repository) ?? [],
-  }));
+  return found();
+}
+
+/** Loads a store for each size. Resolves with the seconds that each took. */
+async function loadAll(
+  sizes: readonly number[],
+  { seed }: SweepPlan,
+  { work, progress, signal }: Measuring,
+): Promise<ReadonlyMap<number, number>> {
+  const loads = new Map<number, number>();
+  let loaded = 0;
+  progress.phase('loading repositories', sumOf(sizes), 'documents');
+  for (const size of sizes) {
+    const onProgress = (documents: number): void => progress.update(loaded + documents);
+    const load = { folder: folderOf(size, { work }), size, seed, signal, onProgress };
+    loads.set(size, await secondsToLoad(load));
+    loaded += size;
+    progress.update(loaded);
+  }
+  return loads;
+}
+
+function folderOf(size: number, { work }: Pick<Measuring, 'work'>): string {
+  return path.join(work, `repository-${size}`);
 }
 
 /** The time of the load alone, without that of finding out what belongs together. */

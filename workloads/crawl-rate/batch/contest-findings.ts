@@ -14,7 +14,9 @@ import type { Run } from './contest.ts';
 export interface Contestant {
   /** The engine's name. */
   readonly name: string;
-  readonly startUpSeconds: number;
+  /** Null if it was not measured. */
+  readonly startUpSeconds: number | null;
+  /** At least one. */
   readonly runs: readonly RepeatedRun[];
 }
 

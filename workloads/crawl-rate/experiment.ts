@@ -53,7 +53,8 @@ async function measureAll(plan: Plan, context: Context): Promise<void> {
   await using engine = await openBatchEngine(plan.batch, { workers: plan.workers, memoryBytes });
 
   await demonstrate(plan, { ...context, engine });
-  await using prepared = await prepare(plan, { folder: work, progress, signal });
+  const prepared = await prepare(plan, { folder: work, progress, signal });
+  await using _ = prepared.store;
   run.describe({ repository: prepared.description });
   const { meanClusterSize, nonSingletonShare } = prepared.description;
   progress.note(

@@ -23,8 +23,9 @@ import { type Plan, syntheticOptions } from './plan.ts';
 import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
-export interface PreparedRepository extends AsyncDisposable {
+export interface PreparedRepository {
   readonly folder: string;
+  /** Its user disposes of it. */
   readonly store: RepositoryStore;
   readonly description: RepositoryDescription;
   readonly repositoryFiles: readonly string[];
@@ -80,8 +81,8 @@ export async function prepare(
   });
   const { store: name, regionServers } = plan;
   const store = await openRepositoryStore({ store: name, regionServers, folder, load });
-  const dispose = () => store[Symbol.asyncDispose]();
-  return { folder, store, description, repositoryFiles, arrivals, [Symbol.asyncDispose]: dispose };
+  // No function among these, which would keep the partition in memory.
+  return { folder, store, description, repositoryFiles, arrivals };
 }
 
 function* keyedDocuments(documents: SyntheticDocuments, end: number): Generator<KeyedDocument> {

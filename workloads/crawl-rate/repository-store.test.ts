@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { clusterOneByOne, createSyntheticDocuments } from './documents/index.ts';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { clusterOneByOne, createSyntheticDocuments, type Partition } from './documents/index.ts';
 import { emulatorOrReason } from '../harness/testing/emulator.ts';
-import { openRepositoryStore } from './repository-store.ts';
+import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
 
 test('documents that are loaded for a point are not counted as points', async (t) => {
   const emulator = await emulatorOrReason();
@@ -29,3 +32,20 @@ test('documents that are loaded for a point are not counted as points', async (t
   assert.deepEqual(reported, []);
   assert.equal(store.serverPids, null, 'it already ran');
 });
+
+test('an embedded store does not keep the partition that it was loaded from', async () => {
+  const { store, partition } = await embedded();
+  await using _ = store;
+  await setImmediate(); // A WeakRef holds its target until the job ends that made it.
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  assert.equal(partition.deref(), undefined);
+});
+
+async function embedded(): Promise<{ store: RepositoryStore; partition: WeakRef<Partition> }> {
+  const documents = createSyntheticDocuments({ repository: 100, documentBytes: 200, seed: 1 });
+  const partition = clusterOneByOne(documents.range(0, 100));
+  const load = () => ({ documents: documents.range(0, 100), partition });
+  const options = { store: 'embedded', regionServers: 1, folder: temporaryFolder(), load };
+  return { store: await openRepositoryStore(options), partition: new WeakRef(partition) };
+}

@@ -36,7 +36,11 @@ export async function openRepositoryStore(
   options: RepositoryStoreOptions,
 ): Promise<RepositoryStore> {
   const { store, regionServers, folder, load } = options;
-  if (store === 'embedded') return copying(folder, load);
+  if (store === 'embedded') {
+    const loaded = { kind: 'embedded', folder: path.join(folder, 'repository') } as const;
+    await onPercolator(loaded, (percolator) => loadRepository(percolator, load()));
+    return copying(loaded.folder, path.join(folder, 'point'));
+  }
   const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
   const { address, serverPids } = provided;
   return {
@@ -59,19 +63,14 @@ export async function openRepositoryStore(
   };
 }
 
-async function copying(
-  folder: string,
-  load: RepositoryStoreOptions['load'],
-): Promise<RepositoryStore> {
-  const loaded = { kind: 'embedded', folder: path.join(folder, 'repository') } as const;
-  await onPercolator(loaded, (percolator) => loadRepository(percolator, load()));
-  const copy = { kind: 'embedded', folder: path.join(folder, 'point') } as const;
+/** Does not know `load`, and so does not keep the partition of the repository in memory. */
+function copying(loaded: string, folder: string): RepositoryStore {
   return {
     serverPids: [],
     forPoint: async () => {
-      await rm(copy.folder, { recursive: true, force: true });
-      await copyStore(loaded.folder, copy.folder);
-      return copy;
+      await rm(folder, { recursive: true, force: true });
+      await copyStore(loaded, folder);
+      return { kind: 'embedded', folder };
     },
     [Symbol.asyncDispose]: async () => {},
   };

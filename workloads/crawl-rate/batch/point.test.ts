@@ -1,11 +1,14 @@
 /** What a point of the batch says about its runs, with an engine that only takes time. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { execa } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
+import type { Check } from '../check.ts';
 import {
   CYCLES_MIN,
   type Cycle,
@@ -67,6 +70,14 @@ test('runs for which no more documents arrive are not measured', async () => {
   assert.ok(cycles.length < CYCLES_MIN);
   assert.equal(documents === 0, cycles.length === 0);
   assert.equal(seconds === 0, cycles.length === 0);
+});
+
+test('the check of a point has a heap of its own', async () => {
+  const workerData = { folder: temporaryFolder(), repository: 400_000 };
+  const fixture = new URL('checked-point.fixture.ts', import.meta.url);
+  const resourceLimits = { maxOldGenerationSizeMb: 48 }; // The check needs three times as much.
+  const [check] = await once(new Worker(fixture, { workerData, resourceLimits }), 'message');
+  assert.match((check as Check).detail, /^document 0+ is in no cluster/);
 });
 
 test('the cost on a cluster is not that of the program that asks it', async (t) => {

@@ -25,7 +25,7 @@ import {
 } from '../documents/index.ts';
 import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
-import { type Check, checkPartition } from '../check.ts';
+import { type Check, checkInThread, checkPartition, type FinishedRuns } from '../check.ts';
 import { judge, type KeptUp } from '../saturation.ts';
 
 export interface MapReducePointOptions {
@@ -75,6 +75,7 @@ const WARMUP_CYCLES = 2;
 export const CYCLES_MIN = 5;
 
 export async function measureMapReduce(options: MapReducePointOptions): Promise<MapReducePoint> {
+  const { documents: given, folder, perSecond, signal } = options;
   const runs = await runBackToBack(options);
   const cycles = runs.cycles.slice(WARMUP_CYCLES);
   const series = runs.series.slice(WARMUP_CYCLES);
@@ -83,18 +84,19 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
   const begin = runs.series[WARMUP_CYCLES - 1];
   const seconds = begin && last ? last.seconds - begin.seconds : 0;
   const documents = runs.histogram.totalCount;
+  const finished = { outputFolder: outputOf(folder), documents: given, arrived: runs.arrived };
   const cpu = cycles.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
   return {
     histogram: runs.histogram,
     series: runs.series,
     keptUp: judge({
       series,
-      perSecond: options.perSecond,
+      perSecond,
       seconds: first && last ? last.seconds - first.seconds : 0,
       runSeconds: cycles.length > 0 ? seconds / cycles.length : 0,
       halfMediansMs: runs.halfMediansMs,
     }),
-    check: await checkLastRun(options, runs.arrived),
+    check: await checkInThread(finished, signal),
     cycles,
     documents,
     seconds,
@@ -184,11 +186,12 @@ function halfMedians(medians: readonly number[]): readonly [number | null, numbe
  * The batch takes the smallest id of a group, and ids are arrival numbers, so its order is the
  * order of arrival.
  */
-async function checkLastRun(options: MapReducePointOptions, arrived: number): Promise<Check> {
-  const partition = await readRepresentatives(outputOf(options.folder));
-  const documents = createSyntheticDocuments(options.documents);
+export async function checkRuns(finished: FinishedRuns): Promise<Check> {
+  const { outputFolder, documents: given, arrived } = finished;
+  const partition = await readRepresentatives(outputFolder);
+  const documents = createSyntheticDocuments(given);
   function* inArrivalOrder(): Generator<KeyedDocument> {
-    for (let i = 0; i < options.documents.repository + arrived; i++) {
+    for (let i = 0; i < given.repository + arrived; i++) {
       yield { id: documentId(i), keys: documents.keysOf(i) };
     }
   }

@@ -6,15 +6,14 @@
  *   3. Let the processes drain, take their histograms, and stop them. Documents that arrived and
  *      have not begun to load are dropped if the engine did not keep up, or needs more than a
  *      minute for them, and otherwise measured.
- *   4. Open the store again in this process, and compare the partition with the reference
- *      clustering.
+ *   4. Open the store again in a thread, and compare the partition with the reference clustering.
  */
 import { openPercolator, openStore } from '#engine';
 import { counted, type Histogram, type TimeSeriesRow } from '#results';
 import { Crew } from '../../harness/processes/index.ts';
 import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
-import { type Check, checkPartition } from '../check.ts';
+import { type Check, checkInThread, checkPartition, type FinishedStore } from '../check.ts';
 import { generate } from '../../harness/load/generator.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { judge, type KeptUp, type Observation } from '../saturation.ts';
@@ -135,29 +134,32 @@ async function checkPoint(options: PercolatorPointOptions, engine: EngineResult)
   if (!engine.drained) {
     return { passed: false, detail: 'some documents were not clustered within a minute' };
   }
-  await using store = await openStore(options.store);
+  const { store, documents, schedule, signal } = options;
+  const commits = engine.commits.toSorted(([, a], [, b]) => a - b);
+  const order = commits.map(([n]) => schedule.first + n);
+  return checkInThread({ store, documents, order }, signal);
+}
+
+/**
+ * Every miss was validated at commit and no hit ever changes, so the commit order is a serial order
+ * of the transactions: the reference clustering must find exactly the partition in the table.
+ */
+export async function checkStore(finished: FinishedStore): Promise<Check> {
+  await using store = await openStore(finished.store);
   await using percolator = await openPercolator({ store });
   const dirty = await countDirty(percolator);
   if (dirty > 0) {
     return { passed: false, detail: `${counted(dirty, 'notifications')} not cleared` };
   }
   const partition = await readPartition(percolator);
-  return checkPartition(partition, inCommitOrder(options, engine), 'commit order');
+  return checkPartition(partition, inCommitOrder(finished), 'commit order');
 }
 
-/**
- * Every miss was validated at commit and no hit ever changes, so the commit order is a serial order
- * of the transactions: the reference clustering must find exactly the partition in the table.
- * Yields the repository's documents, then the new ones by commit timestamp.
- */
-function* inCommitOrder(
-  { documents: given, schedule }: PercolatorPointOptions,
-  { commits }: EngineResult,
-): Generator<KeyedDocument> {
+/** Yields the repository's documents, then the new ones. */
+function* inCommitOrder({ documents: given, order }: FinishedStore): Generator<KeyedDocument> {
   const documents = createSyntheticDocuments(given);
-  const newOnes = commits.toSorted(([, a], [, b]) => a - b).map(([n]) => schedule.first + n);
-  for (let number = 0; number < schedule.first; number++) {
+  for (let number = 0; number < given.repository; number++) {
     yield { id: documentId(number), keys: documents.keysOf(number) };
   }
-  for (const number of newOnes) yield { id: documentId(number), keys: documents.keysOf(number) };
+  for (const number of order) yield { id: documentId(number), keys: documents.keysOf(number) };
 }

@@ -71,9 +71,9 @@ export function validateRange(range: RowRange & { readonly limit: number }): voi
 }
 
 export function validateSchema(table: string, schema: TableSchema): void {
-  if (!/^[_a-zA-Z0-9][-_.a-zA-Z0-9]{0,49}$/.test(table)) {
+  if (!/^[-_.a-zA-Z0-9]{1,50}$/.test(table)) {
     throw invalid(
-      `table name ${JSON.stringify(table)} must have 1 to 50 characters: letters, digits, - _ . and first no - or .`,
+      `table name ${JSON.stringify(table)} must have 1 to 50 characters: letters, digits, - _ .`,
     );
   }
   for (const family of schema.families) {

@@ -3,8 +3,9 @@
  *
  *     first refused cell of a column ─▶ the trouble begins ─▶ last one is over ─▶ the trouble ends
  *
- * STORE_REFUSED may concern one cell only: its observer uses a table that no other run uses. So the
- * trouble lasts as long as one cell is refused, however many others run meanwhile.
+ * A refusal is STORE_REFUSED, or what the storage says of a table that no run can use. The first
+ * may concern one cell only: its observer uses a table that no other run uses. So the trouble lasts
+ * as long as one cell is refused, however many others run meanwhile.
  */
 import type { Troubles } from '../base/index.ts';
 import type { DirtyCell } from './observer.ts';
@@ -35,7 +36,7 @@ export class Refusals {
     const trouble = `refused runs of ${columnKey(table, column)}`;
     const names = this.#refused.get(trouble) ?? new Set<string>();
     this.#refused.set(trouble, names.add(name));
-    const sentence = `the storage refuses the observer runs of column ${column} of table ${table}; they are tried again`;
+    const sentence = `the observer runs of column ${column} of table ${table} are refused; they are tried again`;
     this.#troubles.begin(trouble, { kind: 'table', sentence, table, column, error });
   }
 

@@ -107,6 +107,7 @@ for (const code of ['TABLE_MISMATCH', 'TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND'] as 
     await database.clock.advance(10_000);
     assert.deepEqual([worker.counters.failures, worker.counters.parked], [0, 0]);
     assert.deepEqual(reported, [`table t:seen ${code}`]);
+    await assert.rejects(database.clock.runUntil(worker.idle()), { code });
     client.store.beforeCall = undefined;
     await database.clock.advance(60_000);
     assert.deepEqual(saw, ['t/a']);

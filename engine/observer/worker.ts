@@ -241,9 +241,9 @@ export class Worker implements AsyncDisposable {
     const refused = this.#troubles.current.find(
       ({ kind, column, error }) =>
         kind === 'table' &&
-        (alsoRuns || column === undefined) &&
-        !isRetryable(error) &&
-        !isNotFound(error),
+        // A table that does not exist has no dirty cells; one whose runs are refused has some.
+        (column === undefined ? !isNotFound(error) : alsoRuns) &&
+        !isRetryable(error),
     );
     if (refused !== undefined) throw refused.error;
   }

@@ -288,11 +288,22 @@ describe('P52: a table that was created again is not mistaken for the one before
         await assert.rejects(scene.drop(a, name), refused, name);
       }
     }
+    for (const name of ['-t', '.t']) {
+      await assert.rejects(scene.create(a, name), /first no - or \./);
+    }
     for (const name of ['t.i1x', 'i2', 't.i', 't.i02', 'notify', 'x'.repeat(37)]) {
       await scene.create(a, name);
       await scene.drop(a, name);
       await scene.create(a, name);
     }
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a table whose name begins with - or ., from before such names were refused, is used on', async () => {
+    const scene = new Scene();
+    await scene.plantTable('-t', { observedColumns: [] });
+    const [a] = await scene.processes('a');
+    await scene.create(a, '-t');
     assert.deepEqual(await scene.findings(), []);
   });
 

@@ -63,6 +63,7 @@ export function checkName(table: string): void {
 /** The same check, for a table that is to be made. */
 export function checkNewName(table: string): void {
   checkName(table);
+  // Bigtable and HBase refuse a name that begins so; the embedded store may have old ones.
   if (table.length > CHARACTERS_MAX || /^[-.]/.test(table)) refuse(table, FORM);
 }
 

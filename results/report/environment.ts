@@ -29,6 +29,7 @@ export function commitOf(root: string, output: string): Environment['commit'] {
       execFileSync('git', ['-C', root, ...words], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'ignore'],
+        maxBuffer: Infinity, // It lists each file that is new.
       }).trim();
     // In an archive unpacked inside another repository, HEAD would be a commit of that repository.
     if (git('rev-parse', '--show-cdup') !== '') return null;

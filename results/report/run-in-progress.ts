@@ -124,8 +124,8 @@ function claim(folder: string): void {
 
 /** Removes the record, and the folder if it holds nothing else and is not in use. */
 function unclaim(folder: string): void {
-  rmSync(path.join(folder, RECORD_FILE), { force: true });
   try {
+    rmSync(path.join(folder, RECORD_FILE), { force: true });
     rmdirSync(folder);
   } catch {
     // It holds other files, is mounted, or was named as `.`: it stays.

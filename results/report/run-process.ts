@@ -28,7 +28,8 @@ export function mayBeMeasuring(
     return Date.now() - Date.parse(record.startedAt) < UNNAMED_HOURS * 3_600_000;
   }
   const { host, namespace, pid, started } = record.process;
-  if (host !== hostname() || namespace !== processNamespace()) return true;
+  if (host !== hostname()) return true;
+  if (namespace !== null && namespace !== processNamespace()) return true;
   if (!exists(pid)) return false;
   const now = startOf(pid);
   return started === null || now === undefined || now === started;

@@ -65,6 +65,7 @@ describe('a run record', () => {
     assert.equal(of({ started: '1' }), false, 'the number, but another start');
     assert.equal(of({ host: 'another machine', pid }), true, 'it cannot be asked');
     assert.equal(of({ namespace: 1, pid }), true, 'a container of this machine');
+    assert.equal(of({ namespace: null, pid }), false, 'a record of an earlier version');
   });
 
   test('of an earlier version, which names no process, may be measured for a day', () => {
@@ -158,10 +159,17 @@ test('a run goes to results/runs of the project, and names the commit of the pro
   if (existsSync(path.join(root, '.git'))) assert.match(commit?.hash ?? '', /^[0-9a-f]{40}$/);
 });
 
+/** Git then has no settings of the user, who may sign commits, and no repository but the test's. */
+const WITHOUT_SETTINGS = {
+  PATH: process.env['PATH'],
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+};
+
 test('the output folder of a run is no change of the code', () => {
   const root = temporaryFolder();
   const git = (...words: string[]): string =>
-    execFileSync('git', ['-C', root, ...words], { encoding: 'utf8' });
+    execFileSync('git', ['-C', root, ...words], { encoding: 'utf8', env: WITHOUT_SETTINGS });
   git('init', '--quiet');
   const committer = ['-c', 'user.name=a', '-c', 'user.email=a@example.org'];
   git(...committer, 'commit', '--quiet', '--allow-empty', '--message=first');

@@ -64,7 +64,10 @@ export interface RunRecord {
 /** A process, named so that a later one with the same number is not mistaken for it. */
 export interface RunProcess {
   readonly host: string;
-  /** The containers of a machine may share its name, and number their processes anew. */
+  /**
+   * The containers of a machine may share its name, and number their processes anew. Null where
+   * there is no /proc, and in older records.
+   */
   readonly namespace: number | null;
   readonly pid: number;
   /** In clock ticks since the machine was started; null where the system does not tell. */

@@ -3,7 +3,7 @@
  * of loads in turns, and checked.
  */
 import path from 'node:path';
-import { UsageError } from '#results';
+import { firstErrorOf, UsageError } from '#results';
 import { type Context, unpacedLoad, checkSessions } from './context.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
@@ -55,8 +55,9 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
     try {
       databases.push(await opening());
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-      results.missing.push(`Not measured: ${name}. ${error.message}`);
+      const first = firstErrorOf(error);
+      if (!(first instanceof UsageError)) throw error;
+      results.missing.push(`Not measured: ${name}. ${first.message}`);
     }
   };
   const common = {

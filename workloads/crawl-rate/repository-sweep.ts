@@ -128,7 +128,8 @@ export async function sweepRepository(
     await copyStore(folderOf(size, measuring), copy);
     const { turn, order: commits } = await measureTurn(copy, size, { plan, sizes, signal });
     const finished = { folder: copy, size, seed: plan.seed, order: commits };
-    await measureChecked(measuring, () => checkTurn(finished, signal));
+    const check = await checkOf(finished, signal); // If it cannot be made, earlier turns count.
+    await measureChecked(measuring, async () => refuseFailed(size, check));
     if (done > 0) turns.get(size)?.push(turn);
     await rm(copy, { recursive: true });
     progress.update(done + 1);
@@ -212,10 +213,12 @@ async function measureTurn(
   return { turn, order: await crawl.finish() };
 }
 
-/** @throws if the partition is wrong */
-async function checkTurn(turn: FinishedTurn, signal: AbortSignal): Promise<void> {
+function checkOf(turn: FinishedTurn, signal: AbortSignal): Promise<Check> {
   const program = new URL('repository-sweep-thread.ts', import.meta.url);
-  const check = await runThread<Check>(program, { data: turn, signal });
-  if (check.passed) return;
-  throw new Error(`${turn.size} documents: there are no numbers: ${check.detail}`);
+  return runThread<Check>(program, { data: turn, signal });
+}
+
+/** @throws if the partition is wrong */
+function refuseFailed(size: number, { passed, detail }: Check): void {
+  if (!passed) throw new Error(`${size} documents: there are no numbers: ${detail}`);
 }

@@ -5,7 +5,8 @@
  *
  *   1. less than 99 % of the arrivals were completed, and the missing ones are more than one second
  *      of arrivals, more than those of one run of a batch, whose last run may be longer than its
- *      first by chance, and more than the documents that are always in flight (50);
+ *      first by chance (if there are runs enough for 2), and more than the documents that are
+ *      always in flight (50);
  *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
@@ -60,7 +61,9 @@ export function judge(observation: Observation): KeptUp {
   });
 
   const missing = missingShare(series);
-  const expected = Math.max(perSecond, perSecond * runSeconds, IN_FLIGHT);
+  // Without a slope, nothing else would notice runs that grow.
+  const ofARun = points.length < 3 ? 0 : perSecond * runSeconds;
+  const expected = Math.max(perSecond, ofARun, IN_FLIGHT);
   if (missing.share > 0.01 && missing.count > expected) {
     const percent = (100 * (1 - missing.share)).toFixed(1);
     return saturated(`only ${percent} % of the arrivals of the interval were clustered in it`);

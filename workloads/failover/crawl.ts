@@ -146,8 +146,9 @@ export class Crawl implements Workload {
     const { repository } = this.#options;
     const used = repository + this.#crawler.arrivals.length; // The capacity needed some, too.
     if (used + scheduledDocuments(schedule) <= DOCUMENTS_MAX) return;
+    const shorter = this.#crawler.arrivals.length > 0 ? '--after or --capacity-seconds' : '--after';
     throw new UsageError(
-      `A run may have ${formatCount(DOCUMENTS_MAX)} documents; give a lower --rate, or a shorter --after or --capacity-seconds.`,
+      `A run may have ${formatCount(DOCUMENTS_MAX)} documents; give a lower --rate, or a shorter ${shorter}.`,
     );
   }
 }

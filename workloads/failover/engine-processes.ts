@@ -92,7 +92,7 @@ export class EngineProcesses implements Parts {
 
   /**
    * The oracle that hands out timestamps; the other gives no answer. It is not always the first:
-   * one whose storage was slow for a moment loses the lease, and does not get it back.
+   * one whose storage was slow for a moment loses the lease, and the other keeps it.
    */
   async leasedOracle(): Promise<string> {
     const { oracles } = this.database;
@@ -102,6 +102,10 @@ export class EngineProcesses implements Parts {
     try {
       const asked = clients.map((client, i) => client.next().then(() => `oracle-${i + 1}`));
       return await Promise.any(asked);
+    } catch (error) {
+      const [first] = error instanceof AggregateError ? error.errors : [error];
+      const message = `No timestamp oracle answers, so none can be killed: ${first}`;
+      throw new Error(message, { cause: error });
     } finally {
       for (const client of clients) await client.close();
     }

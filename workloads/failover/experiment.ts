@@ -218,13 +218,16 @@ async function fail(
   const parts = running[ownerOf(plan.kill)];
   await sleepUntil(fromMs + 1000 * plan.before, signal);
   const killed = plan.kill === 'oracle' ? [await engine.leasedOracle()] : victimsOf(plan);
+  signal.throwIfAborted();
   const killedMs = monotonicMs();
   const countersAtKill = countersOf(running);
   if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
   else await Promise.all(killed.map((name) => parts.kill(name)));
   progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
-  if (plan.kill === 'workers') await running.workload.findUntold();
-  await sleepUntil(killedMs + 1000 * plan.down, signal);
+  const down = sleepUntil(killedMs + 1000 * plan.down, signal);
+  // While the storage is away, the look is repeated, and no start waits for it.
+  if (plan.kill === 'workers') await Promise.race([running.workload.findUntold(), down]);
+  await down;
   const startedMs = monotonicMs();
   await Promise.all(killed.map((name) => goOn(running, parts, name)));
   const names = killed.join(' and ');

@@ -58,7 +58,7 @@ export async function openLoop(
     while (begun < due) begin(begun++);
     await Promise.race([setTimeout(1), failure.promise]);
   }
-  // Of a few operations, the last one alone is more than the rest.
+  // Of a few operations, the last one alone is more than 5 %. A single one always keeps up.
   const lateMax = Math.max(1, (1 - IN_TIME) * scheduled);
   const keptUp = begun === scheduled && scheduled - progress.ended <= lateMax;
   const all = begun;

@@ -46,8 +46,13 @@ export async function profileCases(
   return profiles;
 }
 
-/** An address of a store may have more than the 255 characters of a file name. */
+/**
+ * An address of a store may have more than the 255 characters of a file name: its middle is cut.
+ */
 export function profileFile(store: string, name: string): string {
-  const words = `${store.slice(0, STORE_LENGTH)} ${name}`;
+  const half = STORE_LENGTH / 2;
+  const shown =
+    store.length <= STORE_LENGTH ? store : `${store.slice(0, half)} ${store.slice(-half)}`;
+  const words = `${shown} ${name}`;
   return `${words.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}.cpuprofile`;
 }

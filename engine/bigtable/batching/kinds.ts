@@ -148,9 +148,8 @@ export class BlindMutations implements Kind<readonly RowMutation[], void> {
     }
   }
 
-  /**
-   * A refusal says what became of the request. No other failure does, because of the first call.
-   */
+  /** A refusal is about the request itself. Any other failure leaves in doubt what the first call
+   * did. */
   async #mutateAlone(rows: readonly RowMutation[]): Promise<void> {
     try {
       await this.#mutate(rows);

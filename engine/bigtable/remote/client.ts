@@ -61,9 +61,14 @@ export async function createClients(options: ServerOptions): Promise<Clients> {
   const instances = new v2.BigtableInstanceAdminClient(given);
   // Each looks for credentials: a failure must be the caller's, and no unhandled rejection later.
   const asking = options.plainAddress === undefined ? [tables, instances] : [];
-  const [stub] = (await Promise.all(
-    [data, ...asking].map((one) => one.initialize()),
-  )) as unknown as [Stub];
+  const all = [data, tables, instances];
+  const stubs = await Promise.all([data, ...asking].map((one) => one.initialize())).catch(
+    async (error: unknown) => {
+      await Promise.allSettled(all.map((one) => one.close()));
+      throw error;
+    },
+  );
+  const [stub] = stubs as unknown as [Stub];
   return {
     stub,
     tables,
@@ -72,7 +77,7 @@ export async function createClients(options: ServerOptions): Promise<Clients> {
     metadata: (headers) => metadataOf(new grpc.Metadata(), headers),
     close: async () => {
       await stub.closed?.();
-      await Promise.all([data.close(), tables.close(), instances.close()]);
+      await Promise.all(all.map((one) => one.close()));
     },
   };
 }

@@ -1,6 +1,8 @@
 /**
  * A row as HBase keeps it: cells, and the deletes that hide cells at or below their timestamps,
- * also those put later. Rows do not change; a mutation makes another row.
+ * also those put later. A hidden cell stays hidden, so it is not kept, nor is a delete that a later
+ * one includes: rows would grow with every renewal of a lease. Rows do not change; a mutation makes
+ * another row.
  */
 import {
   messageOf,
@@ -49,13 +51,16 @@ export function mutated(row: StoredRow, { mutateType, columnValue }: MutationPro
 type Column = Omit<RowCell, 'value'> & { readonly one: QualifierValue };
 
 function withCell({ cells, deletes }: StoredRow, { one, ...column }: Column): StoredRow {
+  if (deletes.some((each) => hides(each, column))) return { cells, deletes };
   const others = cells.filter((cell) => !isSameCell(cell, column));
   return { cells: [...others, { ...column, value: one.value ?? new Uint8Array() }], deletes };
 }
 
 function withDelete({ cells, deletes }: StoredRow, { one, ...column }: Column): StoredRow {
-  const isOneVersion = one.deleteType === DELETE.oneVersion;
-  return { cells, deletes: [...deletes, { ...column, isOneVersion }] };
+  const added = { ...column, isOneVersion: one.deleteType === DELETE.oneVersion };
+  const isLeft = (other: Omit<RowCell, 'value'>): boolean => !hides(added, other);
+  const others = added.isOneVersion ? deletes : deletes.filter(isLeft);
+  return { cells: cells.filter(isLeft), deletes: [...others, added] };
 }
 
 /** The cells that a `Get` or `Scan` passes: by family and column, newest first. */
@@ -67,7 +72,7 @@ export function selected(row: StoredRow, selection: Selection): readonly RowCell
     selection.column.map(({ family, qualifier }) => [text(family), qualifier.map(text)]),
   );
   const pattern = patternOf(selection);
-  const passing = visible(row).filter(({ family, qualifier, timestamp }) => {
+  const passing = row.cells.filter(({ family, qualifier, timestamp }) => {
     const qualifiers = columns.get(family);
     const { from = 0, to = Infinity } = ranges.get(family) ?? {};
     return (
@@ -89,7 +94,7 @@ export function selected(row: StoredRow, selection: Selection): readonly RowCell
 export function holds(row: StoredRow, condition: Condition): boolean {
   const [family, qualifier] = [text(condition.family), text(condition.qualifier)];
   const [from, to] = [numberOf(condition.timeRange.from), numberOf(condition.timeRange.to)];
-  const [newest] = visible(row)
+  const [newest] = row.cells
     .filter((cell) => cell.family === family && cell.qualifier === qualifier)
     .filter(({ timestamp }) => timestamp >= from && timestamp < to)
     .toSorted(byColumnThenNewest);
@@ -106,12 +111,7 @@ function wantedBy({ serializedComparator }: Comparator): Uint8Array {
   return comparable.value ?? new Uint8Array();
 }
 
-function visible({ cells, deletes }: StoredRow): readonly RowCell[] {
-  if (deletes.length === 0) return cells;
-  return cells.filter((cell) => !deletes.some((one) => hides(one, cell)));
-}
-
-function hides(one: RowDelete, cell: RowCell): boolean {
+function hides(one: RowDelete, cell: Omit<RowCell, 'value'>): boolean {
   if (one.isOneVersion) return isSameCell(one, cell);
   return (
     one.family === cell.family &&

@@ -126,8 +126,9 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
   const elapsedSeconds = (): number => (monotonicUs() - startUs) / 1e6;
   let included = 0;
   const isMeasured = (): boolean => {
-    const begin = series[WARMUP_CYCLES - 1]?.seconds ?? Infinity;
-    return cycles.length >= WARMUP_CYCLES + CYCLES_MIN && elapsedSeconds() - begin >= seconds;
+    const begin = series[WARMUP_CYCLES - 1]?.seconds ?? 0;
+    const end = series.at(-1)?.seconds ?? 0;
+    return cycles.length >= WARMUP_CYCLES + CYCLES_MIN && end - begin >= seconds;
   };
   while (!isMeasured()) {
     signal.throwIfAborted();

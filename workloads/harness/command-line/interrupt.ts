@@ -3,7 +3,7 @@
  * cleans up; the second exits at once.
  *
  * A terminal sends the signal of ctrl-C to all processes, and a parent may pass its own on. So a
- * second one within half a second counts as the same.
+ * second one of the same kind within half a second counts as the same.
  */
 
 const SAME_MS = 500;
@@ -20,7 +20,7 @@ export function abortOnSignals(): Interrupt {
   let exitCode: number | null = null;
   let firstMs = 0;
   const interrupted = (code: number): void => {
-    if (exitCode !== null && performance.now() - firstMs < SAME_MS) return;
+    if (exitCode === code && performance.now() - firstMs < SAME_MS) return;
     if (exitCode !== null) process.exit(code);
     exitCode = code;
     firstMs = performance.now();

@@ -25,7 +25,6 @@ const ENGINE = path.join(ROOT, 'engine');
 const NAME = 'percolator-engine';
 /** For the sentence that says that npm is missing. */
 const PURPOSE = 'pack the engine';
-/** The oldest version of Node that has all that the engine uses. */
 /** The first versions that have node:sqlite without a flag. */
 const NODE = '^22.13.0 || >=23.4.0';
 

@@ -4,8 +4,7 @@
  * Exit codes: 0 done; 2 a mistake on the command line, or a run that cannot be removed.
  */
 import path from 'node:path';
-import { choice, flag, inputFolder, integer, onlyWith, runCommand } from '#harness';
-import type { UsageError } from '#harness';
+import { choice, flag, inputFolder, integer, onlyWith, runCommand, UsageError } from '#harness';
 import {
   bytesIn,
   findRuns,
@@ -141,7 +140,7 @@ interface CleanOptions {
 
 interface Cleaned {
   readonly lines: readonly string[];
-  /** Why a run could not be removed; the others are gone. */
+  /** Why some runs could not be removed; the others are gone. */
   readonly failure?: UsageError;
 }
 
@@ -155,8 +154,9 @@ function clean(root: string, chosen: Choice, options: CleanOptions): Cleaned {
   if (!options.yes) return { lines: cleanLines(runs, options) };
   const { removed, failures } = removeRuns(runs);
   if (path.resolve(root) === RUNS_FOLDER) refreshAll();
-  const [failure] = failures;
-  return { lines: cleanLines(removed, options), ...(failure === undefined ? {} : { failure }) };
+  const lines = cleanLines(removed, options);
+  if (failures.length === 0) return { lines };
+  return { lines, failure: new UsageError(failures.map(({ message }) => message).join('\n')) };
 }
 
 function cleanLines(

@@ -52,7 +52,7 @@ export const SLOW: readonly string[] = [
 
 /** A pattern that matches the file, whatever characters its folders have: not all can be quoted. */
 export function patternOf(file: string): string {
-  return file.replaceAll(/[[\]{}()*?!+@]/g, '?');
+  return file.replaceAll(/[[\]{}()*?!+@\\]/g, '?');
 }
 
 /** Files of tests, from the root of the repository. */

@@ -19,7 +19,7 @@ import {
   runExperiment,
   text,
 } from '#harness';
-import { UsageError } from '#results';
+import { firstErrorOf, UsageError } from '#results';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
@@ -146,7 +146,7 @@ await runExperiment(
       isEvidence ||= rounds.some(({ verdict }) => verdict.violations.length > 0);
       return findingsOf(rounds, { workloads, rounds: plans.length, skipped });
     } catch (error) {
-      isEvidence ||= !(error instanceof UsageError);
+      isEvidence ||= !(firstErrorOf(error) instanceof UsageError);
       throw error;
     } finally {
       if (isEvidence) keepEvidence(measuring);
@@ -169,8 +169,9 @@ async function runRounds(
     } catch (error) {
       if (signal.aborted) break;
       // Without the emulator, the other rounds still test something.
-      if (!(error instanceof UsageError) || plans.length === 1) throw error;
-      skipped.push(`round ${plan.number}: ${error.message}`);
+      const first = firstErrorOf(error);
+      if (!(first instanceof UsageError) || plans.length === 1) throw error;
+      skipped.push(`round ${plan.number}: ${first.message}`);
     }
     if (rounds.at(-1)?.verdict.violations.length) break;
   }

@@ -97,10 +97,10 @@ export async function hasMaven(): Promise<boolean> {
 
 function folderOf(
   { name }: Artifacts,
-  { XDG_CACHE_HOME: cache = '', HOME: home = homedir() }: Environment,
+  { XDG_CACHE_HOME: cache = '', HOME: home = '' }: Environment,
 ): string {
   // Maven's plugin takes a relative path for one of the folder of its project.
-  const parent = isAbsolute(cache) ? cache : join(home, '.cache');
+  const parent = isAbsolute(cache) ? cache : join(isAbsolute(home) ? home : homedir(), '.cache');
   return join(parent, 'percolator-bench', name);
 }
 

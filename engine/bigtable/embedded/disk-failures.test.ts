@@ -13,7 +13,7 @@ import { createRandom, type PercolatorError, systemClock } from '../../base/inde
 import { openPercolator } from '../../percolator.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
-import type { Disk, DiskFile } from './disk.ts';
+import type { Disk } from './disk.ts';
 import { openEmbedded } from './index.ts';
 import { openOnDisk } from './open-on-disk.ts';
 import { SIZES } from './sizes.ts';
@@ -113,6 +113,15 @@ function failNext(
   let left = times;
   disk.before = (operation) => (operation === kind && left-- > 0 ? failure : undefined);
   return () => left <= 0;
+}
+
+/** Makes the operations of this kind fail once the next file was created. */
+function failInNewFile(disk: SimulatedDisk, kind: DiskOperation, failure: DiskFailure): void {
+  let isCreated = false;
+  disk.before = (operation) => {
+    isCreated ||= operation === 'create';
+    return isCreated && operation === kind ? failure : undefined;
+  };
 }
 
 test('after a kill, a long value is written once, however often its row was changed since the last sync', async () => {
@@ -221,6 +230,8 @@ describe('on a disk that fails once', () => {
           assert.ok(disk.names().length < 6, 'files in doubt do not add up');
           for (let i = 0; i < 5; i++) {
             failNext(disk, kind, failure);
+            await assert.rejects(open(disk), /^Error: E[A-Z]+: simulated/); // It syncs what is there.
+            failInNewFile(disk, kind, failure);
             await assert.rejects(open(disk), /failed to commit/);
           }
           assert.ok(disk.names().length < 6, 'copies of openings that failed do not add up');
@@ -379,19 +390,32 @@ describe('on a disk that fails once', () => {
 
 /** The disk as seen by a process that is killed in its first sync. */
 function killedInSync(disk: SimulatedDisk): Disk {
-  const create = (name: string): DiskFile => ({
-    ...disk.create(name),
-    sync: () => new Promise(() => {}),
-  });
+  const killed = thatSyncsFiles(disk, () => new Promise(() => {}));
+  return { ...killed, open: (name) => disk.open(name), sync: () => disk.sync() };
+}
+
+/** The same disk, with another way to sync: as it is without fsync. */
+function thatSyncsFiles(disk: SimulatedDisk, sync: () => Promise<void>): Disk {
   return {
     names: () => disk.names(),
-    open: (name) => disk.open(name),
-    create,
+    open: (name) => ({ ...disk.open(name), sync }),
+    create: (name) => ({ ...disk.create(name), sync }),
     rename: (from, to) => disk.rename(from, to),
     remove: (name) => disk.remove(name),
-    sync: () => disk.sync(),
+    sync,
   };
 }
+
+test('what was written without fsync is on the disk before what a later process writes with it', async () => {
+  const disk = newDisk();
+  const store = await open(thatSyncsFiles(disk, () => Promise.resolve()));
+  await store.createTable('t', { families: ['f'] });
+  for (const key of ['a', 'before']) assert.equal(await put(store, key), 'done');
+  await store.close();
+  await using later = await open(disk);
+  assert.equal(await put(later, 'later'), 'done');
+  await assertAfterCuts(disk, 'a,before,later');
+});
 
 for (const [found, rows] of [
   ['a new store', 'later'],

@@ -6,7 +6,7 @@ import { Embedded, MANIFEST } from './embedded.ts';
 import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
 import type { Place } from './leaf.ts';
-import { Log } from './log.ts';
+import { Log, type LogState } from './log.ts';
 import { withValues } from './page.ts';
 import type { PendingPage } from './pending-row.ts';
 import type { LogRecord } from './record.ts';
@@ -47,6 +47,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
         onFailed: () => store?.failed(),
       },
     );
+    if (!readOnly) await syncAll(disk, state);
     if (readOnly) applyRecords(index, last ?? []);
     else if (last !== undefined) {
       if (!usesHint) await removeHint(disk);
@@ -75,6 +76,15 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     log.close();
     throw error;
   }
+}
+
+/**
+ * An opening without fsync, or a copy of the folder, may have left bytes that only the system's
+ * cache has. Groups that build on them must not be on the disk alone.
+ */
+async function syncAll(disk: Disk, { files }: LogState): Promise<void> {
+  for (const { file } of files.values()) await file.sync();
+  if (files.size > 0) await disk.sync();
 }
 
 /**

@@ -80,8 +80,31 @@ for (const { seed, longer } of [
     index.deleteAll(Buffer.from('a long'));
     const rest = sorted([...present].filter((key) => !key.startsWith('a long')));
     for (let i = 0; i < 500; i++) assertFinds(index, rest, longKey(i));
+    assert.equal(index.keys, rest.length);
+    assert.equal(index.footprint, rest.length * entry.footprint);
   });
 }
+
+test('the keys of a dropped table are removed by whole leaves, between those of others', (t) => {
+  const index = new SortedIndex();
+  const numbers = Array.from({ length: 50_000 }, (_, i) => String(i).padStart(9, '0'));
+  for (const table of ['a', 'b', 'c']) {
+    for (const number of table === 'b' ? numbers : numbers.slice(0, 500)) {
+      index.set(Buffer.from(`${table} ${number}`), entry);
+    }
+  }
+  const remove = t.mock.method(Leaf.prototype, 'remove');
+  index.deleteAll(Buffer.from('b'));
+  assert.ok(remove.mock.callCount() < 2_000, `${remove.mock.callCount()} keys one by one`);
+  const rest = sorted(
+    ['a', 'c'].flatMap((table) => numbers.slice(0, 500).map((one) => `${table} ${one}`)),
+  );
+  assert.equal(index.keys, rest.length);
+  assert.equal(index.footprint, rest.length * entry.footprint);
+  for (const wanted of ['a 000000499', 'b', 'b 000000001', 'c', 'c 000000000']) {
+    assertFinds(index, rest, Buffer.from(wanted));
+  }
+});
 
 test('a search from a position on ends where the search in the whole index ends, or there', () => {
   const index = new SortedIndex();

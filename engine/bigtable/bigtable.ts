@@ -151,10 +151,10 @@ export interface Manifest {
   readonly conditionalBatch: boolean;
   /**
    * Mutations that a caller sends in one turn of the event loop are applied in the order sent, and
-   * none without the earlier ones, unless those are refused for what they say: a table or a column
-   * family that is not there, or an invalid argument (a key that is too long); and no copy of one
-   * that was refused arrives later. The engine then sends notifications and the commit of the
-   * primary back to back instead of waiting for the former.
+   * none without the earlier ones, unless those are in doubt, or refused for what they say: a table
+   * or a column family that is not there, or an invalid argument (a key that is too long); and no
+   * copy of one that was refused arrives later. The engine then sends notifications, which are sent
+   * again while in doubt, and the commit of the primary back to back.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */

@@ -73,7 +73,8 @@ interface Waiting {
   readonly id: number;
   readonly method: Method;
   readonly given: unknown[];
-  readonly deadlineMs: number;
+  /** That of a read moves while the owner works. */
+  deadlineMs: number;
   readonly answered: PromiseWithResolvers<unknown>;
   isSent: boolean;
   /** Whether it was sent to an owner that may have taken it, and will not answer any more. */
@@ -266,6 +267,7 @@ export class Client implements Bigtable {
   #receive(answer: Answer, frame: Frame): void {
     const [id, value, error] = answer;
     if (id === 'changed') this.#listeners.tell();
+    if (id === 'working') this.#waitForReads();
     if (typeof id === 'string') return;
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return; // Its deadline has passed.
@@ -278,6 +280,14 @@ export class Client implements Bigtable {
       this.#settle(waiting).resolve(received);
     } else {
       this.#reject(waiting, receivedError(error));
+    }
+  }
+
+  /** A late mutation could do harm (P62), a late read cannot. */
+  #waitForReads(): void {
+    const deadlineMs = sharedClockMs() + this.#settings.requestMs;
+    for (const waiting of this.#waiting.values()) {
+      if (!MUTATIONS.has(waiting.method)) waiting.deadlineMs = deadlineMs;
     }
   }
 

@@ -19,7 +19,7 @@ import type {
 import { type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 export type Method = Exclude<
   keyof Bigtable,
@@ -45,7 +45,8 @@ export type Answer =
   | readonly [id: number, value: null, error: SentError]
   /** The store is closing: the request was not taken, and may be sent to the next owner. */
   | readonly [id: number, value: null, error: null]
-  | readonly ['changed' | 'closing'];
+  /** `working`: it is busy with requests of this client, of which one has taken a while. */
+  | readonly ['changed' | 'closing' | 'working'];
 
 export interface SentError {
   readonly code?: string | undefined;

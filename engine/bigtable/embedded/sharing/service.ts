@@ -13,7 +13,7 @@
  */
 import { pid } from 'node:process';
 import { createServer, type Server, type Socket } from 'node:net';
-import { PercolatorError, systemClock } from '../../../base/index.ts';
+import { hasCode, PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable } from '../../bigtable.ts';
 import {
   FrameReader,
@@ -30,6 +30,8 @@ import { listenIn } from './socket-place.ts';
 
 /** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
+/** How often a client hears that its requests are worked on: less than it waits for an answer. */
+const REPORT_MS = 500;
 
 export class Service {
   readonly #store: Bigtable;
@@ -81,6 +83,9 @@ class Client {
   #isWriting = false;
   #isListening = false;
   #isChanged = false;
+  /** Requests taken and not yet answered. */
+  #taken = 0;
+  #isReporting = false;
 
   constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
     this.#socket = socket;
@@ -130,19 +135,35 @@ class Client {
       return;
     }
     const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
+    this.#taken++;
+    void this.#reportWork();
     call
       .apply(this.#store, [...given])
       .then((answer) => {
         const [first] = method === 'checkAndMutateRows' ? (answer as unknown[]) : [];
-        if (isClosed(first)) this.#refuse(id, first);
+        if (hasCode(first, 'STORE_CLOSED')) this.#refuse(id, first);
         else this.#writer.addAnswer(id, method, answer);
         this.#write();
       })
-      .catch((error: unknown) => this.#refuse(id, error)); // Also if the answer cannot be sent.
+      .catch((error: unknown) => this.#refuse(id, error)) // Also if the answer cannot be sent.
+      .finally(() => this.#taken--);
+  }
+
+  /** A scan of millions of rows takes longer than the client would wait for a silent owner. */
+  async #reportWork(): Promise<void> {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    while (this.#taken > 0 && !this.#socket.destroyed) {
+      await systemClock.sleep(REPORT_MS, undefined, { background: true });
+      if (this.#taken === 0 || this.#socket.writableNeedDrain) continue;
+      this.#writer.add(['working']);
+      this.#write();
+    }
+    this.#isReporting = false;
   }
 
   #refuse(id: number, error: unknown): void {
-    this.#writer.add([id, null, isClosed(error) ? null : sentError(error)]);
+    this.#writer.add([id, null, hasCode(error, 'STORE_CLOSED') ? null : sentError(error)]);
     this.#write();
   }
 
@@ -177,8 +198,4 @@ function tooLate(): PercolatorError {
   const message =
     'the process that owns the store took the request after its deadline; nothing was applied';
   return new PercolatorError('STORE_UNAVAILABLE', message);
-}
-
-function isClosed(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'STORE_CLOSED';
 }

@@ -1,13 +1,12 @@
 /**
  * Several processes have one folder open: one of them owns the store and serves the others. The
- * others must not notice which one it is, nor when another one takes its place.
+ * others must not notice which one it is, nor when another one takes its place. Owners that a test
+ * plays itself are in stand-in-owners.test.ts.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { hrtime } from 'node:process';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
 import { lockFolder } from '../folder.ts';
@@ -16,27 +15,10 @@ import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { Connection } from './connection.ts';
-import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
 import { Service } from './service.ts';
-import { listenIn } from './socket-place.ts';
-
-const FILTERS = [{ family: 'data' }, { family: 'lock' }];
-const IMPATIENT = { attachMs: 300, requestMs: 300 };
-
-async function newStore(): Promise<string> {
-  const folder = temporaryFolder();
-  await (await openWithTable(folder)).close();
-  return folder;
-}
-
-function lockRow(row: string, owner: string): ConditionalRowMutation {
-  const anyOf = [{ family: 'data', qualifier: 'q' }];
-  return { table: 't', row, anyOf, ifNotFound: setRow(row, owner).mutations };
-}
-
-const codeOf = ({ code }: PercolatorError): string => code;
+import { codeOf, FILTERS, IMPATIENT, lockRow, newStore } from './shared-store.fixture.ts';
 
 test('each of two processes sees at once what the other has written', async () => {
   const folder = temporaryFolder();
@@ -230,218 +212,6 @@ test('processes that differ in fsync are refused; a reader does not care', async
   assert.deepEqual(await reader.listTables(), await owner.listTables());
 });
 
-test('an owner of another version is refused', async (t) => {
-  const folder = await newStore();
-  await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
-  const writer = new FrameWriter();
-  writer.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
-  const greeting = writer.take();
-  const server = createServer((socket) => socket.end(greeting));
-  endWith(t, server);
-  await new Promise<void>((resolve) => {
-    server.listen(join(folder, 'socket'), resolve);
-  });
-  await assert.rejects(openEmbedded({ folder }), {
-    code: 'STORE_UNAVAILABLE',
-    message: /process 99 uses it with another version of this library: use one version$/,
-  });
-  assert.deepEqual(await reader.listTables(), ['t']);
-});
-
-for (const text of ['no JSON', '[]', '[null]']) {
-  test(`a program that listens at the socket and sends ${text} is no owner`, async (t) => {
-    const folder = await newStore();
-    const server = createServer((socket) => socket.write(frameOf(text)));
-    endWith(t, server);
-    await listenIn(folder, server);
-    await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
-      code: 'STORE_UNAVAILABLE',
-      message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
-    });
-  });
-}
-
-for (const [what, text] of [
-  ['no frame', 'no JSON'],
-  ['no answer to the request', '[[0,5]]'],
-] as const) {
-  test(`a client that receives what is ${what} goes to the next owner`, async (t) => {
-    const folder = await newStore();
-    const greeting = new FrameWriter();
-    greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
-    const asked = Promise.withResolvers<void>();
-    const server = createServer((socket) => {
-      socket.write(greeting.take());
-      socket.once('data', () => {
-        server.close(); // The client is to go to the next owner.
-        socket.write(frameOf(text));
-        asked.resolve();
-      });
-    });
-    endWith(t, server);
-    await listenIn(folder, server);
-    await using client = await openEmbedded({ folder, own: false });
-    const rows = client.readRows('t', ['r'], FILTERS);
-    await asked.promise;
-    await using _ = await openEmbedded({ folder });
-    assert.deepEqual(await rows, [undefined]);
-  });
-}
-
-test('the end of a refused connection does not disturb the next one', async (t) => {
-  const folder = await newStore();
-  const first = await openEmbedded({ folder });
-  await using client = await openEmbedded({ folder, own: false });
-  await first.close();
-  const greeting = new FrameWriter();
-  greeting.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
-  const accepted = Promise.withResolvers<Socket>();
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.write(greeting.take());
-    accepted.resolve(socket);
-  });
-  endWith(t, server);
-  await listenIn(folder, server);
-  await assert.rejects(client.listTables(), /process 99 uses it with another version/);
-  server.close();
-  await using owner = await OtherProcess.open(folder);
-  assert.deepEqual(await client.listTables(), ['t']);
-  owner.signal('SIGSTOP'); // So that the request is in flight when the other connection ends.
-  const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
-  (await accepted.promise).destroy();
-  await systemClock.sleep(50);
-  owner.signal('SIGCONT');
-  assert.equal(await locked, false);
-});
-
-test('a client leaves an owner that closes as it greets, and goes to the next one', async (t) => {
-  const folder = await newStore();
-  const greeting = new FrameWriter();
-  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
-  greeting.add(['closing']);
-  const left = Promise.withResolvers<boolean>();
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.write(greeting.take());
-    socket.resume().once('end', () => left.resolve(true));
-    void left.promise.then(() => socket.end());
-  });
-  endWith(t, server);
-  await listenIn(folder, server);
-  await using client = await openEmbedded({ folder, own: false });
-  const tables = client.listTables();
-  const isLeft = await Promise.race([left.promise, systemClock.sleep(5_000).then(() => false)]);
-  left.resolve(false);
-  server.close();
-  await using _ = await openEmbedded({ folder });
-  assert.deepEqual(await tables, ['t']);
-  assert.ok(isLeft, 'the client does not wait until the owner hangs up');
-});
-
-test('a process that was stopped while it looked for the owner gives that one time for its greeting', async (t) => {
-  const folder = await newStore();
-  const greeting = new FrameWriter();
-  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
-  const server = createServer((socket) => {
-    void systemClock.sleep(20).then(() => socket.write(greeting.take()));
-  });
-  endWith(t, server);
-  await listenIn(folder, server);
-  const afterStop = { ...IMPATIENT, attachMs: 0 };
-  await using client = await openPatiently({ folder, own: false }, afterStop);
-  assert.equal(client.manifest.name, 'embedded');
-});
-
-test('a client that begins to listen to an owner that closes still receives its last answers', async (t) => {
-  const folder = await newStore();
-  const writer = new FrameWriter();
-  const left = Promise.withResolvers<Socket>();
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    writer.add({ protocol: PROTOCOL, fsync: true, process: 99 });
-    socket.write(writer.take());
-    socket.once('data', () => {
-      writer.add(['closing']);
-      socket.write(writer.take());
-    });
-    socket.once('end', () => left.resolve(socket));
-  });
-  endWith(t, server);
-  await listenIn(folder, server);
-  await using client = await openEmbedded({ folder, own: false });
-  const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
-  const socket = await left.promise;
-  client.onChange?.(() => {});
-  await systemClock.sleep(20);
-  writer.add([0, false]);
-  socket.end(writer.take());
-  server.close();
-  assert.equal(await locked, false);
-});
-
-test('P61: requests of one turn have one deadline, so none is late without those after it', async (t) => {
-  const folder = await newStore();
-  const greeting = new FrameWriter();
-  greeting.add({ protocol: PROTOCOL, fsync: true, process: 99 });
-  const reader = new FrameReader();
-  const deadlines: number[] = [];
-  const server = createServer((socket) => {
-    socket.write(greeting.take());
-    socket.on('data', (chunk) => {
-      for (const { messages } of reader.add(chunk)) {
-        for (const message of messages) deadlines.push((message as Request)[2]);
-        if (deadlines.length < 3) continue;
-        server.close(); // The client is to go to the next owner.
-        socket.destroy();
-      }
-    });
-  });
-  endWith(t, server);
-  await listenIn(folder, server);
-  await using client = await openEmbedded({ folder, own: false });
-  const begun = hrtime.bigint();
-  let steps = 0n;
-  const clock = t.mock.method(hrtime, 'bigint', () => begun + 1_000_000n * steps++);
-  const marks = client.mutateRows([setRow('r')]);
-  await Promise.race([marks, Promise.resolve()]);
-  const commit = client.checkAndMutateRow(lockRow('r', 'mine'));
-  await systemClock.yield();
-  const later = client.listTables();
-  await assert.rejects(commit, { code: 'STORE_IN_DOUBT' });
-  clock.mock.restore();
-  const [first = 0, second = 0, third = 0] = deadlines;
-  assert.equal(first, second);
-  assert.ok(third > second);
-  await using _ = await openEmbedded({ folder });
-  await marks;
-  assert.deepEqual(await later, ['t']);
-});
-
-test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async (t) => {
-  const folder = await newStore();
-  await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
-  const greeting = { protocol: PROTOCOL, fsync: true, process: 99 };
-  let isNext = false;
-  const server = createServer((socket) => {
-    const writer = new FrameWriter();
-    writer.add(greeting);
-    socket.write(writer.take());
-    const refusal = { code: 'TABLE_NOT_FOUND', message: 'there is no table t' };
-    socket.once('data', () => {
-      if (isNext) {
-        writer.add([0, null, refusal]);
-        socket.write(writer.take());
-      } else socket.destroy();
-      isNext = true;
-    });
-  });
-  endWith(t, server);
-  await new Promise<void>((resolve) => {
-    server.listen(join(folder, 'socket'), resolve);
-  });
-  await using client = await openEmbedded({ folder });
-  assert.equal(await client.mutateRows([setRow('r')]).catch(codeOf), 'STORE_IN_DOUBT');
-  assert.deepEqual(await reader.listTables(), ['t']);
-});
-
 test('a reader sees what the owner writes, and refuses to write', async () => {
   const folder = temporaryFolder();
   await using owner = await openEmbedded({ folder });
@@ -537,6 +307,23 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
   await service.close();
 });
 
+test('a read may take longer than a client waits for a silent owner, as long as the owner works', async () => {
+  const folder = temporaryFolder();
+  const stub = {
+    readRange: () => systemClock.sleep(3_000).then(() => []),
+    listTables: () => systemClock.sleep(1_500).then(() => ['t']),
+    mutateRows: () => systemClock.sleep(3_000),
+  };
+  const service = await Service.start(folder, stub as unknown as Bigtable, { fsync: true });
+  const times = { attachMs: 1_000, requestMs: 1_000 };
+  const client = await openPatiently({ folder, own: false }, times);
+  const written = client.mutateRows([setRow('r')]).catch(codeOf);
+  assert.deepEqual(await client.readRange('t', { limit: 1 }, FILTERS), []);
+  assert.equal(await written, 'STORE_IN_DOUBT');
+  await client.close();
+  await service.close();
+});
+
 test('P61: requests that are too large for one frame are refused together, and the connection goes on', async (t) => {
   const folder = temporaryFolder();
   await using _ = await openWithTable(folder);
@@ -556,22 +343,6 @@ test('P61: requests that are too large for one frame are refused together, and t
   assert.ok(await told, 'the owner has heard of the listener');
   assert.equal(opened.mock.callCount(), 0);
 });
-
-/** The text in the place of a frame's list of messages, without values. */
-function frameOf(text: string): Buffer {
-  const header = Buffer.alloc(8);
-  header.writeUInt32LE(Buffer.byteLength(text));
-  return Buffer.concat([header, Buffer.from(text)]);
-}
-
-/** Ends the server and its connections with the test, even if it fails. */
-function endWith(t: TestContext, server: Server): void {
-  server.on('connection', (socket) => {
-    socket.on('error', () => {}); // A client that takes it for no owner resets the connection.
-    t.after(() => socket.destroy());
-  });
-  t.after(() => server.close());
-}
 
 async function inBatches<T>(
   items: readonly T[],

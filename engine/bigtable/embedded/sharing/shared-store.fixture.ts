@@ -1,0 +1,23 @@
+/** What the tests of shared stores have in common. */
+import type { PercolatorError } from '../../../base/index.ts';
+import { openWithTable, setRow } from '../../../testing/small-rows.ts';
+import { temporaryFolder } from '../../../testing/temporary-folder.ts';
+import type { CellFilter, ConditionalRowMutation } from '../../bigtable.ts';
+
+export const FILTERS: readonly CellFilter[] = [{ family: 'data' }, { family: 'lock' }];
+/** Times of a client that soon gives up. */
+export const IMPATIENT = { attachMs: 300, requestMs: 300 };
+
+export const codeOf = ({ code }: PercolatorError): string => code;
+
+/** The folder of a store with table `t`, which no process has open. */
+export async function newStore(): Promise<string> {
+  const folder = temporaryFolder();
+  await (await openWithTable(folder)).close();
+  return folder;
+}
+
+export function lockRow(row: string, owner: string): ConditionalRowMutation {
+  const anyOf = [{ family: 'data', qualifier: 'q' }];
+  return { table: 't', row, anyOf, ifNotFound: setRow(row, owner).mutations };
+}

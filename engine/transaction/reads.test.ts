@@ -50,6 +50,15 @@ describe('cells of several rows', () => {
     assert.deepEqual([calls, readRows], [3, 5]);
   });
 
+  test('of a wide row are found like those of a narrow one', async () => {
+    const { database, reader } = await openScene({});
+    const wide = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`w:c${i}`, `${i}`]));
+    await database.client('other').write(wide);
+    await database.client('other').write({ 'w:c7': 'again' });
+    const expected = { ...wide, 'w:c7': 'again', 'w:no': undefined };
+    assert.deepEqual(await reader.read(Object.keys(expected)), expected);
+  });
+
   for (const [name, options, others] of [
     ['one by one', {}, ['t a', 't b', 't missing', 'u a']],
     ['together', BATCHING, ['t a c missing', 't b', 'u a']],

@@ -117,17 +117,17 @@ export class Reads {
 
 /** The rows of these cells, in order of first mention, each with its columns. */
 function rowsOf(cells: readonly CellAddress[]): readonly RowToRead[] {
-  const rows: RowToRead[] = [];
-  const columnsOf = new RowMap<string[]>();
+  const rows: (Omit<RowToRead, 'columns'> & { readonly columns: Set<string> })[] = [];
+  const columnsOf = new RowMap<Set<string>>();
   for (const cell of cells) {
     const columns = columnsOf.getOrMake(cell, () => {
-      const made: string[] = [];
+      const made = new Set<string>();
       rows.push({ table: cell.table, row: cell.row, columns: made });
       return made;
     });
-    if (!columns.includes(cell.column)) columns.push(cell.column);
+    columns.add(cell.column);
   }
-  return rows;
+  return rows.map(({ table, row, columns }) => ({ table, row, columns: [...columns] }));
 }
 
 /** Groups of rows that one call can read: of one table, and with the same columns. */

@@ -9,7 +9,7 @@ import { COUNT, type Kinds, TEXT, TEXTS } from '../base/options.ts';
 import { nextStart, type Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import {
-  committedVersion,
+  committedVersions,
   filtersFor,
   isValueElsewhere,
   pendingLocks,
@@ -74,7 +74,7 @@ export async function* scanSnapshot(
 /** Undefined if a lock is in the way, or if a value is not among the cells that were read. */
 function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Buffer> | undefined {
   if (pendingLocks(row).length > 0) return undefined;
-  const versions = columns.map((column) => committedVersion(column, row.cells));
+  const versions = committedVersions(columns, row.cells);
   const isWithout = versions.some((version, i) => isValueElsewhere(version, columns[i]));
   return isWithout ? undefined : byColumn(columns, versions);
 }

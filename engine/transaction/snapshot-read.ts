@@ -62,6 +62,9 @@ export interface SeenRow {
   readonly row: Row | undefined;
 }
 
+/** Up to so many columns of a row, a search per column is faster than a map of the cells. */
+const FEW_COLUMNS = 32;
+
 /** What the snapshot sees of one row. */
 export async function snapshotRead(
   context: Context,
@@ -217,7 +220,7 @@ function pickVersions(
   { row, startTimestamp }: ReadSoFar,
 ): SeenRow | Promise<SeenRow> {
   const cells = row?.cells ?? [];
-  const versions = target.columns.map((column) => committedVersion(column, cells));
+  const versions = committedVersions(target.columns, cells);
   const isWithout = versions.some((version, i) => isValueElsewhere(version, target.columns[i]));
   return isWithout
     ? withValues(context, target, { versions, row, startTimestamp })
@@ -254,6 +257,16 @@ async function withValue(
   const place = `${wanted.row}/${wanted.column}@${record.dataTimestamp}`;
   assert(value !== undefined, `a write record above the horizon points to data (${place})`);
   return { record, value };
+}
+
+/** By column: its newest committed version among cells that were read with `filtersFor`. */
+export function committedVersions(
+  columns: readonly string[],
+  cells: readonly Cell[],
+): readonly (Version | undefined)[] {
+  if (columns.length <= FEW_COLUMNS) return columns.map((one) => committedVersion(one, cells));
+  const cellsOf = Map.groupBy(cells, columnOf);
+  return columns.map((column) => committedVersion(column, cellsOf.get(column) ?? []));
 }
 
 /** The newest committed version among cells that were read with `filtersFor`. */

@@ -6,18 +6,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '#engine/base';
 import { shuffled } from '../../../harness/shuffled.ts';
-import {
-  Findings,
-  judgeSnapshotIsolation,
-  type TimestampProof,
-} from '../../../verification/judges/index.ts';
+import { judgeSnapshotIsolation } from '../../../verification/judges/index.ts';
 import { Collector } from './collect.ts';
+import { WithoutEqualSnapshots } from './judge-timestamps.ts';
 import { parseTransaction } from './transaction.ts';
 
 interface SmallTransaction {
   readonly start: number;
   readonly commit?: number;
   readonly outcome: 'ok' | 'fail' | 'info';
+  /** In real time. */
+  readonly begin?: number;
+  readonly end?: number;
   readonly reads: Readonly<Record<string, number | null>>;
   readonly writes: Readonly<Record<string, number | null>>;
 }
@@ -37,6 +37,21 @@ test('a history is clean if and only if some choice of its unknowns fits snapsho
   }
   const { clean, violated, unknownSeen } = counts;
   assert.ok(Math.min(clean, violated, unknownSeen) > 500, JSON.stringify(counts));
+});
+
+test('with real time, a history is clean if and only if some choice of its unknowns fits', () => {
+  const counts = { clean: 0, violated: 0, byTime: 0 };
+  for (let seed = 1; seed <= 6000; seed++) {
+    const random = createRandom(seed);
+    const history = inRealTime(random, randomHistory(random, { unique: true }));
+    const { found } = judge(history, { strict: true });
+    const note = `seed ${seed}: ${JSON.stringify(history)}`;
+    assert.equal(found === 0, isPossible(history), note);
+    counts[found === 0 ? 'clean' : 'violated']++;
+    if (found > 0 && judge(history).found === 0) counts.byTime++;
+  }
+  const { clean, violated, byTime } = counts;
+  assert.ok(Math.min(clean, violated, 3 * byTime) > 500, JSON.stringify(counts));
 });
 
 test('a possible history is never called violated, even if values repeat and unknown outcomes delete', () => {
@@ -100,10 +115,29 @@ function randomHistory(
   return shuffled(random, [...writers, ...readers]);
 }
 
-function judge(history: readonly SmallTransaction[]): {
-  readonly found: number;
-  readonly unknownSeen: number;
-} {
+/**
+ * Many transactions run when their timestamps say so; the others earlier or later, or longer. Some
+ * do not read what shows that a transaction of unknown outcome has committed.
+ */
+function inRealTime(
+  random: Random,
+  history: readonly SmallTransaction[],
+): readonly SmallTransaction[] {
+  const often = (least: number, most: number): number =>
+    random.fraction() < 0.5 ? random.integer(least, most) : 0;
+  return history.map((one) => {
+    const begin = 10 + one.start + often(-4, 4);
+    const lasts = Math.max(0, (one.commit ?? one.start) - one.start) + 0.5;
+    const keys = KEYS.filter((key) => key in one.reads && random.fraction() < 0.6);
+    const reads = Object.fromEntries(keys.map((key) => [key, one.reads[key] ?? null]));
+    return { ...one, reads, begin, end: begin + lasts + often(1, 8) };
+  });
+}
+
+function judge(
+  history: readonly SmallTransaction[],
+  { strict = false } = {},
+): { readonly found: number; readonly unknownSeen: number } {
   const collector = new Collector({ ownWritesSeen: true });
   for (const [i, { reads, writes, ...rest }] of history.entries()) {
     const ops = [
@@ -114,10 +148,10 @@ function judge(history: readonly SmallTransaction[]): {
     ];
     collector.add(parseTransaction(JSON.stringify({ ...rest, ops })), i + 1);
   }
-  const { history: collected, own, unknownSeen } = collector.finish(false);
-  const findings = new Findings<TimestampProof>('', Infinity);
-  judgeSnapshotIsolation(collected, findings);
-  return { found: findings.kept.length + own.length, unknownSeen };
+  const collected = collector.finish(strict);
+  const findings = new WithoutEqualSnapshots(collected, Infinity);
+  judgeSnapshotIsolation(collected.history, findings);
+  return { found: findings.kept.length + collected.own.length, unknownSeen: collected.unknownSeen };
 }
 
 /**
@@ -147,6 +181,7 @@ function isSnapshotIsolated(
     return commit === undefined ? [] : [{ ...one, commit }];
   });
   if (committed.some(({ start, commit }) => commit <= start)) return false;
+  if (!isInRealTime(history, commits)) return false;
   return KEYS.every((key) => {
     const writers = committed.filter(({ writes }) => key in writes);
     const overlap = writers.some((one) =>
@@ -163,6 +198,19 @@ function isSnapshotIsolated(
         .at(-1);
       return (visible?.writes[key] ?? null) === reads[key];
     });
+  });
+}
+
+/** A transaction sees what each one that had ended before had in its snapshot, or made. */
+function isInRealTime(
+  history: readonly SmallTransaction[],
+  commits: readonly (number | undefined)[],
+): boolean {
+  return history.every(({ start, outcome, end = Infinity }, i) => {
+    if (outcome !== 'ok') return true;
+    const had = commits.filter((commit = Infinity, j) => commit <= start || j === i);
+    const newest = Math.max(0, ...had.map((commit = 0) => commit));
+    return history.every((other) => (other.begin ?? 0) <= end || other.start >= newest);
   });
 }
 

@@ -222,6 +222,8 @@ describe('two writers of a key that overlapped', () => {
     const deletion = line({ start: 3, commit: 5, ops: [{ delete: 'x' }] });
     const fromNothing = await judge([first, deletion, third(read('x', null), write('x', 2))]);
     assert.ok(anomalies(fromNothing).includes('overlapping writers'));
+    const both = await judge([first, second, third(read('x', 0), read('x', 1), write('x', 2))]);
+    assert.ok(anomalies(both).includes('overlapping writers'), 'it read the key twice');
   });
 
   test('have none if one of them only locked the key, and it is told so', async () => {
@@ -342,6 +344,10 @@ describe('reads', () => {
     test('that fit other reads at no time are told as such, also with a later deletion', async () => {
       const both = line({ start: 4, commit: 5, ops: [{ delete: 'x' }, write('y', 2)] });
       assert.deepEqual(anomalies(await judge([first, both, reader(1)])), ['fractured read']);
+      const three = line({ start: 1, commit: 2, ops: ['x', 'y', 'z'].map((key) => write(key, 1)) });
+      const deletion = line({ start: 4, commit: 5, ops: [{ delete: 'x' }, write('z', 2)] });
+      const third = line({ start: 3, ops: [read('x', null), read('y', 1), read('z', 1)] });
+      assert.deepEqual(anomalies(await judge([three, deletion, third])), ['fractured read']);
       const own = line({
         start: 3,
         commit: 5,

@@ -96,7 +96,7 @@ function refuseIncomplete(
  * Leaves out real-time findings about two snapshots without a commit between them: they are the
  * same snapshot. This project's oracle never goes backwards, but other stores' read timestamps may.
  */
-class WithoutEqualSnapshots extends Findings<TimestampProof> {
+export class WithoutEqualSnapshots extends Findings<TimestampProof> {
   readonly #collected: CollectedHistory;
   /** By start position: the newest commit that the transaction made, or has in its snapshot. */
   #newest: Float64Array | undefined;

@@ -88,7 +88,7 @@ function staleRead(reader: number, read: HistoricValue, history: KnownHistory): 
     const rule = 'A snapshot contains every commit at or below its start timestamp.';
     return { ...base, anomaly: 'stale read', why: [told, rule] };
   }
-  const deletion = laterDeletion(reader, { read, other }, history);
+  const deletion = laterDeletion(reader, { read, from: other.version.commit }, history);
   if (deletion !== undefined) return futureRead(reader, read, deletion, history);
   const { writer } = other.version;
   const isPart = writer === missed.writer;
@@ -151,21 +151,24 @@ function newerRead(
 }
 
 /**
- * If the transaction found no value: the deletion, later than its snapshot, after which the other
- * read was right too. Then it saw the future, and a story of a missed version would contradict
- * itself.
+ * If the transaction found no value: the deletion, later than its snapshot, after which all its
+ * other reads were right too. Then it saw the future, and a story of a missed version would
+ * contradict itself.
  */
 function laterDeletion(
   reader: number,
-  { read, other }: { readonly read: HistoricValue; readonly other: NewerRead },
+  { read, from }: { readonly read: HistoricValue; readonly from: number },
   history: KnownHistory,
 ): KnownVersion | undefined {
   if (read.value !== undefined) return undefined;
-  const from = Math.max(history.draft(reader).startTimestamp, other.version.commit);
-  const deletion = history.deletionAfter(read.cell, from);
+  const { startTimestamp, reads } = history.draft(reader);
+  const later = Math.max(startTimestamp, from);
+  const deletion = history.deletionAfter(read.cell, later);
   if (deletion === undefined || deletion.writer === reader) return undefined;
-  const both = history.visible(other.read.cell, Math.max(from, deletion.commit));
-  return both?.value === other.read.value ? deletion : undefined;
+  const at = Math.max(later, deletion.commit);
+  const isRight = ({ cell, value }: HistoricValue): boolean =>
+    history.visible(cell, at)?.value === value;
+  return reads.every(isRight) ? deletion : undefined;
 }
 
 function futureRead(
@@ -252,12 +255,12 @@ function overlappingWriters(
     `${one} committed a ${written === undefined ? 'lock' : 'write'} of ${cell}${history.whenCommitted(first)}. ` +
     `${other} had begun before, at ${history.start(second)}, ${did}${too}, and committed${history.whenCommitted(second)}.`;
   const rule = `The first committer wins: after ${one} had committed, ${other} had to fail.`;
-  const read = history.draft(second).reads.find((each) => each.cell === cell);
+  const [read, ...others] = history.draft(second).reads.filter((each) => each.cell === cell);
   const isLost =
     written !== undefined &&
     alsoWritten !== undefined &&
     read !== undefined &&
-    isOlder(read, { writer: first, written, history });
+    [read, ...others].every((each) => isOlder(each, { writer: first, written, history }));
   const base = { cells: [cell], transactions: [first, second] };
   if (!isLost) return { ...base, anomaly: 'overlapping writers', why: [what, rule] };
   const lost = `The write of ${other} depends on ${shown(read)}, which it had read, and not on the write of ${one}: that update is lost.`;
@@ -271,7 +274,7 @@ function isOlder(
 ): boolean {
   const { writer, written, history } = by;
   if (read.value === undefined) return written.value !== undefined;
-  const seen = history.versionOf(read)?.commit ?? 0;
+  const seen = history.versionOf(read)?.commit ?? Infinity;
   return seen < (history.collected.commits[writer] ?? 0);
 }
 

@@ -7,7 +7,8 @@
  *   2. Its commit timestamp is the latest possible one: below the start of each reader that has
  *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
  *      if real time counts, of every transaction that began after it, or a reader that has seen
- *      it, had ended.
+ *      it, had ended. Nor may it lie between two snapshots that real time wants to be equal: if
+ *      one transaction ended before another with an older snapshot began, it is below both.
  *
  * The latest one is sufficient. Readers and writers demand an earlier time, which step 2 obeys;
  * readers that have not seen it demand a later one. If these contradict the latest possible time,
@@ -56,11 +57,7 @@ export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): D
   for (const [nth, i] of committed.entries()) {
     const told = positions.commits[i] ?? 0;
     const start = positions.starts[i] ?? 0;
-    const latest = Math.min(
-      seenFrom.get(i) ?? Infinity,
-      bounds.of(i, seenUntil.get(i)),
-      positions.last + 1,
-    );
+    const latest = bounds.of(i, { seenFrom: seenFrom.get(i), seenUntil: seenUntil.get(i) });
     // Commits between two positions differ, whether they are counted from below or from above.
     const fraction = (nth + 1) / (2 * (open.length + 1));
     if (told > 0) commits[i] = told;
@@ -153,11 +150,13 @@ class Bounds {
    */
   readonly #begun: Float64Array;
   readonly #least: Float64Array;
+  /** By bound: the largest one up to it that lies between no two snapshots that must be equal. */
+  readonly #outside: Float64Array;
 
   constructor(
     drafts: readonly Draft[],
     {
-      positions: { starts },
+      positions: { starts, last },
       strict,
       committed,
       commits,
@@ -182,19 +181,50 @@ class Bounds {
     for (let i = order.length - 2; i >= 0; i--) {
       this.#least[i] = Math.min(this.#least[i] ?? Infinity, this.#least[i + 1] ?? Infinity);
     }
+    this.#outside = this.#outsideOfSnapshots(last + 1);
   }
 
-  /** @param seenUntil when the first reader that had seen it ended */
-  of(transaction: number, seenUntil = Infinity): number {
+  /**
+   * @param seenFrom the first snapshot that contains it
+   * @param seenUntil when the first reader that had seen it ended
+   */
+  of(
+    transaction: number,
+    {
+      seenFrom = Infinity,
+      seenUntil = Infinity,
+    }: Readonly<Record<'seenFrom' | 'seenUntil', number | undefined>>,
+  ): number {
     const start = this.#starts[transaction] ?? 0;
     const draft = this.#drafts[transaction];
-    let bound = Infinity;
+    let bound = seenFrom;
     for (const cell of cellsOf(draft)) {
       const ofCell = this.#writers.get(cell) ?? [];
       bound = Math.min(bound, ofCell[firstAbove(ofCell, start)] ?? Infinity);
     }
     const end = Math.min(seenUntil, draft === undefined ? Infinity : endOf(draft));
-    return Math.min(bound, this.#least[firstAbove(this.#begun, end)] ?? Infinity);
+    bound = Math.min(bound, this.#leastAfter(end), this.#outside.length - 1);
+    return this.#outside[bound] ?? bound;
+  }
+
+  /** The oldest snapshot of the transactions that began after the time. */
+  #leastAfter(end: number): number {
+    return this.#least[firstAbove(this.#begun, end)] ?? Infinity;
+  }
+
+  #outsideOfSnapshots(boundMax: number): Float64Array {
+    const outside = new Float64Array(boundMax + 1).fill(Infinity);
+    for (const [i, draft] of this.#drafts.entries()) {
+      outside[this.#starts[i] ?? 0] = this.#leastAfter(endOf(draft));
+    }
+    // First the oldest snapshot after each one from the bound on, then the same of that, and so on.
+    for (let bound = boundMax - 1; bound >= 0; bound--) {
+      outside[bound] = Math.min(outside[bound] ?? Infinity, outside[bound + 1] ?? Infinity);
+    }
+    for (const [bound, oldest] of outside.entries()) {
+      outside[bound] = oldest < bound ? (outside[oldest] ?? 0) : bound;
+    }
+    return outside;
   }
 }
 

@@ -14,7 +14,7 @@
  * it meanwhile, and there is nothing to report. If it is still there, the primary's answer applies
  * to it.
  */
-import { PercolatorError, unreachable } from '../base/index.ts';
+import { hasCode, PercolatorError, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
 import {
   placeOf,
@@ -205,7 +205,7 @@ export async function wasDropped({ catalog }: Context, stored: string): Promise<
   try {
     return (await catalog?.isGone(stored)) === true;
   } catch (error) {
-    if (error instanceof PercolatorError && error.code === 'TABLE_MISMATCH') return false;
+    if (hasCode(error, 'TABLE_MISMATCH')) return false;
     throw error;
   }
 }

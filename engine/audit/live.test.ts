@@ -7,13 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  createRandom,
-  isRetryable,
-  PercolatorError,
-  type Random,
-  systemClock,
-} from '../base/index.ts';
+import { createRandom, hasCode, isRetryable, type Random, systemClock } from '../base/index.ts';
 import { batchFilters, collectRows } from '../garbage-collection/collect-rows.ts';
 import { collectGarbage } from '../garbage-collection/index.ts';
 import { LeaseWatch } from '../leases/index.ts';
@@ -391,7 +385,7 @@ async function oneTransaction(client: Client, random: Random): Promise<boolean> 
   } catch (error) {
     if (error instanceof CrashedError) return false;
     if (isRetryable(error)) return true;
-    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') return true;
+    if (hasCode(error, 'COMMIT_UNKNOWN')) return true;
     throw error;
   }
 }

@@ -92,3 +92,7 @@ export class PercolatorError extends Error {
 export function isRetryable(error: unknown): boolean {
   return error instanceof PercolatorError && RETRYABLE.has(error.code);
 }
+
+export function hasCode(error: unknown, code: ErrorCode): error is PercolatorError {
+  return error instanceof PercolatorError && error.code === code;
+}

@@ -3,7 +3,13 @@
  * baseline may depend.
  */
 export { assert, unreachable } from './assert.ts';
-export { PercolatorError, isRetryable, type ErrorCode, type TransactionName } from './errors.ts';
+export {
+  type ErrorCode,
+  hasCode,
+  isRetryable,
+  PercolatorError,
+  type TransactionName,
+} from './errors.ts';
 export { viewOf } from './bytes.ts';
 export { systemClock, type Clock, type SleepOptions } from './clock.ts';
 export { isWithin, type Moment, momentOf } from './moment.ts';

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createRandom, PercolatorError, type Random } from '../base/index.ts';
+import { createRandom, hasCode, PercolatorError, type Random } from '../base/index.ts';
 import type { Cell } from '../bigtable/index.ts';
 import { LeaseWatch } from '../leases/index.ts';
 import {
@@ -107,7 +107,7 @@ async function readThePast(run: Run, client: Client, random: Random): Promise<vo
       run.reads++;
     }
   } catch (error) {
-    if (!(error instanceof PercolatorError && error.code === 'STALE_SNAPSHOT')) throw error;
+    if (!hasCode(error, 'STALE_SNAPSHOT')) throw error;
     run.stale++;
   }
 }

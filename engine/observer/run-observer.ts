@@ -15,7 +15,7 @@
  * What if the process dies between 3 and 4? The next worker finds the notification, and 2 says that
  * the cell is clean. Clearing before 3 would lose the change if the process died in between.
  */
-import { isRetryable, PercolatorError } from '../base/index.ts';
+import { hasCode, isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
@@ -115,10 +115,6 @@ interface Run {
   readonly doubtful: DoubtfulRuns;
 }
 
-function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN';
-}
-
 async function runObserver(context: Context, { cell, observer, doubtful }: Run): Promise<Ran> {
   for (let attempt = 1; ; attempt++) {
     const transaction = await begin(context, { kind: `observer ${observer.name}` });
@@ -126,7 +122,8 @@ async function runObserver(context: Context, { cell, observer, doubtful }: Run):
     try {
       return await runOnce(context, transaction, { cell, observer, doubtful });
     } catch (error) {
-      if (!cell.weak && isOutcomeUnknown(error)) doubtful.add(cell, observer, startTimestamp);
+      const isUnknown = hasCode(error, 'COMMIT_UNKNOWN');
+      if (isUnknown && !cell.weak) doubtful.add(cell, observer, startTimestamp);
       if (!isRetryable(error) || attempt >= ATTEMPTS_MAX) throw error;
       await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {

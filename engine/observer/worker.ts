@@ -15,17 +15,29 @@
  * worker: the store or the oracle was closed, an observer names a table that can never exist, or
  * there is a bug.
  */
-import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
-import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
-import { placeOf, WRITE } from '../transaction/index.ts';
+import {
+  hasCode,
+  isFinal,
+  isRetryable,
+  type PercolatorError,
+  type Trouble,
+  Troubles,
+} from '../base/index.ts';
+import {
+  cellName,
+  type CommittedNotification,
+  type Context,
+  isTableNotFound,
+} from '../transaction/index.ts';
+import { storagesError } from './blame.ts';
 import { DoubtfulRuns } from './doubtful-runs.ts';
 import { Failures } from './failures.ts';
 import { ListedColumns } from './listed-columns.ts';
 import type { DirtyCell, Observer } from './observer.ts';
-import { isMarked, park } from './parking.ts';
+import { park } from './parking.ts';
 import { Refusals } from './refusals.ts';
 import { Rest } from './rest.ts';
-import { type CommittedRun, isNoFailure, type Notified, runObservers } from './run-observer.ts';
+import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
 import { ScanLocks } from './scan-locks.ts';
 import { type Batch, NotificationScanner } from './scanner.ts';
 import {
@@ -57,12 +69,6 @@ export interface WorkerCounters {
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
-/** What the storage says of a table that no run can use, and of one that only the observer uses. */
-const ABOUT_TABLES: ReadonlySet<string> = new Set([
-  'TABLE_NOT_FOUND',
-  'TABLE_MISMATCH',
-  'FAMILY_NOT_FOUND',
-]);
 /** Checks for slow runs and scans, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
 
@@ -73,13 +79,6 @@ interface Scanned {
   readonly fresh: number;
   /** Every dirty cell was met. */
   readonly isWhole: boolean;
-}
-
-/** Why a run that did not commit is no failure of its observer. */
-interface StoragesError {
-  readonly error: unknown;
-  /** It will be so until the cause is mended. */
-  readonly isRefusal: boolean;
 }
 
 interface Running {
@@ -242,7 +241,7 @@ export class Worker implements AsyncDisposable {
       ({ kind, column, error }) =>
         kind === 'table' &&
         // A table that does not exist has no dirty cells; one whose runs are refused has some.
-        (column === undefined ? !isNotFound(error) : alsoRuns) &&
+        (column === undefined ? !isTableNotFound(error) : alsoRuns) &&
         !isRetryable(error),
     );
     if (refused !== undefined) throw refused.error;
@@ -346,9 +345,10 @@ export class Worker implements AsyncDisposable {
       if (isFinal(error)) throw error;
       scanner.jump(); // When the table exists again, its next scan is a full round.
       this.#listed.doubt(table);
-      const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
+      const { code } = error as PercolatorError; // All others are final.
+      const sentence = `table ${table} cannot be scanned (${code}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
-      return { cells: [], comeRound: true, isKnown: isNotFound(error) };
+      return { cells: [], comeRound: true, isKnown: isTableNotFound(error) };
     }
   }
 
@@ -477,7 +477,7 @@ export class Worker implements AsyncDisposable {
   /** After a conflict, without an answer, or if the storage refuses, the cell only rests; other
    * errors count towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    const storages = await this.#storagesError(cell, error);
+    const storages = await storagesError(this.#context, cell, error);
     if (storages?.isRefusal === true) {
       this.#failures.refuse(name);
       this.#refusals.begin(name, cell, storages.error);
@@ -485,7 +485,7 @@ export class Worker implements AsyncDisposable {
     }
     if (storages !== undefined) {
       this.#failures.rest(name);
-      if (codeOf(storages.error) === 'STORE_CLOSED') this.#end(storages.error); // No run will ever succeed.
+      if (hasCode(storages.error, 'STORE_CLOSED')) this.#end(storages.error); // No run will ever succeed.
       return;
     }
     const failures = this.#failures.add(name);
@@ -508,34 +508,6 @@ export class Worker implements AsyncDisposable {
     } catch {
       // It stays where it is, rests as after any failure, and is parked the next time.
     }
-  }
-
-  /** Asks the store and the oracle if the error may be theirs, and resolves with what they throw.
-   * Undefined if the failure is the observer's. */
-  async #storagesError(cell: Notified, error: unknown): Promise<StoragesError | undefined> {
-    if (isNoFailure(error)) return { error, isRefusal: codeOf(error) === 'STORE_REFUSED' };
-    const isAboutTable = ABOUT_TABLES.has(codeOf(error) ?? '');
-    if (!isAboutTable && codeOf(error) !== 'STORE_CLOSED') return undefined;
-    let isMarkedNow = false;
-    try {
-      await isMarked(this.#context.named, cell);
-      isMarkedNow = true; // The table has not been dropped, at least not whole.
-      if (isAboutTable) await this.#useTable(cell);
-      else await this.#context.oracle.readHorizon();
-      return undefined; // The observer asked for another table, or another store.
-    } catch (storages) {
-      return {
-        error: storages,
-        isRefusal: isMarkedNow && ABOUT_TABLES.has(codeOf(storages) ?? ''),
-      };
-    }
-  }
-
-  /** Does with the cell's table what every run does: looks up its definition, and reads from it. */
-  async #useTable({ table, row, column }: Notified): Promise<void> {
-    await this.#context.isObserved(table, column);
-    const filter = { ...placeOf(WRITE, column), versions: 1 };
-    await this.#context.named.readRow(table, row, [filter]);
   }
 
   /** Reports a slow run or scan while it lasts:
@@ -577,14 +549,6 @@ function textOf(error: unknown): string {
   } catch {
     return 'a value that has no text';
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  return codeOf(error) === 'TABLE_NOT_FOUND';
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof PercolatorError ? error.code : undefined;
 }
 
 function nameOf(cell: Notified): string {

@@ -15,7 +15,7 @@
  * timestamps not above those it has received, and asks another oracle. That guards only this
  * process; the lease guards all of them (leased-allocator.ts).
  */
-import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
+import { assert, type Clock, hasCode, PercolatorError, systemClock } from '../base/index.ts';
 import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
@@ -181,7 +181,7 @@ class RemoteSource implements TimestampSource {
 
   #mayAskAgain(error: unknown, startedMs: number): boolean {
     if (this.#closed.signal.aborted) return false;
-    if (!(error instanceof PercolatorError) || error.code !== 'STORE_UNAVAILABLE') return false;
+    if (!hasCode(error, 'STORE_UNAVAILABLE')) return false;
     return this.#clock.monotonicMs() - startedMs < this.#timeoutMs;
   }
 

@@ -13,7 +13,7 @@
  * no larger one exists, therefore changes nothing. `lease` and `freed` share one counter, so it
  * continues after a lease has ended.
  */
-import { PercolatorError } from '../base/index.ts';
+import { hasCode, PercolatorError } from '../base/index.ts';
 import {
   type Bigtable,
   type Cell,
@@ -120,7 +120,7 @@ export async function mutateOracleRow(
     return !(await store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound }));
   } catch (error) {
     // The answer was lost: the next read shows the outcome.
-    if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+    if (!hasCode(error, 'STORE_IN_DOUBT')) throw error;
     return false;
   }
 }

@@ -23,7 +23,7 @@
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
-import { assert, PercolatorError } from '../base/index.ts';
+import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import { COUNT, oneOf, TEXT, TEXTS, WHOLE } from '../base/options.ts';
 import {
   type Bigtable,
@@ -151,7 +151,7 @@ export async function step(
     });
     if (!isLate) return { ...to, version };
   } catch (error) {
-    if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+    if (!hasCode(error, 'STORE_IN_DOUBT')) throw error;
   }
   // It may have been this very step: a copy of it, or another process that makes the same one.
   const row = await store.readRow(TABLES_TABLE, table, NEWEST);

@@ -31,7 +31,7 @@
  * belong to one incarnation, so a process that is an hour late finds nothing to drop. The next
  * `dropTable` or `createTable` of the name continues.
  */
-import { PercolatorError } from '../base/index.ts';
+import { hasCode, PercolatorError } from '../base/index.ts';
 import { type Bigtable, rowBatches } from '../bigtable/index.ts';
 import { validateFilter, validateRowKey } from '../bigtable/validate.ts';
 import {
@@ -215,7 +215,7 @@ export async function isOurs(
   try {
     return await hasForm(store, stored);
   } catch (error) {
-    const isRefused = error instanceof PercolatorError && error.code === 'STORE_REFUSED';
+    const isRefused = hasCode(error, 'STORE_REFUSED');
     // With a companion it is ours, and the refusal may be temporary.
     if (isRefused && !existing.includes(notifyTable(stored))) return false;
     throw error;
@@ -362,7 +362,7 @@ async function mayBeThere(
   dropped: string,
   error: unknown,
 ): Promise<boolean> {
-  if (error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT') {
+  if (hasCode(error, 'INVALID_ARGUMENT')) {
     return canExist(primary);
   }
   if (primary.table === dropped) return true;

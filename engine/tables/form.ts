@@ -2,7 +2,7 @@
  * The form of a Percolator table in the storage: its families and those of its companion. Tables of
  * another form belong to another program, and are left alone.
  */
-import { PercolatorError } from '../base/index.ts';
+import { hasCode, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import {
   isTableNotFound,
@@ -52,7 +52,7 @@ export async function hasForm(store: Bigtable, stored: string): Promise<boolean>
       if ((await store.listTables()).includes(stored)) throw error;
       return false;
     }
-    if (error instanceof PercolatorError && error.code === 'TABLE_MISMATCH') return false;
+    if (hasCode(error, 'TABLE_MISMATCH')) return false;
     throw error;
   }
 }
@@ -64,7 +64,7 @@ export async function checkForm(store: Bigtable, stored: string): Promise<void> 
     const filters = families.map((family) => ({ family, versions: 1 }));
     await store.readRange(stored, { limit: 1 }, filters);
   } catch (error) {
-    if (!(error instanceof PercolatorError && error.code === 'FAMILY_NOT_FOUND')) throw error;
+    if (!hasCode(error, 'FAMILY_NOT_FOUND')) throw error;
     const message = `table ${stored} exists, but lacks the families of a Percolator table: ${error.message}`;
     throw new PercolatorError('TABLE_MISMATCH', message, { cause: error });
   }

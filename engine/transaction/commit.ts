@@ -36,7 +36,7 @@
  * Transactions that fight over the primary fail before they have locked anything else (P22), and a
  * lock whose primary was never there is the exception (P2).
  */
-import { assert, PercolatorError } from '../base/index.ts';
+import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import type { BoundCell } from './bound-tables.ts';
@@ -194,7 +194,7 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
     try {
       return await context.store.mutateRows(marks);
     } catch (error) {
-      if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+      if (!hasCode(error, 'STORE_IN_DOUBT')) throw error;
       await context.clock.sleep(backoffMs(context, attempt));
     }
   }

@@ -16,7 +16,7 @@
  * Prewrite never waits for another transaction's lock. It holds locks, or is about to, and two
  * transactions that wait for each other would wait for ever (P22).
  */
-import { PercolatorError } from '../base/index.ts';
+import { hasCode, PercolatorError } from '../base/index.ts';
 import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { classifyPrewrite, type Conflict } from './classify.ts';
@@ -72,7 +72,7 @@ async function examine(
 ): Promise<Conflict | undefined> {
   let latest: boolean | Error = answer;
   for (let attempt = 1; ; attempt++) {
-    if (latest instanceof Error && !isDoubtful(latest)) throw latest;
+    if (latest instanceof Error && !hasCode(latest, 'STORE_IN_DOUBT')) throw latest;
     const found = await classifyPrewrite(context, row, prewriting.startTimestamp);
     if (found.kind === 'ours') return undefined;
     // If the answer was lost, and nothing is there, the request may still arrive.
@@ -100,10 +100,6 @@ async function tryAgain(
     prewriteMutation(context, row, prewriting),
   ]);
   return answer ?? new PercolatorError('STORE_IN_DOUBT', 'the storage gave no answer');
-}
-
-function isDoubtful(error: Error): boolean {
-  return error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
 }
 
 function prewriteMutation(

@@ -7,7 +7,7 @@
  * prewrite that finds its own marker is refused. The data is erased in the same row mutation as the
  * lock: readers rely on that (snapshot-read.ts).
  */
-import { assert, PercolatorError } from '../base/index.ts';
+import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { isTableNotFound } from './bound-tables.ts';
 import { placeOf, type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
@@ -109,13 +109,9 @@ async function mutateEach(context: Context, rows: readonly RowMutation[]): Promi
   try {
     await context.store.mutateRows(rows);
   } catch (error) {
-    if (!isInvalid(error) || rows.length === 1) throw error;
+    if (!hasCode(error, 'INVALID_ARGUMENT') || rows.length === 1) throw error;
     await Promise.allSettled(rows.map((row) => context.store.mutateRows([row])));
   }
-}
-
-function isInvalid(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
 }
 
 async function unlessDropped(work: Promise<void>): Promise<void> {

@@ -10,7 +10,7 @@
  * The function may run several times, so outside the transaction it must do nothing that cannot be
  * done twice (P51).
  */
-import { isRetryable, PercolatorError } from '../base/index.ts';
+import { hasCode, isRetryable, PercolatorError } from '../base/index.ts';
 import {
   check,
   checkOptions,
@@ -169,7 +169,7 @@ async function settleOrLook(context: Context, lock: Lock, isLast: boolean): Prom
   try {
     return await settleTransaction(context, lock);
   } catch (error) {
-    const isInDoubt = error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    const isInDoubt = hasCode(error, 'STORE_IN_DOUBT');
     if (isInDoubt && !isLast) return { kind: 'alive' };
     throw error;
   }

@@ -20,7 +20,7 @@
  * disk, nothing is served until a new file of the log says that it does not count (P58). What
  * waited for the failed sync may be lost by the disk, so the next group writes it again.
  */
-import { PercolatorError, systemClock } from '../../base/index.ts';
+import { hasCode, PercolatorError, systemClock } from '../../base/index.ts';
 import type { Mutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
@@ -306,7 +306,7 @@ export class RowStore implements Stored {
     this.#gathering = new Group(gathered.number + 1);
     this.#writing = undefined;
     this.#cleaner.restart();
-    this.#isInDoubt ||= error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    this.#isInDoubt ||= hasCode(error, 'STORE_IN_DOUBT');
     this.#events.onFailed();
     this.change(() => this.#writeUnsyncedAgain());
     group.answered?.reject(error);

@@ -10,7 +10,14 @@
  * region has moved (P65). A conditional operation is sent again only if it was never sent, or the
  * server said that it touched nothing (failures.ts).
  */
-import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
+import {
+  type Clock,
+  hasCode,
+  isWithin,
+  type Moment,
+  momentOf,
+  PercolatorError,
+} from '../../base/index.ts';
 import { asFailure, errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
 import {
   type Action,
@@ -99,7 +106,7 @@ export class Calls {
       left = left.filter((index, i) => {
         const outcome = outcomes[i] as Outcome;
         const answer = answerOf(outcome, operations[index] as Operation, purpose);
-        const isDoubtful = answer instanceof PercolatorError && answer.code === 'STORE_IN_DOUBT';
+        const isDoubtful = hasCode(answer, 'STORE_IN_DOUBT');
         if (isDoubtful) inDoubt.add(index);
         answers[index] =
           answer instanceof PercolatorError && inDoubt.has(index) ? asInDoubt(answer) : answer;

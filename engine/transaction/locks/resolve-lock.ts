@@ -35,7 +35,7 @@
  * Only the primary decides; the lock at hand is changed after the outcome is settled, never before
  * (P27). What if we die in between? The next process that meets the lock does the rest.
  */
-import { PercolatorError, unreachable } from '../../base/index.ts';
+import { hasCode, PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
 import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
@@ -61,7 +61,7 @@ export async function resolveLock(
     const outcome = await settleTransaction(context, lock);
     return await followPrimary(context, cell, lock, outcome);
   } catch (error) {
-    if (error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT') return 'alive';
+    if (hasCode(error, 'STORE_IN_DOUBT')) return 'alive';
     throw error;
   }
 }

@@ -7,12 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  createRandom,
-  isRetryable,
-  PercolatorError,
-  type Random,
-} from '../../../engine/base/index.ts';
+import { createRandom, hasCode, isRetryable, type Random } from '../../../engine/base/index.ts';
 import {
   cell,
   type Client,
@@ -163,7 +158,7 @@ async function oneTransaction(client: Client, random: Random, process: string): 
     return { ...soFar, ...written(), ...end, crashed: false };
   } catch (error) {
     const crashed = error instanceof CrashedError;
-    const isUnknown = error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN';
+    const isUnknown = hasCode(error, 'COMMIT_UNKNOWN');
     if (!crashed && !isUnknown && !isRetryable(error)) throw error;
     const outcome = isUnknown || (crashed && isCommitting) ? 'unknown' : 'failed';
     const endedAt = crashed ? undefined : ++moment;

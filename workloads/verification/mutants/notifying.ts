@@ -217,7 +217,7 @@ export const NOTIFYING: readonly Mutant[] = [
       change(
         'observer/worker.ts',
         '      if (isFinal(error)) throw error;\n',
-        '      if (isFinal(error) || isNotFound(error)) throw error;\n',
+        '      if (isFinal(error) || isTableNotFound(error)) throw error;\n',
       ),
     ],
   },

@@ -6,7 +6,7 @@
  * When it dies, or has closed the database and exited, its next life continues with the next
  * transaction of the plan, under a new name.
  */
-import { createRandom } from '../../../engine/base/index.ts';
+import { createRandom, hasCode } from '../../../engine/base/index.ts';
 import type { Bigtable } from '../../../engine/bigtable/index.ts';
 import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
 import type { Collector } from '../../../engine/garbage-collection/index.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../../engine/oracle/index.ts';
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
 import { hbaseOf } from './hbase/database-run.ts';
-import { clockOf, hasCode, type Machine, untilOpen } from './machine.ts';
+import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { FAILURE_BACKOFF_MS, ObserverRuns, PlannedFailure } from './observers.ts';
 import {
   OBSERVED,

@@ -2,7 +2,7 @@
  * Common to all processes that use the storage: a clock of their own, and repeated attempts to open
  * what they need.
  */
-import { type ErrorCode, isRetryable, PercolatorError } from '../../../engine/base/index.ts';
+import { hasCode, isRetryable } from '../../../engine/base/index.ts';
 import type { SimulatedProcess } from './process.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import type { World } from './world.ts';
@@ -33,16 +33,8 @@ export async function untilOpen<T>(clock: SimulatedClock, open: () => Promise<T>
     try {
       return await open();
     } catch (error) {
-      if (!isRetryable(error) && !isInDoubt(error)) throw error;
+      if (!isRetryable(error) && !hasCode(error, 'STORE_IN_DOUBT')) throw error;
       await clock.sleep(REST_MS);
     }
   }
-}
-
-export function isInDoubt(error: unknown): boolean {
-  return hasCode(error, 'STORE_IN_DOUBT');
-}
-
-export function hasCode(error: unknown, code: ErrorCode): error is PercolatorError {
-  return error instanceof PercolatorError && error.code === code;
 }

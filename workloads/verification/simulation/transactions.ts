@@ -2,12 +2,11 @@
  * The transactions of one client process, in one of its lives: performs those of the plan through
  * the public API, and records what the client is told.
  */
-import { isRetryable, PercolatorError } from '../../../engine/base/index.ts';
+import { hasCode, isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import { type TimestampOracle, withNext } from '../../../engine/oracle/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import type { Transaction } from '../../../engine/transaction/index.ts';
-import { hasCode, isInDoubt } from './machine.ts';
 import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import {
@@ -184,7 +183,7 @@ export class Transactions {
         }
       }
     } catch (error) {
-      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+      if (!hasCode(error, 'STORE_IN_DOUBT')) await this.#failed(percolator, undefined, error);
     }
   }
 
@@ -202,7 +201,7 @@ export class Transactions {
       await percolator.createTable(table, { observedColumns: columns, splits: SPLITS });
     } catch (error) {
       if (hasCode(error, 'TABLE_MISMATCH')) return; // Another client was faster.
-      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+      if (!hasCode(error, 'STORE_IN_DOUBT')) await this.#failed(percolator, undefined, error);
     }
   }
 
@@ -259,7 +258,8 @@ export class Transactions {
       const outcome = await percolator.outcomeOf(transaction);
       if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
     } catch (error) {
-      if (!isRetryable(error) && !isInDoubt(error) && !this.isGone(error)) throw error;
+      const isInDoubt = hasCode(error, 'STORE_IN_DOUBT');
+      if (!isRetryable(error) && !isInDoubt && !this.isGone(error)) throw error;
       if (!hasCode(error, 'LOCKED')) return;
       const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
       this.scribe.find('liveness: waits for itself', `waits for ${whose}`);

@@ -7,7 +7,12 @@
  * mutation removes that lock if it is still there, and sets a value in the same step, as in the
  * engine's protocol. Values are also set blindly, alone and in batches.
  */
-import { createRandom, PercolatorError, type Random } from '../../../../engine/base/index.ts';
+import {
+  createRandom,
+  hasCode,
+  PercolatorError,
+  type Random,
+} from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.ts';
 import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
 import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
@@ -278,7 +283,7 @@ class StoreRun {
   }
 
   #failed(row: string, timestamp: number, error: unknown): void {
-    const isDoubtful = error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    const isDoubtful = hasCode(error, 'STORE_IN_DOUBT');
     if (!isDoubtful) this.#truth.refused(row, timestamp, `the caller heard: ${String(error)}`);
   }
 }

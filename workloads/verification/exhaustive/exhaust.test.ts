@@ -140,6 +140,14 @@ describe('the search', () => {
     assert.equal(report.states, 500);
   });
 
+  test('is complete if there are just as many states as are allowed', async () => {
+    const { states } = await exhaust(ALONE, ALL_DEAD);
+    const fitting = await exhaust(ALONE, { ...ALL_DEAD, statesMax: states });
+    assert.deepEqual([fitting.states, fitting.isExhausted], [states, true]);
+    const cut = await exhaust(ALONE, { ...ALL_DEAD, statesMax: states - 1 });
+    assert.deepEqual([cut.states, cut.isExhausted], [states - 1, false]);
+  });
+
   test('stops when it is asked to', async () => {
     const seen: number[] = [];
     const onProgress = (states: number): boolean => {

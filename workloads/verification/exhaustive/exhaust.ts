@@ -34,7 +34,7 @@ import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './
 export interface ExhaustOptions extends Partial<Budget> {
   /** Default: all. */
   readonly suspicion?: Suspicion | undefined;
-  /** States after which the search gives up. Default 1,000,000: about 150 megabytes. */
+  /** The search gives up if there are more states. Default 1,000,000: about 150 megabytes. */
   readonly statesMax?: number | undefined;
   /** Called now and then with the states seen so far; the search stops if it returns false. */
   readonly onProgress?: ((states: number) => boolean) | undefined;
@@ -134,13 +134,14 @@ class Search {
       if (known !== undefined) {
         frame.executions += known;
         frame.taken++;
+      } else if (this.#seen.size >= statesMax) {
+        isStopped = true; // Only now: there is a state more than may be visited.
       } else if (after !== undefined) {
         failure = await this.#enter(after, endings);
         if (this.#seen.size % STATES_BETWEEN_BREATHS === 0) {
           isStopped ||= onProgress?.(this.#seen.size) === false;
           await systemClock.yield();
         }
-        isStopped ||= this.#seen.size >= statesMax;
       }
     }
     return {

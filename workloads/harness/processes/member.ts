@@ -33,6 +33,8 @@ export interface StopMessage {
 export interface End {
   /** The process finished, and left with exit code 0. */
   readonly isOrderly: boolean;
+  /** The signal that ended the process; undefined if it ended on its own. */
+  readonly signal: string | undefined;
   /** A sentence for the user: how it ended, and its last lines on stderr. */
   readonly description: string;
   /** The last lines alone. */
@@ -137,7 +139,9 @@ export class Member {
     const how = `${this.name} (process ${this.pid}) ${wayOf(error)}`;
     const lines = lastLines.map((line) => `\n    ${line}`).join('');
     const description = lines === '' ? `${how}, and said nothing` : `${how}; it said last:${lines}`;
-    return { isOrderly: error === undefined, description, lastLines, cpuSeconds: this.#cpuSeconds };
+    const isOrderly = error === undefined;
+    const signal = error instanceof execa().ExecaError ? error.signal : undefined;
+    return { isOrderly, signal, description, lastLines, cpuSeconds: this.#cpuSeconds };
   }
 }
 

@@ -1,13 +1,18 @@
 /** The processes of a round, and which of them a fault hits. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pid } from 'node:process';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { newServices } from '../../harness/processes/index.ts';
 import { Fleet } from './fleet.ts';
 import { settingOf } from './matrix.ts';
 
+const { engine, gc } = settingOf({ engine: {} });
+const SKIP = process.platform === 'linux' ? false : 'only Linux tells the states of processes';
+
 test('a fault does not hit a process that was killed and whose end is not known yet', async () => {
-  const { engine, gc } = settingOf({ engine: {} });
   // No server listens at this address, so no process gets ready.
   const store = { kind: 'emulator', address: '127.0.0.1:1' } as const;
   const database = await newServices(store);
@@ -21,3 +26,31 @@ test('a fault does not hit a process that was killed and whose end is not known 
   const { kills, serviceKills } = fleet.counts;
   assert.deepEqual({ kills, serviceKills }, { kills: 2, serviceKills: 2 });
 });
+
+test(
+  'a process that has failed before it is killed has ended on its own',
+  { skip: SKIP },
+  async () => {
+    const folder = temporaryFolder();
+    const store = { kind: 'embedded', folder } as const;
+    const history = path.join(folder, 'missing'); // No process can write its history.
+    const common = { store, database: undefined, engine, gc, history };
+    await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0 }, 1);
+    fleet.start();
+    waitUntilChildrenHaveEnded();
+    await fleet.end();
+    const messages = fleet.deaths.map(({ message }) => message);
+    assert.equal(messages.length, 2);
+    for (const message of messages) assert.match(message, /ENOENT/);
+  },
+);
+
+/** Without a turn of the event loop: no event tells this process of the ends. */
+function waitUntilChildrenHaveEnded(): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  const stateOf = (child: string): string =>
+    /^State:\t(\w)/m.exec(readFileSync(`/proc/${child}/status`, 'utf8'))?.[1] ?? '';
+  while (children.some((child) => stateOf(child) !== 'Z')) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  }
+}

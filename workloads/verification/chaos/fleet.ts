@@ -24,7 +24,7 @@ interface Life {
   readonly isService: boolean;
   /** Set once the process has reported that it works. */
   isReady: boolean;
-  /** Set before the process is killed, so that its end is expected. */
+  /** Set before the process is killed, so that an end by that signal is expected. */
   isKilled: boolean;
   isPaused: boolean;
 }
@@ -210,7 +210,8 @@ export class Fleet implements AsyncDisposable {
 
   async #awaitEnd(life: Life): Promise<void> {
     const end = await life.process.ended;
-    if (life.isKilled) return;
+    // The signal may have found a process that was ending already, for a reason of its own.
+    if (life.isKilled && end.signal === 'SIGKILL') return;
     const message = sentenceOf(life.process, end);
     this.#deaths.push({ claim: 'processes: none ends on its own', message });
   }

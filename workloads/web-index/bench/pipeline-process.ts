@@ -7,7 +7,13 @@ import { serve, tellParent } from '../../harness/processes/index.ts';
 import { copyCounts, countCalls, countsPerUnit } from '../../harness/stores/store-counts.ts';
 import { checkAtRest } from '../check/index.ts';
 import type { Capture } from '../model/index.ts';
-import { createObservers, createTables, loadCapture, loadCrawl } from '../percolator/index.ts';
+import {
+  createObservers,
+  createTables,
+  loadCapture,
+  loadCrawl,
+  untilAtRest,
+} from '../percolator/index.ts';
 import { openServingIndex, type ServingIndex } from '../serving/index.ts';
 import { openBenchCrawl } from './crawl.ts';
 import { ArrivalLoader, IN_FLIGHT } from './arrival-loader.ts';
@@ -30,14 +36,14 @@ await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
     const startedUs = monotonicUs();
     const first = copyCounts(counts);
     await loadCrawl(percolator, crawl.repository(), { inFlight: IN_FLIGHT });
-    await worker.idle();
+    await untilAtRest(worker);
     const seconds = (monotonicUs() - startedUs) / 1e6;
     return { seconds, counts: countsPerUnit(counts, first, crawl.documents) };
   };
 
   const finish = async (): Promise<FinishedAnswer> => {
     await loader.done();
-    await worker.idle();
+    await untilAtRest(worker);
     const recrawls = Math.max(1, loader.end - before.arrivals);
     const perRecrawl = countsPerUnit(counts, before.counts, recrawls);
     const captures: Capture[] = [...crawl.repository()];

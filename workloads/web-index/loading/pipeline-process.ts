@@ -10,7 +10,7 @@ import { openPercolator, openStore } from '#engine';
 import { UsageError } from '#results';
 import { serve, tellParent } from '../../harness/processes/index.ts';
 import { describeDamage, readCaptures } from '../model/index.ts';
-import { createObservers, createTables, loadCrawl } from '../percolator/index.ts';
+import { createObservers, createTables, loadCrawl, untilAtRest } from '../percolator/index.ts';
 import { openServingIndex } from '../serving/index.ts';
 import type { FromPipeline, PipelineOptions } from './messages.ts';
 import { rebuildIndex } from './rebuild.ts';
@@ -53,7 +53,7 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     await loadCrawl(percolator, crawl, { onLoaded, signal: stopping.signal });
     tellStages();
     tell({ kind: 'loaded' });
-    await worker.idle();
+    await untilAtRest(worker, stopping.signal);
     tellStages();
     tell({ kind: 'at rest', parked: worker.counters.parked });
   };

@@ -11,7 +11,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { UsageError } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { type Capture, describeDamage, kindOf, readCaptures } from './index.ts';
-import { BODY_BYTES_MAX, HEAD_BYTES_MAX, RECORD_BYTES_MAX } from './limits.ts';
+import { BODY_BYTES_MAX, HEAD_BYTES_MAX, RECORD_BYTES_MAX, REREADS_MAX } from './limits.ts';
 import { HTML_TYPE, pageRecord, warcRecord } from './warc.fixture.ts';
 
 const folder = temporaryFolder();
@@ -166,6 +166,36 @@ test('a record of 100 MB costs one report, and is not held in memory', async () 
   assert.deepEqual(names, ['before', 'after']);
   assert.match(problems.join('\n'), /^"\.\/huge\.warc": record 2 is too large: .* bytes$/u);
   assert.ok(process.memoryUsage.rss() - memory < 64 * 2 ** 20 + RECORD_BYTES_MAX);
+});
+
+test('a record that is too large cannot forge captures of other sites', async () => {
+  const forged = String(pageRecord('http://a.example/forged', 'forged'));
+  const page = `${huge}${'x'.repeat(9 * 2 ** 20)}\r\n\r\n${forged}${'x'.repeat(2 ** 20)}`;
+  const large = warcRecord('response', 'http://b.example/', page);
+  assert.ok(large.length > RECORD_BYTES_MAX);
+  for (const pages of [
+    [before, large, after],
+    [before, after, large],
+    [before, large, large, after],
+  ]) {
+    const { names, problems } = await read(write('forged.warc', Buffer.concat(pages)));
+    assert.deepEqual(names, ['before', 'after']);
+    assert.equal(problems.length, pages.length - 2, problems.join('\n'));
+  }
+});
+
+test('lengths that are too large and wrong cost one report each, and at most a few readings of the file', async () => {
+  const wrong = lie(`Content-Length: ${RECORD_BYTES_MAX + 1}`);
+  const filler = pageRecord('http://a.example/filler', 'x'.repeat(2 ** 20));
+  const rest = Array.from({ length: 9 }, () => filler);
+  const few = await read(write('few.warc', Buffer.concat([wrong, before, wrong, after, ...rest])));
+  assert.deepEqual(few.names.slice(0, 3), ['before', 'after', 'filler']);
+  assert.equal(few.problems.length, 2);
+  const lies = Array.from({ length: 10_000 }, () => wrong);
+  const many = await read(write('many.warc', Buffer.concat([before, ...lies, ...rest])));
+  assert.equal(many.names[0], 'before');
+  assert.equal(many.names.at(-1), 'filler');
+  assert.ok(many.problems.length > REREADS_MAX);
 });
 
 test('a body that is too large to be unpacked costs one report', async () => {

@@ -4,14 +4,17 @@
  * The reader of the experiment of figure 7 stops at the first damage, since it compares whole
  * crawls. This one is for crawls of strangers: each damaged record is reported, and reading goes
  * on at the next line that begins like a record. It trusts no length: after a record there must be
- * an empty line, or the end. If a record promises too much, the reader searches for
- * the next one line by line, instead of skipping as many bytes as the record says.
+ * an empty line, or the end. If a record promises too much, the reader goes back to its head, and
+ * searches for the next one line by line, instead of skipping as many bytes as the record says.
  *
- * Memory is bounded by `RECORD_BYTES_MAX`, whatever the file says.
+ * It never searches in the block of a record that keeps its promise, however large that is: the
+ * block is what a site has sent, and may hold what looks like records of other sites.
+ *
+ * Memory is bounded by `RECORD_BYTES_MAX`, whatever the file says, and time by `REREADS_MAX`.
  */
 import { UsageError } from '#results';
 import { readUnpacked } from '../../crawl-rate/documents/unpacked-file.ts';
-import { HEAD_BYTES_MAX, RECORD_BYTES_MAX } from './limits.ts';
+import { HEAD_BYTES_MAX, RECORD_BYTES_MAX, REREADS_MAX } from './limits.ts';
 
 export interface WarcRecord {
   /** By lower-case name; empty if there is none. */
@@ -33,7 +36,7 @@ export async function* readRecords(
   file: string,
   onDamage: (damage: Damage) => void,
 ): AsyncGenerator<WarcRecord & { readonly number: number }> {
-  const bytes = new ByteWindow(readUnpacked(file));
+  const bytes = new ByteWindow(() => readUnpacked(file));
   try {
     for (let number = 1; ; number++) {
       await bytes.skipLineEnds();
@@ -68,7 +71,10 @@ async function readRecord(bytes: ByteWindow): Promise<WarcRecord | string> {
   const length = header('content-length');
   if (!/^\d{1,15}$/u.test(length)) return skipTo(bytes, 'does not say its length');
   const size = Number(length);
-  if (size > RECORD_BYTES_MAX) return skipTo(bytes, `is too large: it promises ${size} bytes`);
+  if (size > RECORD_BYTES_MAX) {
+    const problem = `is too large: it promises ${size} bytes`;
+    return (await bytes.skipBlock(size)) ? problem : skipTo(bytes, problem);
+  }
   if (!(await bytes.endsAfter(size))) {
     return skipTo(bytes, `does not end after the ${size} bytes that it promises`);
   }
@@ -90,19 +96,28 @@ function parseHead(head: Buffer): ReadonlyMap<string, string> {
 }
 
 const RECORD_START = Buffer.from('\nWARC/');
+/** What follows a block that cannot be held: the next record, or the end. */
+const AFTER_BLOCK = /^\s{0,8}$|^\r?\n\r?\nWARC\//u;
+const AFTER_BLOCK_BYTES = 9;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /** The bytes of a stream, from the place of reading on. */
 class ByteWindow {
-  readonly #source: AsyncGenerator<Buffer>;
+  readonly #open: () => AsyncGenerator<Buffer>;
+  #source: AsyncGenerator<Buffer>;
   #held: Buffer = Buffer.alloc(0);
+  /** Bytes of the stream before those that are held. */
+  #passed = 0;
+  #rereads = 0;
   #ended = false;
   /** What ended the stream before its end. */
   failure: unknown;
 
-  constructor(source: AsyncGenerator<Buffer>) {
-    this.#source = source;
+  /** @param open the stream, from its beginning */
+  constructor(open: () => AsyncGenerator<Buffer>) {
+    this.#open = open;
+    this.#source = open();
   }
 
   async close(): Promise<void> {
@@ -116,6 +131,7 @@ class ByteWindow {
   take(size: number): Buffer {
     const taken = this.#held.subarray(0, size);
     this.#held = this.#held.subarray(size);
+    this.#passed += taken.length;
     return taken;
   }
 
@@ -148,6 +164,20 @@ class ByteWindow {
     return /^\s{0,3}$|^\r?\n\r?\n/u.test(rest);
   }
 
+  /**
+   * Drops a block that is too large to be held. False if it does not end after `size` bytes: then
+   * nothing is dropped, unless that has happened too often in this file.
+   */
+  async skipBlock(size: number): Promise<boolean> {
+    const start = this.#passed;
+    const isThere = await this.#drop(size);
+    await this.#hold(AFTER_BLOCK_BYTES);
+    const after = this.#held.toString('latin1', 0, AFTER_BLOCK_BYTES);
+    if (isThere && AFTER_BLOCK.test(after)) return true;
+    if (++this.#rereads <= REREADS_MAX) await this.#goTo(start);
+    return false;
+  }
+
   /** Drops all before the next line that begins like a record; everything, if there is none. */
   async skipToRecord(): Promise<void> {
     for (;;) {
@@ -157,6 +187,26 @@ class ByteWindow {
       this.take(Math.max(0, held - RECORD_START.length + 1));
       if (this.#ended) return void this.take(this.#held.length);
     }
+  }
+
+  /** Whether there were so many bytes. */
+  async #drop(size: number): Promise<boolean> {
+    for (let left = size; left > 0;) {
+      if ((await this.#hold(1)) === 0) return false;
+      left -= this.take(left).length;
+    }
+    return true;
+  }
+
+  /** Reads the stream again, from its beginning to this place. */
+  async #goTo(place: number): Promise<void> {
+    await this.close();
+    this.#source = this.#open();
+    this.#held = Buffer.alloc(0);
+    this.#passed = 0;
+    this.#ended = false;
+    this.failure = undefined;
+    await this.#drop(place);
   }
 
   /** Reads on until `size` bytes are held, or the stream has ended; returns how many there are. */

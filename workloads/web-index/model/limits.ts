@@ -18,6 +18,13 @@ export const RECORD_BYTES_MAX: number = 8 * 2 ** 20;
 export const REREADS_MAX = 8;
 /** Bytes of a body without its encodings. Every store takes cells of this size. */
 export const BODY_BYTES_MAX: number = 4 * 2 ** 20;
+/**
+ * Each character of a page counts once for each element that is open there: the parser's time for a
+ * tag grows with their number. A page ends where the sum is larger. Fewer: long pages that leave
+ * thousands of elements open lose their ends; with this limit, 4 MiB may lie 1,000 deep. More: for
+ * a hostile page an observer, and all else in its process, stands still for more than ten seconds.
+ */
+export const NESTING_MAX: number = 2 ** 32;
 /** Characters of a URL. It is a part of row keys, which Bigtable limits to 4 KiB. */
 export const URL_LENGTH_MAX = 1_024;
 /** Redirects that are followed one after the other, as crawlers do. */

@@ -8,9 +8,35 @@
 import { Parser, type Handler } from 'htmlparser2';
 import { decodeText, endsWords } from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
+import { NESTING_MAX } from './limits.ts';
 
+/** Characters that are parsed between two looks at the nesting. */
+const PIECE_LENGTH = 16_384;
+
+/** Ends early where the nesting becomes too much; what is open then is not closed. */
 export function parsePage(capture: Capture, handler: Partial<Handler>): void {
-  new Parser(handler).end(decodeText(capture.body, capture.contentType));
+  let depth = 0;
+  let deepest = 0;
+  const parser = new Parser({
+    ...handler,
+    onopentag(...given) {
+      deepest = Math.max(deepest, ++depth);
+      handler.onopentag?.(...given);
+    },
+    onclosetag(...given) {
+      depth--;
+      handler.onclosetag?.(...given);
+    },
+  });
+  const text = decodeText(capture.body, capture.contentType);
+  let nesting = 0;
+  for (let from = 0; from < text.length && nesting <= NESTING_MAX; from += PIECE_LENGTH) {
+    deepest = depth;
+    // In pieces: a tag that closes nothing takes the most time, and calls no handler.
+    parser.write(text.slice(from, from + PIECE_LENGTH));
+    nesting += deepest * PIECE_LENGTH;
+  }
+  if (nesting <= NESTING_MAX) parser.end();
 }
 
 /** Text that is collected in pieces. */

@@ -9,7 +9,13 @@ import {
   type RenderedPage,
   type Resource,
 } from './index.ts';
-import { ANCHOR_LENGTH_MAX, LINKS_MAX, TITLE_LENGTH_MAX, URL_LENGTH_MAX } from './limits.ts';
+import {
+  ANCHOR_LENGTH_MAX,
+  BODY_BYTES_MAX,
+  LINKS_MAX,
+  TITLE_LENGTH_MAX,
+  URL_LENGTH_MAX,
+} from './limits.ts';
 import { pageCapture } from './warc.fixture.ts';
 
 const URL_OF_PAGE = 'http://a.example/b/page.html';
@@ -92,9 +98,32 @@ test('the title and the list of links have limits', () => {
 });
 
 test('a page that is nested 10,000 deep is a page like any other', () => {
-  const html = `${'<div><a href="/deep">'.repeat(10_000)}deep${'</a></div>'.repeat(10_000)}`;
+  const html = `${'<div><a href="/deep">'.repeat(10_000)}deep${'</a></div>'.repeat(10_000)}end`;
   assert.deepEqual(targets(processed(html)), ['http://a.example/deep']);
-  assert.equal(rendered(html).text, 'deep');
+  assert.equal(rendered(html).text, 'deep end');
+});
+
+test('no page takes minutes, however it is nested: one that is nested too much ends early', () => {
+  const fill = (start: string, repeated: string): string =>
+    start + repeated.repeat((BODY_BYTES_MAX - start.length) / repeated.length);
+  const deep = '<ba>'.repeat(20_000);
+  for (const html of [fill('', '<i>'), fill(deep, '</bb>'), fill(deep, '<i></i>')]) {
+    const startedMs = performance.now();
+    assert.equal(rendered(`begin${html}end`).text, 'begin');
+    const seconds = (performance.now() - startedMs) / 1_000;
+    assert.ok(seconds < 60, `${seconds} s`);
+  }
+});
+
+test('a page is read whole wherever its pieces end', () => {
+  const html = `<title>A &amp; b</title><!-- <a> --><a href="/x?a&amp;b" class='c'>&lt;x&notit;</a><script src=s>
+    "</script"</script><svg><foreignObject>y</foreignObject><path/></svg><p id=1>one</p >two\u{1F600}&#x41;&amp`;
+  const whole = [processed(html), rendered(html).text];
+  assert.match(rendered(html).text, /^<x¬it; y one two\u{1F600}A&$/u);
+  for (let length = 0; length <= html.length; length++) {
+    const padded = `<!--${'-'.repeat(2 ** 14 - 7 - length)}-->${html}`;
+    assert.deepEqual([processed(padded), rendered(padded).text], whole, `cut at ${length}`);
+  }
 });
 
 test('entities become their characters, and those that a page defines are not expanded', () => {

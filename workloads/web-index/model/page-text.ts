@@ -2,8 +2,8 @@
  * Walks through an HTML page, and collects text as one line.
  *
  * White space is one space; elements end words, except for those inside of them: `un<b>do</b>` is
- * one word. NUL and broken surrogates, which some stores and libraries refuse, become spaces or
- * replacement characters.
+ * one word. Control characters, each of which JSON writes as six, become spaces; broken surrogates,
+ * which some stores and libraries refuse, become replacement characters.
  */
 import { Parser, type Handler } from 'htmlparser2';
 import { decodeText, endsWords } from '../../crawl-rate/documents/visible-text.ts';
@@ -60,6 +60,6 @@ export class TextPieces {
 }
 
 export function oneLine(text: string, lengthMax: number = Number.POSITIVE_INFINITY): string {
-  const line = text.replaceAll(/[\s\0]+/gu, ' ').trim();
+  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
   return (line.length > lengthMax ? line.slice(0, lengthMax) : line).toWellFormed();
 }

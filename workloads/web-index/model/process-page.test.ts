@@ -13,6 +13,7 @@ import {
   ANCHOR_LENGTH_MAX,
   BODY_BYTES_MAX,
   LINKS_MAX,
+  TEXT_LENGTH_MAX,
   TITLE_LENGTH_MAX,
   URL_LENGTH_MAX,
 } from './limits.ts';
@@ -133,9 +134,53 @@ test('entities become their characters, and those that a page defines are not ex
   assert.equal(rendered(laughs).text, ']> &b;');
 });
 
-test('NUL bytes and broken characters do not reach texts', () => {
-  const { text, title } = rendered('<title>a\0b</title>x\0\0y &#xD800; z');
-  assert.deepEqual([title, text.isWellFormed(), text.includes('\0')], ['a b', true, false]);
+test('control and broken characters do not reach texts', () => {
+  const { text, title } = rendered('<title>a\0b</title>x\0\u0001y\u007Fz &#xD800; z');
+  assert.deepEqual([title, text], ['a b', 'x y z \uFFFD z']);
+});
+
+/** What HBase takes, with its default settings. */
+const CELL_BYTES_MAX = 10 * 2 ** 20;
+
+function assertFits(value: unknown): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  assert.ok(bytes < CELL_BYTES_MAX, `${bytes} bytes`);
+}
+
+test('the text of a page fits into a cell of every store, whatever its bytes are', () => {
+  for (const byte of [0xff, 0x01, 0x22]) {
+    const body = Buffer.alloc(BODY_BYTES_MAX, byte);
+    const capture = pageCapture(URL_OF_PAGE, '', { body });
+    assertFits(renderPage(capture, processPage(capture), () => undefined));
+  }
+});
+
+test('the links of a page fit into a cell of every store', () => {
+  const invalid = '\xFF'.repeat(85);
+  const links = Array.from(
+    { length: LINKS_MAX * 8 },
+    (_, i) => `<a href=${i >> 3}>${i & 7}${invalid}`,
+  );
+  const body = Buffer.from(links.join(''), 'latin1');
+  assert.ok(body.length <= BODY_BYTES_MAX);
+  const folder = 'f'.repeat(URL_LENGTH_MAX - 50);
+  const { links: found } = processPage(pageCapture(`http://a.example/${folder}/`, '', { body }));
+  assert.equal(found.length, LINKS_MAX);
+  assertFits(found);
+});
+
+test('the rules of a stylesheet fit into a cell of every store', () => {
+  const css = `${'a,'.repeat(2 ** 20)}a{display:none}`;
+  const { hides } = stylesheet(css);
+  assert.deepEqual(hides[0], ['a', true]);
+  assertFits(hides);
+});
+
+test('long pages with the same beginning are no duplicates', () => {
+  const words = 'word '.repeat(TEXT_LENGTH_MAX / 4);
+  const [a, b] = [rendered(`${words} a`), rendered(`${words} b`)];
+  assert.equal(a.text, b.text);
+  assert.notEqual(a.hash, b.hash);
 });
 
 const stylesheet = (css: string): Resource =>

@@ -15,6 +15,7 @@ import {
   LANGUAGE_LENGTH_MAX,
   LINKS_MAX,
   RESOURCES_MAX,
+  TEXTS_LENGTH_MAX,
   TEXTS_PER_LINK_MAX,
   TITLE_LENGTH_MAX,
 } from './limits.ts';
@@ -131,13 +132,16 @@ class Findings {
 
   #links(url: string, base: string): readonly Link[] {
     const texts = new Map<string, Set<string>>();
+    let room = TEXTS_LENGTH_MAX;
     for (const [href, text] of this.hrefs) {
       const target = webUrl(href, base);
       if (target === undefined || target === url) continue;
       const known = texts.get(target) ?? new Set();
       if (!texts.has(target) && texts.size >= LINKS_MAX) continue;
-      if (text !== '' && known.size < TEXTS_PER_LINK_MAX) known.add(text);
       texts.set(target, known);
+      if (text === '' || known.has(text) || known.size >= TEXTS_PER_LINK_MAX) continue;
+      room -= text.length;
+      if (room >= 0) known.add(text);
     }
     return [...texts]
       .map(([target, distinct]) => ({ target, texts: [...distinct].toSorted() }))

@@ -7,13 +7,15 @@
  * scripts are not run, but pages with different scripts are different pages. A resource that was
  * not crawled counts as empty.
  *
- * Pages with the same rendered form are duplicates: the hash of the form names their cluster. A
+ * Pages with the same rendered form are duplicates: the hash of the form names their cluster. It is
+ * the form of the whole text, of which only the beginning is kept if it is very long. A
  * page on which nothing is to be seen is a duplicate only of pages with the same bytes; otherwise
  * all empty pages of the web would be one.
  */
 import { hash } from 'node:crypto';
 import { decodeText, isHidden } from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
+import { HIDING_RULES_MAX, TEXT_LENGTH_MAX } from './limits.ts';
 import { parsePage, TextPieces } from './page-text.ts';
 import type { ProcessedPage } from './process-page.ts';
 
@@ -44,7 +46,8 @@ export function renderPage(
   const text = visibleText(capture, hidden);
   const seen = title + text === '' ? hash('sha256', capture.body) : text;
   const form = JSON.stringify([title, language, seen, scripts]);
-  return { hash: hash('sha256', form, 'base64url'), title, language, text };
+  const kept = text.slice(0, TEXT_LENGTH_MAX).toWellFormed();
+  return { hash: hash('sha256', form, 'base64url'), title, language, text: kept };
 }
 
 export function describeResource(capture: Capture): Resource {
@@ -101,11 +104,12 @@ function hidingRules(stylesheet: string): Resource['hides'] {
       selectors = text.slice(from, index).split(';').at(-1) ?? ''; // After `@charset "utf-8";`.
       from = index + 1;
     } else if (brace === '}' && depth > 0 && --depth === 0) {
-      rules.push(...rulesOf(selectors, text.slice(from, index)));
+      // Not as arguments of one `push`: a call with a million of them fails.
+      for (const rule of rulesOf(selectors, text.slice(from, index))) rules.push(rule);
       from = index + 1;
     }
   }
-  return rules;
+  return rules.slice(0, HIDING_RULES_MAX);
 }
 
 function rulesOf(selectors: string, declarations: string): [string, boolean][] {

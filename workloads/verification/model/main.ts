@@ -14,6 +14,7 @@ import {
   flag,
   integer,
   type Measuring,
+  onlyWith,
   runExperiment,
   type Sizes,
   textList,
@@ -43,6 +44,9 @@ const SIZES: Sizes<Size> = {
   full: { wanted: () => true },
 };
 
+/** With `--traces` no configuration is checked. */
+const WITH_CONFIGURATIONS = { traces: ['0'] } as const;
+
 interface Settings extends Size {
   readonly only: readonly string[];
   readonly traces: number;
@@ -60,12 +64,18 @@ await runExperiment(
       'mistake that is put back. Needs Java.',
     sizes: SIZES,
     options: {
-      only: textList({
-        description: 'the name of a configuration; may be given several times',
-        placeholder: 'name',
-        defaultText: 'by profile: three | all except the long ones | the same | all',
-      }),
-      story: flag({ description: 'record the whole counterexample where one is found' }),
+      only: onlyWith(
+        WITH_CONFIGURATIONS,
+        textList({
+          description: 'the name of a configuration; may be given several times',
+          placeholder: 'name',
+          defaultText: 'by profile: three | all except the long ones | the same | all',
+        }),
+      ),
+      story: onlyWith(
+        WITH_CONFIGURATIONS,
+        flag({ description: 'record the whole counterexample where one is found' }),
+      ),
       traces: integer({
         description:
           'runs of the simulator to compare with the model, instead of checking the model',

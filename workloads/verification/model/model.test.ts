@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '#engine/testing';
-import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
+import { assertRefused, interruptScript, runScript } from '../../harness/testing/run-script.ts';
 import { check, checkTrace, fetchChecker, findChecker } from './checker.ts';
 import { CONFIGURATIONS, type Configuration } from './configurations.ts';
 import { modelFindings, traceFindings } from './findings.ts';
@@ -134,6 +135,14 @@ test('model refuses an unknown name in one sentence', async () => {
   const ended = await runScript(MODEL, ['--only', 'nothing']);
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /^--only must name a configuration \(.*\), but is "nothing"\.$/);
+});
+
+test('model refuses what has no effect on runs of the simulator', async () => {
+  const traces = ['--traces', '1'];
+  await assertRefused(fileURLToPath(MODEL), [
+    [[...traces, '--only', 'no-markers'], /^--only has an effect only with --traces 0, but /],
+    [[...traces, '--story'], /^--story has an effect only with --traces 0, but --traces is 1\.$/],
+  ]);
 });
 
 describe('./run.sh model', { skip }, () => {

@@ -42,7 +42,8 @@ const specification = {
   options: {
     input: textList({
       description:
-        'a WARC file, gzipped or not; may be given several times, and is loaded after what is there',
+        'a WARC file, gzipped or not; may be given several times, and adds to what is there: the latest capture of ' +
+        'an address counts, and of those of one moment the last one in the input, or any if they were loaded apart',
       placeholder: 'file',
     }),
     serve: flag({ description: 'serve the search page, from the beginning until ctrl-C' }),

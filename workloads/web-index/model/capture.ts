@@ -2,8 +2,10 @@
  * A capture: what a crawler met at a URL at a moment.
  *
  * The index is a function of the latest capture of each URL. Latest is by the crawler's clock, and
- * by the order in the input where times are equal. A capture that says nothing about the page, such
- * as an error of the server, does not replace an earlier one.
+ * by the order in the input where times are equal; crawlers often write whole seconds. Where
+ * captures of one moment are in the inputs of different loads, either may count: each load numbers
+ * its own, or to load an input again after a crash would change what is there. A capture that says
+ * nothing about the page, such as an error of the server, does not replace an earlier one.
  */
 import { webUrl } from './url.ts';
 
@@ -12,7 +14,7 @@ export interface Capture {
   readonly url: string;
   /** When it was fetched, in milliseconds since 1970. */
   readonly timeMs: number;
-  /** Its place in the input: among captures of one moment, the last one counts. */
+  /** Its place in the input of its load: among captures of one moment, the last one counts. */
   readonly ordinal: number;
   readonly status: number;
   /** The response's headers of these names; empty if there is none. */

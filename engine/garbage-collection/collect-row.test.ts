@@ -97,6 +97,29 @@ test('a row that hasOneVersionEach accepts has no garbage', () => {
   assert.ok(taken.settled > 100 && taken.other > 100, JSON.stringify(taken));
 });
 
+describe('a row with a record that cannot be decoded stays as it is', () => {
+  const damaged = set('write', 1, Buffer.from('oops'));
+
+  test('if only the read of the row alone sees the record', async () => {
+    const store = await openStore();
+    const starts = Array.from({ length: 20 }, (_, i) => 2 * i + 2);
+    await fill(store, [damaged, ...starts.flatMap((start) => put(start, start + 1))]);
+    assert.equal(await collect(store, 100), 0);
+  });
+
+  test('if the record comes before the row is read again', async () => {
+    const store = await openStore();
+    await fill(store, [...put(3, 4), erased(5, 6)]);
+    const client = new FaultyBigtable(store);
+    client.beforeCall = async (call) => {
+      const isAgain = call.kind === 'read' && call.operation === 'readRows' && call.table === 't';
+      if (isAgain) await fill(store, [damaged]);
+    };
+    assert.equal(await collect(client, 10), 0);
+    assert.deepEqual(await left(store), ['write@6', 'write@4', 'write@1', 'data@3']);
+  });
+});
+
 describe('below the deletion horizon', () => {
   test('data that a lock guards stays, data of no transaction goes', async () => {
     const store = await openStore();

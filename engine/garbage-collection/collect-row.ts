@@ -115,6 +115,17 @@ export function tombstoneColumns(
     .map(([column]) => column);
 }
 
+/** Whether every record can be decoded. A row with another one is not collected: it is not known
+ * what is garbage there. */
+export function isLegible(cells: readonly Cell[]): boolean {
+  try {
+    for (const cell of cells) if (isOf(WRITE, cell)) decodeWriteRecord(cell);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A row, and what must be known of it besides its cells. */
 export interface RowToCollect {
   readonly cells: readonly Cell[];

@@ -14,6 +14,7 @@ import {
   garbageOf,
   hasOneVersionEach,
   hiddenColumns,
+  isLegible,
   isUndecided,
   tombstoneColumns,
 } from './collect-row.ts';
@@ -40,7 +41,7 @@ export async function collectRows(
   target: CollectionTarget,
   rows: readonly Row[],
 ): Promise<number> {
-  const changed = rows.filter(({ cells }) => !hasOneVersionEach(cells));
+  const changed = rows.filter(({ cells }) => isLegible(cells) && !hasOneVersionEach(cells));
   const { deletionHorizon } = target;
   const isLong = (row: Row): boolean =>
     cutOf(row, target, VERSIONS_IN_BATCH).size > 0 ||
@@ -66,7 +67,7 @@ async function collectLongRow(
   const filters = collectionFilters(target.deletionHorizon, VERSIONS_AT_A_TIME);
   for (let erased = 0; ;) {
     const row = await store.readRow(target.table, key, filters);
-    if (row === undefined) return erased;
+    if (row === undefined || !isLegible(row.cells)) return erased;
     const garbage = await garbageOfRows(store, target, [row], VERSIONS_AT_A_TIME);
     const count = await erase(store, garbage);
     erased += count;
@@ -95,7 +96,8 @@ async function garbageOfRows(
     const cut = cutColumns(cells, deletionHorizon, versions);
     const hidden = hiddenColumns(cells, deletionHorizon, versions);
     const known = { cells, cut, hidden, waiting: waiting.get(key) ?? new Set<string>() };
-    return { table, row: key, mutations: garbageOf(known, deletionHorizon) };
+    const mutations = isLegible(cells) ? garbageOf(known, deletionHorizon) : [];
+    return { table, row: key, mutations };
   });
 }
 

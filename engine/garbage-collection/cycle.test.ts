@@ -149,6 +149,15 @@ describe('a cycle', () => {
     assert.deepEqual(await database.locks(), ['bb:c', 'cc:c', 'dd:c']);
   });
 
+  test('leaves a row with a record that no transaction writes, and collects all others', async () => {
+    const { scene, collector } = await openRows();
+    await plant(scene.database, 'write b', 1, 'oops');
+    const before = await scene.database.stored('b');
+    await scene.endCycle(collector);
+    assert.equal(collector.counters.cellsDeleted, 2 * (ROWS.length - 1));
+    assert.deepEqual(await scene.database.stored('b'), before);
+  });
+
   test('resolves a lock whose primary has one that cannot be decoded', async () => {
     const { scene, collector } = await openRows();
     const { database } = scene;

@@ -18,7 +18,8 @@
  * committed transaction (P30). Locks that appear below D later belong to transactions that will not
  * commit. The tables are listed after the horizon was moved: a table created since has no lock that
  * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
- * a primary, the evidence there is collected.
+ * a primary, the evidence there is collected. A row with a damaged record is not collected; fsck
+ * reports both.
  *
  * Why pass over rows (P68)? Most have not changed since the last cycle, which resolved all locks
  * below its own D. What it left in a row is needed, and becomes garbage only by a newer record of

@@ -327,13 +327,13 @@ function leaseUndecodable(token: string): Finding {
   };
 }
 
-/** It ends on its own; until then it explains why the horizon does not move. */
+/** A collector ends it; until then it explains why the horizon does not move. */
 function leaseLeftByDead({ token, bound, ttlMs }: Lease): Finding {
   return {
     code: 'lease-left-by-dead',
     severity: 'warning',
     cell: { table: LEASES_TABLE, row: token },
     timestamps: [bound],
-    sentence: `process ${processOf(token)} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
+    sentence: `process ${processOf(token)} is dead; its lease keeps versions from ${bound} on until a collector has watched it for ${ttlMs} ms`,
   };
 }

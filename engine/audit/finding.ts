@@ -42,7 +42,7 @@ export const FINDING_CODES = {
   'companion-missing': 'The companion table, which holds the notifications, does not exist.',
   'lease-undecodable': 'The value of a lease cannot be decoded.',
   'lease-left-by-dead':
-    'A dead process still keeps versions from being collected, until its lease ends.',
+    'A dead process keeps versions from being collected, until a collector ends its lease.',
   'engine-table-missing': 'A table that the engine itself needs does not exist.',
 } as const;
 

@@ -146,7 +146,7 @@ function whyNot({ code, severity }: Finding): string {
 
 const WHY_NOT: Partial<Record<FindingCode, string>> = {
   'marker-below-horizon': 'the collector removes it',
-  'lease-left-by-dead': 'it ends on its own',
+  'lease-left-by-dead': 'a collector ends it',
   'lock-long-held': 'its owner may be alive',
   'observer-parked': 'replay it once the observer is mended',
   'table-unfinished': 'a process may be working on it',

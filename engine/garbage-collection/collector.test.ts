@@ -1,12 +1,13 @@
-/** P56 for the collector: a failed step is reported and tried again;
- * a collector that ends says so. */
+/** P56 for the collector: a failed step is reported and tried again; a collector that ends says so.
+ * And one cycle in a process that has just been started. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, PercolatorError, type Trouble } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
-import { openPercolator } from '../percolator.ts';
-import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
-import { openScene } from '../testing/collection-scene.ts';
+import { readLeases } from '../leases/lease-table.ts';
+import { openPercolator, type Percolator } from '../percolator.ts';
+import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
+import { LEASE_MS, MESSAGE_LIFETIME_MS, openScene } from '../testing/collection-scene.ts';
 import { Collector } from './collector.ts';
 
 function teller(): { readonly reported: string[]; readonly onTrouble: (trouble: Trouble) => void } {
@@ -86,7 +87,66 @@ test('a cycle that another process has begun is reported with the horizon of tha
   refuses = true;
   await assert.rejects(clock.runUntil(first.collectGarbage()), /the process dies/);
   const second = await openPercolator({ store: memory, clock, random: createRandom(2) });
+  const beganMs = clock.monotonicMs();
   const report = await clock.runUntil(second.collectGarbage());
   assert.equal(report.cellsDeleted, 2);
   assert.ok(report.horizon >= report.deletionHorizon, String(report.horizon));
+  assert.ok(clock.monotonicMs() - beganMs < 1_000, 'its horizon is fixed: no lease is watched');
+});
+
+/** Two processes of a database, in which the first one has written a cell twice. */
+async function openTwo() {
+  const store = createMemoryBigtable();
+  const clock = new VirtualClock();
+  const firstStore = new FaultyBigtable(store);
+  const first = await openPercolator({ store: firstStore, clock, random: createRandom(1) });
+  await first.createTable('t');
+  for (const value of ['old', 'new']) await write(first, value);
+  const second = await openPercolator({ store, clock, random: createRandom(2) });
+  /** Resolves to the milliseconds for which a cycle of the second process watched the leases. */
+  const collect = async () => {
+    const beganMs = clock.monotonicMs();
+    const report = await clock.runUntil(second.collectGarbage());
+    return { ...report, watchedMs: clock.monotonicMs() - beganMs - MESSAGE_LIFETIME_MS };
+  };
+  return { store, clock, firstStore, first, second, collect };
+}
+
+async function write(percolator: Percolator, value: string): Promise<void> {
+  await percolator.transact(async (transaction) => {
+    transaction.set({ table: 't', row: 'r', column: 'c' }, value);
+  });
+  await percolator.settled();
+}
+
+test('one cycle gets past the lease of a process that died long before', async () => {
+  const { store, clock, firstStore, collect } = await openTwo();
+  firstStore.crash();
+  await clock.advance(3_600_000);
+  const [lease] = await readLeases(store);
+  const { deletionHorizon, cellsDeleted, heldBackBy, watchedMs } = await collect();
+  assert.ok(lease !== undefined && deletionHorizon > lease.bound, `${deletionHorizon}`);
+  assert.equal(cellsDeleted, 2, 'the old version');
+  assert.equal(heldBackBy, undefined);
+  assert.ok(watchedMs >= LEASE_MS && watchedMs < LEASE_MS + 5_000, `${watchedMs} ms`);
+});
+
+test('one cycle waits for a live process only until it has renewed its lease', async () => {
+  const { clock, first, collect } = await openTwo();
+  const { startTimestamp } = await first.snapshot();
+  await write(first, 'newest');
+  await clock.advance(LEASE_MS / 2);
+  const { deletionHorizon, heldBackBy, watchedMs } = await collect();
+  assert.equal(deletionHorizon, startTimestamp);
+  assert.equal(heldBackBy?.timestamp, startTimestamp);
+  assert.ok(watchedMs < LEASE_MS / 3 + 2_000, `${watchedMs} ms`);
+});
+
+test('one cycle does not wait for the lease of its own process', async () => {
+  const { first, second, collect } = await openTwo();
+  await first.close();
+  await write(second, 'newest');
+  const { cellsDeleted, watchedMs } = await collect();
+  assert.equal(cellsDeleted, 4);
+  assert.ok(watchedMs < 1_000, `${watchedMs} ms`);
 });

@@ -39,8 +39,9 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
 }
 
 /**
- * One cycle that looks at every row, or the rest of such a cycle that was interrupted. A new cycle
- * waits for `messageLifetimeMs` first, unless such a cycle has already deleted as much as it may.
+ * One cycle that looks at every row, or the rest of such a cycle that was interrupted. Before a new
+ * cycle, it watches the leases. The cycle waits for `messageLifetimeMs` first, unless such a cycle
+ * has already deleted as much as it may.
  */
 export async function collectGarbage(
   services: CollectorServices,
@@ -48,6 +49,7 @@ export async function collectGarbage(
 ): Promise<CollectionReport> {
   const settings = settingsOf(options, services.context.store.manifest);
   const collector = new GarbageCollector(services, { ...settings, shortCyclesMax: 0 });
+  if (await collector.isBetweenCycles()) await watchLeases(services, settings);
   const completed = await runCycle(services.context, collector, settings);
   const { rowsVisited, cellsDeleted, locksResolved } = collector.counters;
   const { horizon, deletionHorizon, heldBackBy } = collector;
@@ -60,6 +62,25 @@ export async function collectGarbage(
     completed,
     heldBackBy,
   };
+}
+
+/**
+ * Waits until each lease that is there now has been renewed, has lapsed or was given up. A lease
+ * lapses only if one watch sees it for its time to live, and the watch of a process that collects
+ * once and ends has seen nothing: it would respect the lease of a dead process for ever. A
+ * collector that runs cycle after cycle need not wait: a later cycle gets past the lease.
+ */
+async function watchLeases(
+  { context: { clock, leases }, watch }: CollectorServices,
+  { restMs }: CollectorSettings,
+): Promise<void> {
+  const before = await watch.liveLeases();
+  await leases.renew(); // One of them may be this process's own.
+  for (;;) {
+    const now = await watch.liveLeases();
+    if (!now.some((lease) => before.includes(lease))) return;
+    await clock.sleep(restMs);
+  }
 }
 
 /** Resolves to whether the cycle has ended. */

@@ -145,6 +145,12 @@ export class GarbageCollector {
     return this.#lock ?? this.#lease;
   }
 
+  /** Whether the storage has no cycle to be continued. */
+  async isBetweenCycles(): Promise<boolean> {
+    this.#progress ??= await this.#readProgress();
+    return this.#progress.phase === 'done';
+  }
+
   /** Runs one step. If it fails, it may be tried again.
    * A `signal` that aborts ends a wait early. */
   async step(signal?: AbortSignal): Promise<StepResult> {

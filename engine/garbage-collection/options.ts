@@ -18,9 +18,9 @@ export interface CollectorOptions {
    * Too large: a cycle takes that much longer for each step. */
   readonly pauseMs?: number | undefined;
   /**
-   * Milliseconds of rest after a cycle, and after a step that failed or was held back. Default
-   * 1,000. Too small: the collector burns CPU with nothing to collect. Too large: garbage stays
-   * that much longer.
+   * Milliseconds of rest after a cycle, after a step that failed or was held back, and after a look
+   * at leases that `collectGarbage` waits for. Default 1,000. Too small: the collector burns CPU
+   * with nothing to collect. Too large: garbage stays that much longer.
    */
   readonly restMs?: number | undefined;
   /**

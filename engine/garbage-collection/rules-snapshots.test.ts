@@ -55,7 +55,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
       scene.collector.store.afterCall = undefined;
       transaction = await newcomer.begin();
     };
-    const { horizon } = await scene.collect();
+    const { horizon } = await scene.beginCycle();
     assert.ok(transaction !== undefined && horizon > 0);
     assert.ok(horizon <= transaction.startTimestamp);
     put(transaction, { x: '1' });

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hasCode, PercolatorError } from '../base/index.ts';
-import type { CollectionReport } from '../garbage-collection/index.ts';
 import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
@@ -75,11 +74,9 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
       if (what === 'a drop') await scene.drop(c, 'u');
       else {
         await scene.set(c, 'newer', U);
-        const collect = (): Promise<CollectionReport> =>
-          scene.run(c.percolator.collectGarbage({ messageLifetimeMs: 10 }));
-        await collect();
-        await scene.clock.advance(60_000); // The lease of the dead writer ends.
-        const { completed, cellsDeleted } = await collect();
+        // Waits until the lease of the dead writer ends.
+        const collecting = c.percolator.collectGarbage({ messageLifetimeMs: 10 });
+        const { completed, cellsDeleted } = await scene.run(collecting);
         assert.ok(completed && cellsDeleted > 0);
         const half = await scene.store.readRow('half', 'x', [everywhere('write')]);
         assert.equal(half?.cells.length, 2, 'tables without a definition are not collected');

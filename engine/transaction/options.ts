@@ -43,9 +43,10 @@ export interface Options {
    */
   readonly snapshotLifetimeMsMax: number;
   /**
-   * Milliseconds for which a collector respects the lease of a process that does not renew it.
-   * Default 30,000. Too small: after a pause of the process, its transactions ask for the horizon
-   * at each read. Too large: a dead process keeps garbage that long.
+   * Milliseconds for which a collector respects the lease of a process that does not renew it,
+   * counted from when it first sees the lease. Default 30,000. Too small: after a pause of the
+   * process, its transactions ask for the horizon at each read. Too large: a dead process keeps
+   * garbage that much longer, and `collectGarbage` waits that long for it.
    */
   readonly leaseTimeToLiveMs: number;
   /**

@@ -39,8 +39,9 @@ function open(disk: SimulatedDisk): Promise<Bigtable> {
   return openOnDisk(disk, { fsync: true, readOnly: false, sizes: SMALL });
 }
 
+/** Both times are short, because the processes after the cuts wait for them. */
 async function openDatabase(store: Bigtable): Promise<Percolator> {
-  return openPercolator({ store, lockTimeToLiveMs: 20 });
+  return openPercolator({ store, lockTimeToLiveMs: 20, leaseTimeToLiveMs: 50 });
 }
 
 function account(row: string): { table: string; row: string; column: string } {

@@ -152,7 +152,8 @@ class RemoteSource implements TimestampSource {
       const asked = this.#current;
       const server = this.#server();
       try {
-        const answer = await server.call<Answer>(method, request, { deadlineMs: this.#attemptMs });
+        const deadlineMs = this.#deadlineMs(startedMs);
+        const answer = await server.call<Answer>(method, request, { deadlineMs });
         // A source without epochs asks the store each time, so it may also follow one with a lease.
         const isCurrent = answer.epoch === 0 || answer.epoch >= this.#epoch;
         if (isCurrent && isNew(answer)) {
@@ -171,6 +172,12 @@ class RemoteSource implements TimestampSource {
         );
       }
     }
+  }
+
+  /** The last attempt is shorter: a silent oracle must not keep a caller beyond `timeoutMs`. */
+  #deadlineMs(startedMs: number): number {
+    const leftMs = startedMs + this.#timeoutMs - this.#clock.monotonicMs();
+    return Math.min(this.#attemptMs, Math.max(1, leftMs));
   }
 
   #server(): RpcClient {

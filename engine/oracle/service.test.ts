@@ -247,6 +247,15 @@ test('without any oracle, callers receive an error after a while, with address a
   );
 });
 
+test('a caller of a silent oracle waits no longer than the timeout, however long an attempt may take', async (t) => {
+  const address = await serve(t, new ScriptedSource());
+  const client = connectTo(t, [address], { attemptMs: 5_000, timeoutMs: 100 });
+  const startedMs = systemClock.monotonicMs();
+  await assert.rejects(client.next(), { code: 'STORE_UNAVAILABLE' });
+  const waitedMs = systemClock.monotonicMs() - startedMs;
+  assert.ok(waitedMs < 1_000, `${waitedMs} ms`);
+});
+
 test('closing a client answers its waiting callers, refuses later ones, and may be repeated', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 50 });

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from './base/index.ts';
+import { decorate } from './bigtable/index.ts';
 import { openBulkLoader } from './bulk-load.ts';
 import { fsck } from './fsck.ts';
 import { openPercolator, type Percolator } from './percolator.ts';
 import { createMemoryBigtable, FaultyBigtable } from './testing/index.ts';
 import { summaryOf } from './testing/planting.ts';
+import { notifyTable } from './transaction/index.ts';
 
 async function load(percolator: Percolator): Promise<void> {
   const loader = await openBulkLoader(percolator);
@@ -37,6 +39,34 @@ test('P57: observers run once for cells of a bulk load that were not acknowledge
   await using worker = percolator.startWorker(observers);
   await worker.idle();
   assert.deepEqual(saw.toSorted(), ['a:seen', 'd:next']);
+});
+
+test('P57: a worker that already runs sees every row of a bulk load', async () => {
+  const memory = createMemoryBigtable();
+  await using other = await openPercolator({ store: memory });
+  await other.createTable('t', { observedColumns: ['seen'] });
+  const saw = new Set<string>();
+  const run = async (_: unknown, { row }: { readonly row: string }) => void saw.add(row);
+  await using worker = other.startWorker([{ name: 'o', table: 't', column: 'seen', run }]);
+  // On Bigtable and HBase, each table of a batch is a call of its own: here the marks come first.
+  const store = decorate(memory, {
+    mutateRows: async (rows) => {
+      const { marks = [], others = [] } = Object.groupBy(rows, ({ table }) =>
+        table === notifyTable('t') ? 'marks' : 'others',
+      );
+      await memory.mutateRows(marks);
+      await worker.idle();
+      await memory.mutateRows(others);
+    },
+  });
+  await using percolator = await openPercolator({ store });
+  const loader = await openBulkLoader(percolator);
+  const cells = [{ column: 'seen', value: Buffer.from('1') }];
+  const rows = Array.from({ length: 1_500 }, (_, i) => `r${i}`);
+  for (const row of rows) await loader.add({ table: 't', row, cells });
+  await loader.finish();
+  await worker.idle();
+  assert.equal(saw.size, rows.length);
 });
 
 test('a column of acknowledgments is refused: its value would be lost', async () => {

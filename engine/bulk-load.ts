@@ -8,7 +8,8 @@
  * A load has two moments: cells with `derived` are committed after all others, as if observers had
  * written them. The acknowledgments are committed with them, and therefore say that the observed
  * cells have been seen. An observed cell that no observer has acknowledged is marked, as any change
- * of it would be (P57): its observers will run.
+ * of it would be (P57): its observers will run. Marks go with the batch after that of their rows: a
+ * worker that already runs would find nothing at a mark without its row, and clear it.
  */
 import { assert } from './base/index.ts';
 import { check, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
@@ -75,12 +76,14 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   const catalog = new StoredCatalog(percolator.store, { drops: 0 }); // Asked for names only.
   const tables = new Map<string, Incarnation>();
   let batch: RowMutation[] = [];
+  /** Those of the rows in `batch`. */
+  let marks: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();
 
   /** One batch is in flight while the next one gathers. */
   async function send(): Promise<void> {
     const [before, full] = [sending, batch];
-    batch = [];
+    [batch, marks] = [marks, []];
     sending = before.then(() => percolator.store.mutateRows(full));
     sending.catch(() => {}); // The next `add` that sends, or `finish`, reports it.
     await before;
@@ -94,12 +97,13 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
       const table = tables.get(row.table) ?? found;
       tables.set(row.table, table);
       const stored = { ...row, table: table.stored };
-      const marks = marksOf(stored, table.observedColumns, { first, second });
-      batch.push(...marks, rowMutation(stored, first, second)); // In one batch, so in any order.
+      marks.push(...marksOf(stored, table.observedColumns, { first, second }));
+      batch.push(rowMutation(stored, first, second));
       if (batch.length >= BATCH_ROWS) await send();
     },
     finish: async () => {
       await send();
+      await send(); // The marks of the last rows.
       await sending;
     },
   };

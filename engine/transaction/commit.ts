@@ -208,6 +208,10 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
  *
  * Not for weak marks. Their tables may be ones in which we hold no lock: if one is dropped
  * meanwhile, the storage refuses all marks, and would still take the commit.
+ *
+ * Strong marks are refused for good only if another program has deleted their companion table. The
+ * owner of an embedded store hears of it in this turn, and does not commit. A process that shares
+ * the store hears of it too late: the transaction commits, and all its marks are lost.
  */
 async function send(context: Context, marks: readonly RowMutation[]): Promise<void> {
   const sent = context.store.mutateRows(marks);

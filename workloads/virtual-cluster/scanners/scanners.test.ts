@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Measuring } from '#harness';
 import { loadCalibration } from '../calibration/load.ts';
+import { withoutCosts } from '../testing.ts';
 import { MODES, simulateScanners } from './scanners.ts';
 
 const ROWS = 40;
@@ -12,16 +13,16 @@ const ROWS = 40;
  */
 const OVERHEAD_MS = 30;
 
+const nothing = (): void => undefined;
+const measuring = {
+  progress: { phase: nothing, update: nothing, note: nothing },
+  signal: new AbortController().signal,
+  keep: nothing,
+} as unknown as Measuring;
+const PLAN = { loaded: loadCalibration('paper-2010'), seed: 1, scanners: 1, rows: ROWS };
+
 test('one scanner runs each row once in every mode, and loses only what a run takes besides its wait', async () => {
-  const loaded = loadCalibration('paper-2010');
-  const nothing = (): void => undefined;
-  const measuring = {
-    progress: { phase: nothing, update: nothing, note: nothing },
-    signal: new AbortController().signal,
-    keep: nothing,
-  } as unknown as Measuring;
-  const plan = { loaded, seed: 1, scanners: 1, rows: ROWS };
-  const { headline, check, tables } = await simulateScanners(plan, measuring);
+  const { headline, check, tables } = await simulateScanners(PLAN, measuring);
   assert.equal(check.passed, true, check.detail);
   const rows = tables[0]?.rows ?? [];
   assert.equal(rows.length, MODES.length);
@@ -38,4 +39,15 @@ test('one scanner runs each row once in every mode, and loses only what a run ta
     /^1 scanners can clean 10 rows per second at most, because each run waits/,
   );
   assert.match(headline, /They reach \d\d % of that with no locks; \d\d % with locks, skipping/);
+});
+
+test('a run in flight when the rate is measured is none of the runs per row', async () => {
+  const { loaded } = PLAN;
+  // Without costs, the next run has begun when it is noticed that enough rows are clean.
+  const free = { ...loaded, calibration: withoutCosts(loaded.calibration) };
+  const { tables } = await simulateScanners({ ...PLAN, loaded: free }, measuring);
+  assert.deepEqual(
+    tables[0]?.rows.map((row) => row[4]),
+    MODES.map(() => 1),
+  );
 });

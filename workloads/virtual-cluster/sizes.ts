@@ -130,7 +130,7 @@ const LARGE_LOAD = 8_000;
 /** In a virtual second of all four cases: an operation takes a tablet server 1/15 ms, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
 /** Operations of a variation of figure 8; its variations, or the numbers that figure 9 varies. */
-const FIGURE_8_VARIATION = 60_000;
+const FIGURE_8_VARIATION = 80_000;
 const VARIATIONS = 40;
 /** Variations of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;

@@ -5,7 +5,7 @@ import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { PAPER, relative } from '../../microbench/paper.ts';
 import type { OperationKind } from '../costs.ts';
 import type { MeasuredCase } from './measure.ts';
-import type { Variation } from './sensitivity.ts';
+import { SAME, type Variation } from './sensitivity.ts';
 import { judgedWords } from '../history.ts';
 import { measuredRatios } from '../measured-series.ts';
 
@@ -117,8 +117,7 @@ function sensitivityTable(variations: readonly Variation[]): ResultTable {
   return {
     name: 'sensitivity',
     title: 'What becomes of the ratios if an assumed number is half or twice as large',
-    caption:
-      'The assumed numbers of calls, log and network, and the cores of the server; those that change neither ratio by 0.5 % are left out.',
+    caption: `The assumed numbers of calls, log and network, and the cores of the server; those that change neither ratio by ${100 * SAME} % are left out. A short run is enough to compare with the first row, which is such a run too.`,
     columns: ['number', 'times', 'reads', 'writes'],
     rows: variations.map(({ place, factor, read, write }) => [
       place,

@@ -34,6 +34,7 @@ export interface MeasuredCase {
   readonly name: string;
   /** Operations per second in the measured window, which the next two fields cover as well. */
   readonly perSecond: number;
+  /** One that is in the window in part counts in that part. */
   readonly operations: number;
   readonly usage: Usage;
   /** Real processor time that it took to simulate the window. */
@@ -87,19 +88,34 @@ function caseNamed(
   return found;
 }
 
-/** Each caller begins its next operation when its last one has ended. */
+/**
+ * Each caller begins its next operation when its last one has ended.
+ *
+ * Callers that began together also end together, in waves: a window of two and a half rounds would
+ * have the ends of two or of three. So an operation counts with the part of it that is in the
+ * window. No caller stops before all operations that began in the window have ended, because those
+ * that were left would end sooner than usual.
+ */
 async function callInLoop(
   { warmUp, seconds, callersPerClient }: Figure8Plan,
   cluster: Cluster,
   { cases }: { readonly cases: readonly Case[] },
 ): Promise<Pick<MeasuredCase, 'perSecond' | 'operations' | 'usage' | 'cpuSeconds'>> {
+  const { clock } = cluster;
+  const fromMs = clock.monotonicMs() + 1000 * warmUp;
+  const toMs = fromMs + 1000 * seconds;
   let next = 0;
-  let done = 0;
-  const over = new AbortController();
+  let operations = 0;
+  let measured = cases.length * callersPerClient;
   const caller = async ({ operate }: Case): Promise<void> => {
-    while (!over.signal.aborted) {
+    let endMs = clock.monotonicMs();
+    while (measured > 0) {
+      const beginMs = endMs;
       await operate(next++);
-      done++;
+      endMs = clock.monotonicMs();
+      const insideMs = Math.min(endMs, toMs) - Math.max(beginMs, fromMs);
+      if (insideMs > 0) operations += insideMs / (endMs - beginMs);
+      if (beginMs < toMs && endMs >= toMs) measured--;
     }
   };
   const callers = cases.flatMap((one) =>
@@ -107,15 +123,12 @@ async function callInLoop(
   );
   const ended = Promise.all(callers);
   ended.catch(() => {}); // It is awaited after the window, and may fail before.
-  await cluster.clock.sleep(1000 * warmUp);
-  const before = done;
+  await clock.sleep(1000 * warmUp);
   const window = cluster.window();
   const cpuBefore = process.cpuUsage();
-  await cluster.clock.sleep(1000 * seconds);
+  await clock.sleep(1000 * seconds);
   const cpu = process.cpuUsage(cpuBefore);
   const usage = window.end();
-  const operations = done - before;
-  over.abort();
   await ended;
   const cpuSeconds = (cpu.user + cpu.system) / 1e6;
   return { perSecond: operations / seconds, operations, usage, cpuSeconds };

@@ -59,6 +59,17 @@ export function simulateRun(
   };
 }
 
+/**
+ * The mean time of the three MapReduces over the repository alone: no document is new. The slow
+ * machines are those of the runs that `simulateBatch` measures.
+ */
+export function repositorySeconds(options: BatchOptions): number {
+  const runs = Array.from({ length: RUNS }, (_, i) =>
+    simulateRun(options.repository, options, WARM_UP_RUNS + i),
+  );
+  return mean(runs.map(({ seconds }) => seconds));
+}
+
 /** Measures runs as soon as the batches no longer grow. */
 export function simulateBatch(rate: number, options: BatchOptions): BatchPoint {
   const { repository } = options;

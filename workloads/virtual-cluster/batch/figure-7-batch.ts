@@ -5,13 +5,15 @@
 import { formatCount, type ResultSeries, type ResultTable } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import { type BatchPoint, simulateBatch } from './cycles.ts';
+import { type BatchOptions, type BatchPoint, repositorySeconds, simulateBatch } from './cycles.ts';
 
 export interface BatchCurve {
   /** Whether whole documents go through all three phases, or keys alone. */
   readonly contents: 'once' | 'always';
   /** By rate, the lowest first. */
   readonly points: readonly BatchPoint[];
+  /** What a run over the repository alone takes. */
+  readonly repositorySeconds: number;
 }
 
 export interface BatchPlan {
@@ -42,12 +44,11 @@ export function batchCurves(plan: BatchPlan): readonly BatchCurve[] {
   const cluster = { ...given.cluster, tabletServers: machines };
   const calibration: Calibration = { ...given, cluster };
   const inOrder = rates.toSorted((a, b) => a - b);
-  return CONTENTS.map((contents) => ({
-    contents,
-    points: inOrder.map((rate) =>
-      simulateBatch(rate, { ...others, calibration, contents, backupTasks: true }),
-    ),
-  }));
+  return CONTENTS.map((contents) => {
+    const options: BatchOptions = { ...others, calibration, contents, backupTasks: true };
+    const points = inOrder.map((rate) => simulateBatch(rate, options));
+    return { contents, points, repositorySeconds: repositorySeconds(options) };
+  });
 }
 
 export function batchTable(curves: readonly BatchCurve[]): ResultTable {

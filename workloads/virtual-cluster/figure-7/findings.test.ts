@@ -110,11 +110,29 @@ describe('the headline', () => {
     assert.match(headlineOf([SATURATED]), /each machine\. In the batch a document waits \d+ min/);
   });
 
-  test('has no ratio of costs where batches grow without end', () => {
+  test('has a ratio of costs even where batches grow without end', () => {
     const headline = headlineOf([pointOf(10_000_000, { isSaturated: true, completed: 80 })]);
     assert.match(headline, /In the batch a document waits for ever/);
-    assert.doesNotMatch(headline, /q =/);
+    assert.match(headline, /A document costs q = \d/);
   });
+});
+
+/** Documents per second of the batch and of Percolator, and q, if documents are whole. */
+function ratioOf(...given: Parameters<typeof findingsOf>): readonly number[] {
+  const table = findingsOf(...given).tables.find(({ name }) => name === 'cost-ratio');
+  return table?.rows[1]?.slice(1).map(Number) ?? [];
+}
+
+test('the ratio of costs and the unit of the chart do not depend on the rates asked for', () => {
+  const unitOf = (points: readonly RatePoint[]): number => {
+    const { charts } = findingsOf(points);
+    const [marks, normalised] = charts.map(({ series }) => series[0]?.points[0]);
+    return (normalised?.y ?? Number.NaN) / (marks?.y ?? Number.NaN);
+  };
+  const ratios = [[pointOf(1), SATURATED], [SATURATED]].map((points) => ratioOf(points));
+  assert.equal(ratios[0]?.length, 3);
+  assert.deepEqual(ratios[0], ratios[1]);
+  assert.equal(unitOf([pointOf(1), SATURATED]), unitOf([pointOf(80), SATURATED]));
 });
 
 describe('in whatever order the simulations end', () => {
@@ -171,6 +189,14 @@ describe('where workers have machines of their own', () => {
     const { headline } = findingsOf(points, { plan });
     assert.match(headline, /, 6 tablet servers and 8 workers cluster at most 83 %/);
     assert.match(headline, /with 38 of at most 100 observer runs in flight on each worker\./);
+  });
+
+  test('their cores count in the ratio of costs', () => {
+    const [batch = 0, percolator = 0, q = 0] = ratioOf([pointOf(1), SATURATED], { plan });
+    // Six tablet servers of one core and eight workers of four.
+    assert.ok(Math.abs(q / ((38 / 6) * (batch / percolator)) - 1) < 0.01, String(q));
+    const [, , ofPaper = 0] = ratioOf([pointOf(1), SATURATED]);
+    assert.ok(Math.abs(q / ofPaper / (38 / 6) - 1) < 0.01, String(ofPaper));
   });
 });
 

@@ -177,20 +177,29 @@ interface CostRatio {
   readonly batch: string;
   readonly batchPerSecond: number;
   readonly capacity: number;
-  /** A document's cost in Percolator over its cost in the batch, in time of all machines. */
+  /** A document's cost in Percolator over its cost in the batch, in time of all cores. */
   readonly q: number;
 }
 
-/** The batch streams its repository at the lowest rate; Percolator clusters what it can at most. */
+/** The batch streams the repository alone; Percolator clusters what it can at most. */
 function costRatios(result: Figure7Result): readonly CostRatio[] {
   const capacity = capacityPerSecond(result);
   if (capacity === null) return [];
-  return result.batch.flatMap(({ contents, points: [lowest] }) => {
-    if (lowest === undefined || lowest.runSeconds === null) return [];
-    const batchPerSecond = repositoryOf(result.plan.machines) / lowest.runSeconds;
-    const q = batchPerSecond / capacity;
-    return [{ batch: BATCH_NAMES[contents], batchPerSecond, capacity, q }];
+  return result.batch.map(({ contents, repositorySeconds }) => {
+    const batchPerSecond = repositoryOf(result.plan.machines) / repositorySeconds;
+    const q = (coresTimes(result.plan) * batchPerSecond) / capacity;
+    return { batch: BATCH_NAMES[contents], batchPerSecond, capacity, q };
   });
+}
+
+/**
+ * Percolator's cores over those of the batch, which has the tablet servers' machines alone: 1 if
+ * workers run on those.
+ */
+function coresTimes(plan: Figure7Plan): number {
+  const { tabletServerCores, workerCores } = plan.calibration.cluster;
+  const servers = plan.machines * tabletServerCores;
+  return (servers + workersOf(plan) * workerCores) / servers;
 }
 
 function ratioSentence(result: Figure7Result): string {
@@ -208,8 +217,7 @@ function ratioTable(result: Figure7Result): readonly ResultTable[] {
     {
       name: 'cost-ratio',
       title: 'What a document costs in Percolator over what it costs in the batch',
-      caption:
-        'In time of all machines: documents that a batch over the whole repository streams, over those that Percolator clusters at most.',
+      caption: `In time of all cores: documents that a batch over the whole repository streams, over those that Percolator clusters at most${coresWords(result.plan)}.`,
       columns: ['batch', 'batch, documents/s', 'Percolator, documents/s', 'q'],
       rows: [
         ['paper', ...paper.map((perSecond) => rounded(perSecond)), PAPER.q],
@@ -222,6 +230,13 @@ function ratioTable(result: Figure7Result): readonly ResultTable[] {
       ],
     },
   ];
+}
+
+function coresWords(plan: Figure7Plan): string {
+  const times = coresTimes(plan);
+  return times === 1
+    ? ''
+    : `, times ${times.toFixed(1)}, because Percolator has that many times the cores of the batch, which has no workers`;
 }
 
 function ratesTable(result: Figure7Result): ResultTable {
@@ -389,8 +404,8 @@ function chartOf(result: Figure7Result): ResultChart {
 function normalisedChart(result: Figure7Result): readonly ResultChart[] {
   const here = measuredBatchSeconds();
   const batch = result.batch.filter(({ contents }) => contents === 'once');
-  const unit = batch[0]?.points[0]?.runSeconds ?? null;
-  if (unit === null) return [];
+  const unit = batch[0]?.repositorySeconds;
+  if (unit === undefined) return [];
   const inRuns = (all: readonly ResultSeries[], seconds: number): readonly ResultSeries[] =>
     all.map((series) => ({
       ...series,

@@ -81,6 +81,18 @@ test('where the cluster does not keep up, the line ends, and the busiest machine
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });
 
+test('the oracle, which always has a request to answer, is named only if timestamps take all its time', () => {
+  const usageWith = (timestamps: number): LoadPoint['result']['usage'] =>
+    usageOf([kindUsage('oracle', 1, 1), SERVERS], { seconds: 10, timestamps });
+  const headlineWith = (timestamps: number): string => {
+    const bent = pointAt(20, { keptUp: false, usage: usageWith(timestamps) });
+    return figure9Findings(PLAN, [pointAt(10), bent], []).headline;
+  };
+  assert.match(headlineWith(1e6), / the busiest tablet server works 87\.5 % of the time/);
+  // Half a microsecond each.
+  assert.match(headlineWith(19e6), / the busiest oracle works 95\.0 % of the time/);
+});
+
 test('without a line, the first load that was not kept up with is named all the same', () => {
   const { headline } = figure9Findings(PLAN, [pointAt(10), pointAt(20, { keptUp: false })], []);
   assert.match(headline, / The cluster does not keep up with 20 TR\/s: the busiest tablet server /);

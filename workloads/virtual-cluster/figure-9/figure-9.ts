@@ -15,6 +15,7 @@ import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
+import type { Usage } from '../cluster.ts';
 import { performInThread } from '../simulations.ts';
 import { brokerageOf, type BrokeragePlan, type BrokerageResult } from './brokerage.ts';
 import { judgedWords } from '../history.ts';
@@ -199,17 +200,31 @@ function headlineOf(
     fit === null
       ? ''
       : `, on a straight line with R² ${fit.rSquared.toFixed(4)} up to ${points.findLast(({ result }) => result.keptUp)?.load} TR/s`;
-  return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(points, fit)}`;
+  return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(loaded, points, fit)}`;
 }
 
 /** The first load that the cluster does not keep up with, and what was busiest then. */
-function endOf(points: readonly LoadPoint[], fit: LineFit | null): string {
+function endOf(
+  { calibration }: LoadedCalibration,
+  points: readonly LoadPoint[],
+  fit: LineFit | null,
+): string {
   const bent = points.find(({ result }) => !result.keptUp);
   if (bent === undefined) return fit === null ? '' : ' The cluster keeps up with all loads here.';
   const { hottest, usage } = bent.result;
-  const busiest = usage.kinds.toSorted((a, b) => b.coresMax - a.coresMax)[0];
+  const [busiest] = usage.kinds
+    .map(({ kind, coresMax }) => ({
+      kind,
+      // Its clients keep it busy; it is full when timestamps take all its time (planner/parts.ts).
+      share: kind === 'oracle' ? timestampsShare(usage, calibration) : coresMax,
+    }))
+    .toSorted((a, b) => b.share - a.share);
   const end = fit === null ? 'The cluster does not keep up with' : 'The line ends before';
-  return ` ${end} ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.coresMax ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
+  return ` ${end} ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.share ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
+}
+
+function timestampsShare({ timestamps, seconds }: Usage, { oracle }: Calibration): number {
+  return (timestamps * oracle.perTimestampUs) / (1e6 * seconds * oracle.cores);
 }
 
 function percent(share: number): string {

@@ -134,7 +134,7 @@ const FIGURE_8_VARIATION = 80_000;
 const VARIATIONS = 40;
 /** Variations of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;
-const CAPACITY_SECONDS = 4;
+const CAPACITY_SECONDS = 16;
 
 export function secondsOf(
   options: Omit<Size, 'machines' | 'rates' | 'repositories'> &

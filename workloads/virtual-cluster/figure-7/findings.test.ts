@@ -228,14 +228,14 @@ describe('the variations of the assumed numbers', () => {
     { place: 'oracle.cores', factor: 2 },
   ];
 
-  test('are those that move the capacity by more than 3 %, the farthest first', () => {
-    const results = [overloaded(80), overloaded(84), overloaded(20), overloaded(81)];
+  test('are those that move the capacity by more than 10 %, the farthest first', () => {
+    const results = [overloaded(80), overloaded(90), overloaded(20), overloaded(86)];
     const found = sensitivityOf(results, variations);
     assert.deepEqual(found, {
       capacity: 80,
       variations: [
         { place: 'log.wait', factor: 2, capacity: 20 },
-        { place: 'log.wait', factor: 0.5, capacity: 84 },
+        { place: 'log.wait', factor: 0.5, capacity: 90 },
       ],
       wrong: [],
     });

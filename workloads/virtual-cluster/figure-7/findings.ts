@@ -28,7 +28,7 @@ import {
   repositoryOf,
   workersOf,
 } from './measure.ts';
-import { capacityOf, type CapacitySensitivity, OFFERED } from './sensitivity.ts';
+import { capacityOf, type CapacitySensitivity, OFFERED, SAME } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
@@ -360,7 +360,7 @@ function sensitivityTables({ sensitivity }: Figure7Result): readonly ResultTable
     {
       name: 'sensitivity',
       title: 'What becomes of the capacity if an assumed number is half or twice as large',
-      caption: `On ${machines} machines with their share of the repository, offered ${OFFERED} % of it per hour; a capacity near that is a lower bound. Numbers that move the capacity by less than 3 % are left out.`,
+      caption: `On ${machines} machines with their share of the repository, offered ${OFFERED} % of it per hour; a capacity near that is a lower bound. Numbers that move the capacity by less than ${100 * SAME} % are left out: another seed does that as well.`,
       columns: ['number', 'times', 'capacity, % per hour', 'relative'],
       rows: [
         ['(as it is)', 1, rounded(capacity, 3), 1],

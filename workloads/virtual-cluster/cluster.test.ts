@@ -219,6 +219,22 @@ test('money is kept while tablet servers are killed and one stands still', async
   assert.ok(counts.read.lost + counts.conditionalMutate.lost > 0, 'the failures were noticed');
 });
 
+test('a tablet server whose death was not noticed yet cannot be started', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  const [server] = cluster.tabletServers;
+  assert.ok(server !== undefined);
+  await cluster.run(async () => {
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    cluster.start(server); // It is alive.
+    cluster.kill(server);
+    await cluster.clock.sleep(PAPER.failures.detectionMs - 1);
+    assert.throws(() => cluster.start(server), /its death was noticed/);
+    await cluster.clock.sleep(1);
+    cluster.start(server);
+    assert.equal(cluster.tablets.of(server).length, 0);
+  });
+});
+
 test('a dead client never acts again, and others resolve its locks', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 4, tabletServers: 2 });
   const [victim, other] = [cluster.addMachine('client'), cluster.addMachine('client')];

@@ -221,6 +221,9 @@ export class Cluster {
    * tablets until `spread`.
    */
   start(machine: Machine): void {
+    const isServer = machine.kind === 'tablet server';
+    // It would serve its old tablets at once, without a replay of their logs.
+    assert(!isServer || machine.isAlive || this.#isNoticed(machine), 'its death was noticed');
     machine.start();
     if (machine === this.oracleMachine) this.oracle.restart();
     if (machine === this.lockMachine) this.locks.restart();
@@ -256,8 +259,12 @@ export class Cluster {
     const machine = this.#machines.find((one) => one.name === name);
     if (machine === undefined) return false;
     if (Number(token.slice(slash + 1)) < machine.life) return true;
-    const { detectionMs } = this.calibration.failures;
-    return !machine.isAlive && this.loop.nowUs >= machine.diedUs + detectionMs * 1000;
+    return !machine.isAlive && this.#isNoticed(machine);
+  }
+
+  /** Of a dead machine: whether the cluster knows of its death. */
+  #isNoticed({ diedUs }: Machine): boolean {
+    return this.loop.nowUs >= diedUs + this.calibration.failures.detectionMs * 1000;
   }
 }
 

@@ -37,7 +37,7 @@ export const SIZES: Sizes<Size> = {
     times: { warmUp: 0.3, seconds: 0.6 },
     figure8: { rows: 1_000, clients: 4, callersPerClient: 64, warmUp: 0.1, seconds: 0.2 },
     figure9: { loads: [5, 10, 20], warmUp: 3, tradeResults: 20 },
-    figure10: { load: 4, before: 6, after: 24 },
+    figure10: { load: 4, before: 6, after: 30 },
     oracle: { callers: [1, 64], seconds: 0.05 },
     scanning: { scanners: 20, rows: 2_000 },
     validation: { documents: 200, tradeResults: 20, repositoryMax: 50_000, isTiny: true },

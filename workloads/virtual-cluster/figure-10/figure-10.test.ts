@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
-import { figure10Findings, type FailurePoint, type Figure10Plan } from './figure-10.ts';
+import { simulateBrokerage } from '../figure-9/brokerage.ts';
+import {
+  type FailurePoint,
+  failurePlan,
+  figure10Findings,
+  type Figure10Plan,
+  secondsAfter,
+  variantsOf,
+} from './figure-10.ts';
 
 const PLAN: Figure10Plan = {
   loaded: loadCalibration('paper-2010'),
@@ -55,4 +63,31 @@ test('a run without throughput before the kill has no numbers', () => {
   const { check } = figure10Findings(PLAN, [{ ...POINT, lowestShare: Number.NaN }]);
   assert.equal(check.passed, false);
   assert.match(check.detail, /no Trade-Result ended before the kill/);
+});
+
+test('customers go on while transactions wait for dead servers, whatever waits already', async () => {
+  const small = { ...PLAN, before: 1, after: 2 };
+  const plan = failurePlan(small, { servers: 3, detectionSeconds: 0.5, logBytes: 1e6 });
+  assert.equal(plan.inFlightMax, Infinity);
+  const { keptUp, wrong } = await simulateBrokerage(plan);
+  assert.deepEqual([keptUp, wrong], [true, []]);
+  // Ten of them wait after a fifth of a second.
+  assert.equal((await simulateBrokerage({ ...plan, inFlightMax: 10 })).keptUp, false);
+});
+
+test('killed servers start again only when the others have had the time to recover', () => {
+  for (const name of ['paper-2010', 'hbase', 'cloud-bigtable']) {
+    const loaded = loadCalibration(name);
+    const plan = { ...PLAN, loaded, after: 60 };
+    for (const variant of variantsOf(loaded.calibration, true)) {
+      const restartSeconds = 0.8 * secondsAfter(plan, variant);
+      assert.ok(restartSeconds >= 2 * variant.detectionSeconds, name);
+      assert.equal(failurePlan(plan, variant).seconds, secondsAfter(plan, variant));
+      const point = { ...POINT, ...variant };
+      const [chart] = figure10Findings(plan, [point]).charts;
+      assert.match(chart?.caption ?? '', new RegExp(` again after ${restartSeconds.toFixed(0)} s`));
+      assert.equal(chart?.series[0]?.points.length, plan.before + secondsAfter(plan, variant));
+    }
+  }
+  assert.equal(secondsAfter({ after: 60 }, { detectionSeconds: 12 }), 60);
 });

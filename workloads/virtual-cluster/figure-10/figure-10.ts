@@ -4,6 +4,9 @@
  *
  *     load ── kill a third ── detection, replay of the logs ── recovered ── killed ones start ── end
  *
+ * Customers go on all the while, however many of their transactions wait for a dead server: what
+ * waits for it is what the cluster has to work off afterwards.
+ *
  * The run is repeated with other detection times, logs and numbers of servers. The cluster has
  * recovered at the end of the first three seconds whose throughput is again 90 % of what it was
  * before.
@@ -21,7 +24,12 @@ import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import type { Cluster } from '../cluster.ts';
-import { type BrokerageResult, scaleOf, simulateBrokerage } from '../figure-9/brokerage.ts';
+import {
+  type BrokeragePlan,
+  type BrokerageResult,
+  scaleOf,
+  simulateBrokerage,
+} from '../figure-9/brokerage.ts';
 import { judgedWords } from '../history.ts';
 import { measuredRecovery } from '../measured-series.ts';
 
@@ -30,8 +38,9 @@ export interface Figure10Plan {
   readonly seed: number;
   /** Trade-Results per second. */
   readonly load: number;
-  /** Seconds from the beginning of the load to the kill, and from the kill to the end. */
+  /** Seconds from the beginning of the load to the kill. */
   readonly before: number;
+  /** From the kill to the end; longer if the deaths are noticed late. */
   readonly after: number;
   readonly variants: readonly Variant[];
 }
@@ -59,6 +68,10 @@ const WINDOW_SECONDS = 3;
 const PAPER_SERVERS = 15;
 /** Transactions wait for a lock for this many times as long as a death takes to be noticed. */
 const LOCK_WAIT_DETECTIONS = 5;
+/** Killed servers start when this share of the time from the kill to the end is over, */
+const RESTART_SHARE = 0.8;
+/** and not before so many detections: the recovery is to be that of the other servers. */
+const RESTART_DETECTIONS = 2;
 
 /** The paper's 15 servers; if `isWhole`, also runs that each change one thing that could matter. */
 export function variantsOf({ failures }: Calibration, isWhole: boolean): readonly Variant[] {
@@ -88,12 +101,21 @@ export async function simulateFigure10(
   return figure10Findings(plan, points);
 }
 
-async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<FailurePoint> {
-  const { loaded, seed, load, before, after } = plan;
+/** From the kill to the end. */
+export function secondsAfter(
+  { after }: Pick<Figure10Plan, 'after'>,
+  { detectionSeconds }: Pick<Variant, 'detectionSeconds'>,
+): number {
+  return Math.max(after, Math.ceil((RESTART_DETECTIONS * detectionSeconds) / RESTART_SHARE));
+}
+
+export function failurePlan(plan: Figure10Plan, variant: Variant): BrokeragePlan {
+  const { loaded, seed, load, before } = plan;
   const { servers, detectionSeconds, logBytes } = variant;
   const { calibration } = loaded;
   const failures = { ...calibration.failures, detectionMs: 1000 * detectionSeconds };
-  const result = await simulateBrokerage({
+  const after = secondsAfter(plan, variant);
+  return {
     calibration: { ...calibration, failures },
     seed,
     tabletServers: servers,
@@ -103,11 +125,18 @@ async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<Fa
     warmUp: before,
     seconds: after,
     isChecked: true,
+    // While a server is dead all wait; customers who gave up would never come back.
+    inFlightMax: Infinity,
     // A transaction whose call was lost keeps its locks until the death is noticed.
     lockWaitMsMax: LOCK_WAIT_DETECTIONS * failures.detectionMs,
     disturb: (cluster, beginMs) => killThird(cluster, { beginMs, before, after, logBytes }),
-  });
-  const bins = perSecond(result.endedAt, before + after);
+  };
+}
+
+async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<FailurePoint> {
+  const { before } = plan;
+  const result = await simulateBrokerage(failurePlan(plan, variant));
+  const bins = perSecond(result.endedAt, before + secondsAfter(plan, variant));
   const usual = mean(bins.slice(Math.floor(before / 2), before));
   const smooth = bins.map((_, i) => mean(bins.slice(Math.max(0, i + 1 - WINDOW_SECONDS), i + 1)));
   const afterKill = smooth.slice(before);
@@ -140,7 +169,7 @@ async function killThird(
     for (const tablet of own) tablet.logBytes = Math.max(tablet.logBytes, logBytes / own.length);
     cluster.kill(server);
   }
-  await clock.sleep(1000 * 0.8 * after);
+  await clock.sleep(1000 * RESTART_SHARE * after);
   for (const server of killed) cluster.start(server);
 }
 
@@ -216,7 +245,10 @@ function failuresTable(points: readonly FailurePoint[]): ResultTable {
   };
 }
 
-function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePoint): ResultChart {
+function chartOf(plan: Figure10Plan, point: FailurePoint): ResultChart {
+  const { before } = plan;
+  const { result, servers } = point;
+  const after = secondsAfter(plan, point);
   const points = perSecond(result.endedAt, before + after).map((y, x) => ({
     x: x - before,
     y,
@@ -226,7 +258,7 @@ function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePo
   return {
     name: 'figure-10',
     title: 'Trade-Results per second, a third of the tablet servers killed at 0',
-    caption: `${servers} tablet servers. The killed ones start again after ${(0.8 * after).toFixed(0)} s.`,
+    caption: `${servers} tablet servers. The killed ones start again after ${(RESTART_SHARE * after).toFixed(0)} s.`,
     x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
     y: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
     series: [{ name: 'virtual cluster', look: 'percolator', isLine: true, points }],
@@ -234,8 +266,9 @@ function chartOf({ before, after }: Figure10Plan, { result, servers }: FailurePo
 }
 
 /** Next to the real HBase of bench:failover, whose transactions and machines differ. */
-function shareChart({ before, after }: Figure10Plan, { result }: FailurePoint): ResultChart {
-  const bins = perSecond(result.endedAt, before + after);
+function shareChart(plan: Figure10Plan, point: FailurePoint): ResultChart {
+  const { before } = plan;
+  const bins = perSecond(point.result.endedAt, before + secondsAfter(plan, point));
   const usual = mean(bins.slice(Math.floor(before / 2), before));
   const points = bins.map((y, x) => ({
     x: x - before,

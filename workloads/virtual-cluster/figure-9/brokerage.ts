@@ -48,6 +48,11 @@ export interface BrokeragePlan {
   readonly layout?: Layout | undefined;
   /** Default: none. */
   readonly batching?: DatabaseOptions['batching'];
+  /**
+   * Transactions in flight on a client at which its customers give up. Default: that of the
+   * customers (customer-emulator.ts).
+   */
+  readonly inFlightMax?: number | undefined;
   /** How long a transaction waits for a lock. Default: that of the engine. */
   readonly lockWaitMsMax?: number | undefined;
   /** Options of a collector that the first client runs under load. Default: there is none. */
@@ -237,7 +242,7 @@ class Run {
 
   #emulator(client: number, originMs: number): CustomerEmulator {
     const { population, machines } = this.#parts;
-    const { seed, clients } = this.#plan;
+    const { seed, clients, inFlightMax } = this.#plan;
     const { roster } = population;
     const machine = machines[client];
     const brokerage = this.#brokerages[client];
@@ -256,6 +261,7 @@ class Run {
       // the trades, and no split would help.
       nextTradeId: () => roster.trades.lastId + 1 + TRADES_PER_CLIENT * client + trades++,
       originMs,
+      inFlightMax,
     });
   }
 

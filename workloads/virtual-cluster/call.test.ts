@@ -62,6 +62,39 @@ test('a call is later by the time that its server stands still, even if it was p
   assert.equal(await latencyUs(0.01, 0.015), undisturbedUs + 15_000);
 });
 
+test('a call that comes during a pause waits once for its end, whatever it then needs', async () => {
+  const free = withoutCosts(PAPER);
+  const roundTrip = { medianUs: 1_000, p99Us: 1_000 };
+  const calibration = {
+    ...free,
+    network: { ...free.network, roundTrip },
+    cache: { ...free.cache, missDiskUs: 2_000 },
+  };
+  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const [server] = cluster.tabletServers;
+  assert.ok(server !== undefined);
+  await cluster.run(async () => {
+    await store.createTable('t', { families: ['f'] });
+    await store.mutateRows([{ table: 't', row: 'r', mutations: [{ kind: 'set', ...CELL }] }]);
+    await cluster.clock.sleep(100); // The oracle has opened its lease.
+    const readUs = async (): Promise<number> => {
+      const sentUs = cluster.loop.nowUs;
+      cluster.pause(server, 0.01);
+      await store.readRow('t', 'r', [{ family: 'f' }]);
+      return Math.round(cluster.loop.nowUs - sentUs);
+    };
+    // The pause, and the way back.
+    assert.equal(await readUs(), 10_500);
+    const tablet = cluster.tablets.find('t', 'r');
+    assert.ok(tablet !== undefined);
+    cluster.storage.chill(tablet);
+    assert.equal(await readUs(), 10_500 + 2_000);
+    await store.close();
+  });
+});
+
 test('a write that waits for its group of the log is later by one pause, not by two', async () => {
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };

@@ -255,14 +255,13 @@ class Call implements VirtualEvent {
 
   /** @returns when card, cores and disk will have done the work */
   #work(us: number, misses: number): number {
-    const { loop, costs, counts } = this.#storage;
-    const { nowUs } = loop;
+    const { costs, counts } = this.#storage;
     const { missCpuUs, missDiskUs } = costs.calibration.cache;
+    const server = this.#server;
     let diskUs = 0;
-    for (let i = 0; i < misses; i++) diskUs = this.#server.disks.take(nowUs, missDiskUs) - nowUs;
+    for (let i = 0; i < misses; i++) diskUs = server.afterCoreUs(server.disks, missDiskUs);
     counts[this.#kind].misses += misses;
-    const cardUs = costs.cardUs(this.#answerBytes);
-    return this.#server.take(us + misses * missCpuUs, cardUs) + diskUs;
+    return server.take(us + misses * missCpuUs, costs.cardUs(this.#answerBytes)) + diskUs;
   }
 
   #answer(): void {

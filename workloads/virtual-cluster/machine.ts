@@ -74,8 +74,13 @@ export class Machine {
    * in order of arrival: otherwise later work would wait for a card that is still idle.
    */
   take(coreUs: number, cardUs: number): number {
+    return this.work(coreUs) + this.afterCoreUs(this.card, cardUs);
+  }
+
+  /** How much later than its work for a core this work ends: a pause makes both wait once. */
+  afterCoreUs(station: Station, us: number): number {
     const { nowUs } = this.#loop;
-    return this.work(coreUs) + this.card.take(nowUs, cardUs) - nowUs;
+    return station.take(nowUs, us) - Math.max(nowUs, this.#pausedUntilUs);
   }
 
   /** Work for a core alone comes now, of so much time on a busy machine; returns its end. */

@@ -131,10 +131,14 @@ function checkedWords(question: Question, { check, size: planned }: Plan): strin
   return isSame(size, planned) ? 'the planned cluster' : `${words} under the whole load`;
 }
 
+/** Numbers whose part in a plan a trial does not tell (sureness.ts). */
+const NOT_VARIED =
+  'Not varied: the size of the caches, the oracle and the lock service, waits, and the time of the workloads’ own code.';
+
 function surenessLines({ workload }: Question, { alternatives, size }: Plan): readonly string[] {
   if (alternatives.length === 0) {
     return [
-      'How sure: no assumed number of the calibration changes the plan if it is half or twice as much.',
+      `How sure: none of the assumed numbers that were varied changes the plan if it is half or twice as much. ${NOT_VARIED}`,
     ];
   }
   const shown = alternatives.slice(0, ALTERNATIVES_SHOWN);
@@ -147,7 +151,7 @@ function surenessLines({ workload }: Question, { alternatives, size }: Plan): re
   const words = (one: Size): string =>
     workload.hasWorkers ? `${one.tabletServers} + ${one.workers}` : String(one.tabletServers);
   return [
-    `How sure: ${Math.min(...totals)} to ${Math.max(...totals)} machines, if one assumed number of the calibration is half or twice as much.`,
+    `How sure: ${Math.min(...totals)} to ${Math.max(...totals)} machines, if one of the assumed numbers that were varied is half or twice as much. ${NOT_VARIED}`,
     ...tableLines({
       title: `${workload.hasWorkers ? 'Tablet servers + others' : 'Machines'}${some}`,
       columns: ['assumed number', 'half', 'twice'],

@@ -4,7 +4,7 @@
  *
  * That takes no further simulation: a trial has counted calls, rows, cells and bytes, so their
  * processor time at other costs is a sum. Queues are assumed to stay the same, so numbers that only
- * move latencies are not varied.
+ * move latencies are not varied, though they move a plan that the latency has decided.
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
@@ -23,8 +23,8 @@ export interface Alternative {
 }
 
 /**
- * The other numbers move latencies, or what machines do besides calls. The share of a repository
- * that is in the cache is taken as it was in the trial.
+ * The other numbers move latencies, or what machines do besides calls, or the one oracle. The share
+ * of a repository that is in the cache is taken as it was in the trial. A plan says so (lines.ts).
  */
 const MOVES_MACHINES = /^(storage|disk\.perMachine|network\.bytes|cluster\..*Cores|cache\.miss)/;
 

@@ -25,9 +25,23 @@ test('figure 7 keeps up at low rates, and not above the capacity', async () => {
   const words = ['--profile', 'smoke', '--rates', '10,200', '--machines', '3', '--jobs', '2'];
   const ended = await runScript(BENCH, words);
   assert.equal(ended.exitCode, 0, ended.stderr);
-  const { findings, state, profile } = ended.record();
+  const { findings, state, profile, parameters } = ended.record();
   assert.equal(state, 'finished');
   assert.equal(profile, 'custom');
+  assert.deepEqual(parameters, {
+    figure: '7',
+    calibration: 'paper-2010',
+    seed: 1,
+    machines: 3,
+    rates: [10, 200],
+    repositories: [50_000, 100_000],
+    concurrency: 256,
+    scanRest: 100,
+    jobs: 2,
+    warmUp: 0.3,
+    seconds: 0.6,
+    isVaried: false,
+  });
   assert.equal(findings?.check.passed, true, findings?.check.detail);
   const [rates, batch, ratio, , scale] = findings.tables;
   const medians = rates?.rows.map((row) => row[5]) ?? [];
@@ -57,7 +71,10 @@ test('figure 9 is a straight line, with the conditions of the brokerage checked'
 });
 
 test('figure 10 recovers once the deaths are noticed, and loses nothing', async () => {
-  const { findings } = (await runScript(BENCH, ['--figure', '10', '--profile', 'smoke'])).record();
+  const words = ['--figure', '10', '--profile', 'smoke'];
+  const { findings, parameters } = (await runScript(BENCH, words)).record();
+  const size = { load: 4, before: 6, after: 30 };
+  assert.deepEqual(parameters, { figure: '10', calibration: 'paper-2010', seed: 1, ...size });
   assert.equal(findings?.check.passed, true, findings?.check.detail);
   const [servers, detection, , lowest, recovery] = findings.tables[0]?.rows[0] ?? [];
   assert.equal(servers, 15);

@@ -54,6 +54,9 @@ const COSTS_LIMITATIONS: readonly string[] = [
 const BALANCING =
   'Tablets are split and moved by their load only before a load is measured, and that takes no time.';
 
+const FIGURES = ['7', '8', '9', '10', 'oracle', 'scanners', 'validation', 'costs'] as const;
+type Figure = (typeof FIGURES)[number];
+
 /** Of the values that are read and written, as in the evaluation of the Bigtable paper. */
 const VALUE_BYTES = 1_000;
 
@@ -70,7 +73,7 @@ await runExperiment(
     sizes: SIZES,
     options: {
       figure: choice({
-        choices: ['7', '8', '9', '10', 'oracle', 'scanners', 'validation', 'costs'],
+        choices: FIGURES,
         description:
           'the figure: 7 is latency by crawl rate, 8 the cost of transactions, 9 the cores of a brokerage by its load, 10 the death of a third of its tablet servers, oracle the limit of one oracle, scanners the speed of scanners that meet; validation compares what the model predicts of this machine with what was measured; costs measures on this machine what calibrate needs',
         default: '7',
@@ -155,11 +158,11 @@ await runExperiment(
         validation: 'what the model predicts of this machine, next to what was measured on it',
       };
       const calibration = calibrationOf(options);
-      const { figure: _, ...others } = parametersOf({ ...options, calibration, rates: [...rates] });
+      const { seed } = options;
       return {
         about: abouts[figure],
         seconds: secondsOf(options, jobs),
-        parameters: { figure, ...others },
+        parameters: parametersOf({ figure, calibration, seed, ...sizeOf(options) }),
         ...(calibration === undefined
           ? { store: EMBEDDED, limitations: COSTS_LIMITATIONS }
           : {
@@ -202,6 +205,31 @@ function calibrationOf(options: {
 }): string | undefined {
   if (options.figure === 'costs') return undefined;
   return options.figure === 'validation' ? 'this-machine' : options.calibration;
+}
+
+/** The options and the part of the size that decide what a figure measures. */
+function sizeOf(
+  options: Size & {
+    readonly figure: Figure;
+    readonly concurrency: number;
+    readonly scanRest: number;
+    readonly jobs: number;
+  },
+): object {
+  const { figure, isVaried, times, machines, rates, repositories } = options;
+  const { concurrency, scanRest, jobs } = options;
+  const crawls = { machines, rates, repositories, concurrency, scanRest, jobs };
+  const sizes: Readonly<Record<Figure, object>> = {
+    7: { ...crawls, ...times, isVaried },
+    8: { ...options.figure8, isVaried },
+    9: { ...options.figure9, isVaried },
+    10: options.figure10,
+    oracle: options.oracle,
+    scanners: options.scanning,
+    validation: options.validation,
+    costs: options.costs,
+  };
+  return sizes[figure];
 }
 
 /** Without a document there is no latency, and nothing to check. */

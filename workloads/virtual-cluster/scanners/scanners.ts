@@ -9,7 +9,7 @@
  * bench:scanners does the same with a few processes. A run mostly waits, so the rows per second are
  * those of different rows in flight, and clumps of scanners show as a lower rate.
  */
-import type { Clock, Observer, Percolator, Worker } from '#engine';
+import type { Clock, Observer, Percolator, RangeLocks, Worker } from '#engine';
 import type { Measuring } from '#harness';
 import {
   type FindingsParts,
@@ -100,7 +100,8 @@ async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoi
     for (const machine of machines) {
       percolators.push(recorder.database(machine.name, await cluster.openDatabase(machine)));
     }
-    const parts = { cluster, recorder, machines, percolators };
+    const locks = machines.map((machine) => cluster.rangeLocks(machine));
+    const parts = { cluster, recorder, machines, percolators, locks };
     const point = await new Scanning(plan, mode, parts).measure();
     for (const percolator of percolators) await percolator.close();
     cluster.window().end();
@@ -114,8 +115,9 @@ interface Parts {
   readonly cluster: Cluster;
   readonly recorder: HistoryRecorder;
   readonly machines: readonly Machine[];
-  /** One on each machine. */
+  /** One on each machine, as are the locks: they keep the scanners of one process apart, too. */
   readonly percolators: readonly Percolator[];
+  readonly locks: readonly RangeLocks[];
 }
 
 /** All scanners of one mode, from the first dirty row to the last. */
@@ -154,9 +156,10 @@ class Scanning {
   }
 
   #start(number: number): Worker {
-    const { cluster, recorder, machines, percolators } = this.#parts;
+    const { recorder, machines, percolators, locks } = this.#parts;
     const machine = machines[number % machines.length] as Machine;
     const percolator = percolators[number % machines.length] as Percolator;
+    const rangeLocks = locks[number % machines.length];
     const mode = this.#mode;
     const observer = recorder.observer(machine.name, observerOn(machine.clock));
     return percolator.startWorker([observer], {
@@ -167,7 +170,7 @@ class Scanning {
         const { row } = run.cell;
         this.#committed.set(row, (this.#committed.get(row) ?? 0) + 1);
       },
-      ...(mode === 'none' ? {} : { rangeLocks: cluster.rangeLocks(machine), onMeeting: mode }),
+      ...(mode === 'none' ? {} : { rangeLocks, onMeeting: mode }),
     });
   }
 

@@ -10,9 +10,10 @@ import {
   seedOption,
 } from '#harness';
 import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
-import { ENGINE_OPTIONS, type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
+import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
-import { benchCrawl, benchTenColumns, type Variant } from './measure-variants.ts';
+import { benchCrawl, benchTenColumns } from './measure-variants.ts';
+import { variantsOf } from './variants.ts';
 import { findingsOf } from './findings.ts';
 
 const LIMITATIONS = [
@@ -114,20 +115,3 @@ await runExperiment(
     return findingsOf({ crawl, tenColumns, concurrency });
   },
 );
-
-function variantsOf(
-  values: Pick<EngineValues, 'batchDelay' | 'batchRows' | 'batchInFlight'>,
-): readonly Variant[] {
-  const variant = (name: string, batching: 'off' | 'on', prefetch: 'off' | 'learn'): Variant => ({
-    name,
-    settings: settingsOf({ ...values, batching, prefetch }),
-    conditionalBatch: true,
-  });
-  return [
-    variant('off', 'off', 'off'),
-    variant('prefetch', 'off', 'learn'),
-    variant('batching', 'on', 'off'),
-    variant('both', 'on', 'learn'),
-    { ...variant('both, public API', 'on', 'learn'), conditionalBatch: false },
-  ];
-}

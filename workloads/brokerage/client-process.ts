@@ -8,7 +8,11 @@ import { type Clock, createRandom, systemClock } from '#engine';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../harness/processes/index.ts';
 import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/stores/store-counts.ts';
-import { CustomerEmulator, type EmulatorResult } from './driver/customer-emulator.ts';
+import {
+  CustomerEmulator,
+  type EmulatorResult,
+  inFlightMaxOf,
+} from './driver/customer-emulator.ts';
 import {
   type Answer,
   type ClientOptions,
@@ -37,6 +41,7 @@ await serve<Order>(async (options: ClientOptions) => {
     range: rangeOf(population.roster.customers, client, clients),
     nextTradeId: () => firstTradeId + client + clients * trades++,
     originMs,
+    inFlightMax: inFlightMaxOf(clients),
   });
   const prepare = async ({ cleansUp, collects }: PrepareOrder): Promise<void> => {
     await emulator.prepare({ cleansUp });

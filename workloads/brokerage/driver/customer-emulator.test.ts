@@ -10,6 +10,7 @@ import {
   CustomerEmulator,
   type EmulatorResult,
   type EmulatedRun,
+  inFlightMaxOf,
   type Load,
 } from './customer-emulator.ts';
 import { FakeBrokerage, type FakeBrokerageOptions } from './fake-brokerage.ts';
@@ -228,6 +229,29 @@ test('a transaction that fails is counted and named, and the run goes on to its 
   assert.equal(emulated.firstFailure, 'Trade-Order: the store is gone');
   assert.equal(issuedBy(brokerage).length, Math.ceil(44.5 * 80));
   assert.ok(endedMs >= 80_000);
+});
+
+for (const [submitted, failure] of [
+  [0, null],
+  [3, 'Trade-Cleanup: orders never completed: 3'],
+] as const) {
+  test(`a cleanup that finds ${submitted} orders incomplete reports ${failure}`, async () => {
+    const { clock, emulator, running } = start(PACED, { submitted }, { fromMs: 0, toMs: 100 });
+    await clock.runUntil(running);
+    await clock.runUntil(emulator.prepare({ cleansUp: true }));
+    const [fromMs, signal] = [clock.monotonicMs(), new AbortController().signal];
+    const interval = { beginMs: fromMs, fromMs, toMs: fromMs + 100 };
+    const next = emulator.run({ load: PACED, ...interval, hasMaintenance: false, signal });
+    assert.equal((await clock.runUntil(next)).firstFailure, failure);
+    emulator.exchange.close();
+  });
+}
+
+test('however many clients there are, all of them together give up at about 5,000 in flight', () => {
+  for (const clients of [1, 3, 16, 64]) {
+    const all = clients * inFlightMaxOf(clients);
+    assert.ok(all >= 5_000 && all < 5_000 + clients, `${all} of ${clients} clients`);
+  }
 });
 
 test('a run that is interrupted ends at once, with the reason', async () => {

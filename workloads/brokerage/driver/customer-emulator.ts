@@ -71,6 +71,12 @@ export interface EmulatorResult {
 }
 
 const IN_FLIGHT_MAX = 5_000;
+
+/** The share of one of several clients: what all of them have in flight ends within one drain. */
+export function inFlightMaxOf(clients: number): number {
+  return Math.ceil(IN_FLIGHT_MAX / clients);
+}
+
 const MAINTENANCE_GAP_MS = 60_000;
 
 export class CustomerEmulator {
@@ -106,15 +112,19 @@ export class CustomerEmulator {
 
   /**
    * Called before a run, with no transaction in flight. The client forgets orders that still wait
-   * for their price, and if it `cleansUp` for all clients, cancels them in the brokerage.
-   * @throws if that fails
+   * for their price, and if it `cleansUp` for all clients, cancels them in the brokerage. Each run
+   * completes all other orders before it ends, so one that is left is a failure: once it is
+   * cancelled, no later check can find it.
+   * @throws if the cleanup fails
    */
   async prepare({ cleansUp }: { readonly cleansUp: boolean }): Promise<void> {
     this.exchange.forget();
     if (!cleansUp) return;
     const { brokerage, population } = this.#options;
     const firstTradeId = population.roster.trades.lastId + 1;
-    await brokerage.execute('tradeCleanup', { firstTradeId, now: this.#now() });
+    const { result } = await brokerage.execute('tradeCleanup', { firstTradeId, now: this.#now() });
+    if (result.submitted === 0) return;
+    this.#recorder.noteFailure('tradeCleanup', `orders never completed: ${result.submitted}`);
   }
 
   async run(run: EmulatedRun): Promise<EmulatorResult> {

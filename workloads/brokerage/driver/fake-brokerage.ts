@@ -21,6 +21,8 @@ export interface FakeBrokerageOptions {
   /** How long each transaction takes. */
   readonly responseMs: number;
   readonly attemptsOf?: ((type: TransactionType) => number) | undefined;
+  /** Orders that Trade-Cleanup finds submitted, but not completed. */
+  readonly submitted?: number | undefined;
   /** Throws for a transaction that fails. */
   readonly failing?: ((type: TransactionType) => void) | undefined;
 }
@@ -74,7 +76,14 @@ export class FakeBrokerage implements Brokerage {
   #resultOf(type: TransactionType, input: Inputs[TransactionType]): unknown {
     if (type === 'tradeOrder') return this.#order(input as TradeOrderInput);
     if (type === 'marketFeed') return { triggered: this.#trigger(input as MarketFeedInput) };
+    if (type === 'tradeCleanup') return this.#cleanUp();
     return {};
+  }
+
+  #cleanUp(): unknown {
+    const requests = this.#requests.size;
+    this.#requests.clear();
+    return { requests, submitted: this.#options.submitted ?? 0 };
   }
 
   #order(order: TradeOrderInput): unknown {

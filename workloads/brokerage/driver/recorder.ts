@@ -87,9 +87,13 @@ export class Recorder {
       return result;
     } catch (error) {
       this.#records[type].failed++;
-      this.#firstFailure ??= `${TRANSACTIONS[type].title}: ${wordsOf(error)}`;
+      this.noteFailure(type, wordsOf(error));
       return null;
     }
+  }
+
+  noteFailure(type: TransactionType, words: string): void {
+    this.#firstFailure ??= `${TRANSACTIONS[type].title}: ${words}`;
   }
 
   #end(

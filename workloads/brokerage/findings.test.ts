@@ -185,6 +185,16 @@ describe('a run that is right', () => {
     assert.equal(line?.met, true);
   });
 
+  test('judges exactly ten times, whatever rounding makes of the loads', () => {
+    const rates = [0.05, 0.1, 0.2, 0.35, 0.5].map((share) => share * 224);
+    const tenfold = measured({ embedded: 0.02 });
+    tenfold.ladder.splice(0);
+    for (const rate of rates) {
+      tenfold.ladder.push({ system: 'embedded', result: ranAt(rate, 0.01 + 0.02 * rate) });
+    }
+    assert.equal(targetsOf({ ...plan, rates }, tenfold)[0]?.met, true);
+  });
+
   test('does not judge the line of a system whose processor time is unknown', () => {
     const unknown = measured({ frames: 0.005 });
     for (const { result } of unknown.ladder) Object.assign(result, { cpuSeconds: null });
@@ -221,6 +231,23 @@ describe('a load that the system did not keep up with', () => {
     assert.equal(lineOf(results, 'embedded').kept.length, 4);
     const ladder = findingsOf(results).tables.find(({ name }) => name === 'ladder');
     assert.equal(ladder?.rows.length, 5);
+  });
+
+  test('has no cost, so that no run is compared with an overload', () => {
+    const results = measured({ embedded: 0.02 });
+    results.ladder.push({ system: 'embedded', result: late });
+    const { columns = [], rows = [] } =
+      findingsOf(results).tables.find(({ name }) => name === 'ladder') ?? {};
+    const cellsOf = (column: string): unknown[] => rows.map((row) => row[columns.indexOf(column)]);
+    const isLate = cellsOf('kept up').map((cell) => cell !== 'yes');
+    assert.equal(isLate.filter(Boolean).length, 1);
+    for (const column of ['cores', 'CPU ms per TR']) {
+      assert.deepEqual(
+        cellsOf(column).map((cell) => cell === null),
+        isLate,
+        column,
+      );
+    }
   });
 });
 

@@ -36,7 +36,7 @@ export function ladderTable({ ladder }: Results): ResultTable {
     caption:
       'Open loop: a clock starts transactions, and response times count from then. TR/s are Trade-Results per second ' +
       '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions. At least and at most are the 99 % ' +
-      'interval of their count. The system kept up if the offered count is not above that interval and the backlog did not grow.',
+      'interval of their count. The system kept up if the offered count is not above that interval and the backlog did not grow; other loads have no cost.',
     columns: [
       'system',
       'TR/s offered',
@@ -77,9 +77,10 @@ function ladderRow({ system, result }: Point): Row {
     rounded(interval.low),
     rounded(interval.high),
     rounded(tradesPerSecond(result)),
-    rounded(cores(result)),
+    // Without a value, so that no other run is compared with what an overload costs.
+    reason === null ? rounded(cores(result)) : null,
     rounded(clients === undefined ? null : clients / offered.seconds),
-    milliseconds(cpuPerTrade([result])),
+    reason === null ? milliseconds(cpuPerTrade([result])) : null,
     rounded(statedPercentileMs(records.tradeResult.histogram, 50)),
     rounded(statedPercentileMs(records.tradeResult.histogram, 90)),
     rounded(tradesPerOrder(result)),

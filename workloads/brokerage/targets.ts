@@ -9,6 +9,8 @@ import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
 const RANGE_MIN = 10;
+/** Rounding makes the shares 0.05 and 0.5 of some maxima less than ten times apart. */
+const RANGE_LEAST = RANGE_MIN * (1 - 1e-9);
 /** Through two loads there is always a line. */
 const LOADS_MIN = 3;
 /** Processor time of a Trade-Result relative to PostgreSQL's functions, by the kind of load. */
@@ -30,7 +32,7 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
 
 function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[] {
   const asked = rates ?? rungs;
-  const isNarrow = Math.max(...asked) < RANGE_MIN * Math.min(...asked);
+  const isNarrow = Math.max(...asked) < RANGE_LEAST * Math.min(...asked);
   const areFew = new Set(asked).size < LOADS_MIN;
   return systemsOf(results.ladder).map((system) => {
     const { fit, kept, from, to } = lineOf(results, system);
@@ -51,7 +53,7 @@ function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[
           : `R² ${roundedDown(fit.rSquared)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times offered)`,
       met:
         reason === null
-          ? fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN
+          ? fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_LEAST
           : null,
       reason,
     };

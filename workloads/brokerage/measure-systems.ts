@@ -51,6 +51,7 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
   const { systems, stores, regionServers, brokerUpdate, engine, processes } = plan;
   const databases: LoadedDatabase[] = [];
   const open = async (name: string, opening: () => Promise<LoadedDatabase>): Promise<void> => {
+    signal.throwIfAborted();
     progress.phase(`${name}: loading`, 0);
     try {
       databases.push(await opening());
@@ -79,7 +80,7 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
     );
     if (variants.length > 0) {
       const connectionsMax = connectionsOfClient(processes ?? 1);
-      const options = { folder: work, variants, brokerUpdate, connectionsMax };
+      const options = { folder: work, variants, brokerUpdate, connectionsMax, signal };
       await open('PostgreSQL', () => openPostgresDatabase(population, options));
     }
   } catch (error) {

@@ -16,6 +16,7 @@ import {
 import { createPopulation } from '../population/index.ts';
 import { type Loaded, loadPostgres, openFunctions } from './index.ts';
 import { tryPostgres } from './postgres.fixture.ts';
+import { providePostgres } from './server.ts';
 
 const STRANGE = 'a\\b\tc\nd\re\\N “ü” \u{1F4B8} \'"';
 const population = createPopulation(TINY, 1);
@@ -85,6 +86,43 @@ describe('a population on PostgreSQL', { skip: tried.skip }, () => {
     assert.equal(known.length, 33);
   });
 });
+
+describe('a load that is interrupted', { skip: tried.skip }, () => {
+  for (const [when, count] of [
+    ['between two tables', 1],
+    ['within a table', 0],
+  ] as const) {
+    test(`${when} rejects with the reason, and loads no further table`, async () => {
+      const controller = new AbortController();
+      const abort = (): void => controller.abort(new Error('interrupted'));
+      const loaded: TableName[] = [];
+      const onTable = (table: TableName): void => {
+        loaded.push(table);
+        abort();
+      };
+      const cut = <T extends TableName>(table: T): Iterable<Row<T>> => {
+        if (count === 0) abort();
+        return rows(table);
+      };
+      await using server = await providePostgres({ environment: {} });
+      const options = { onTable, signal: controller.signal };
+      const loading = loadPostgres(server.connection, { rows: cut }, options);
+      await assert.rejects(loading, /^Error: interrupted$/);
+      assert.equal(loaded.length, count);
+      await using client = await connect(server.connection);
+      const { rows: made } = await client.query(
+        `SELECT FROM pg_tables WHERE schemaname = 'public'`,
+      );
+      assert.equal(made.length, count);
+    });
+  }
+});
+
+async function connect(connection: pg.ClientConfig): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
 
 function sorted<T extends TableName>(table: T, list: readonly Row<T>[]): readonly Row<T>[] {
   const { primaryKey } = describeTable(table);

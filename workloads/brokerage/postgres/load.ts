@@ -18,6 +18,8 @@ import { createIndexes, createTable } from './schema.ts';
 export interface LoadOptions {
   /** Called for each table when it is loaded. */
   readonly onTable?: ((table: TableName, rows: number) => void) | undefined;
+  /** Aborted, the load rejects with the reason; the table that it is loading is rolled back. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface LoadResult {
@@ -32,7 +34,7 @@ const CHUNK = 65_536;
 export async function loadPostgres(
   connection: pg.ClientConfig,
   population: Pick<Population, 'rows'>,
-  { onTable = () => {} }: LoadOptions = {},
+  { onTable = () => {}, signal }: LoadOptions = {},
 ): Promise<LoadResult> {
   const startMs = systemClock.monotonicMs();
   const client = new pg.Client(connection);
@@ -40,7 +42,8 @@ export async function loadPostgres(
   try {
     let rows = 0;
     for (const table of TABLE_NAMES) {
-      const copied = await copyTable(client, population, table);
+      signal?.throwIfAborted();
+      const copied = await copyTable(client, population, table, signal);
       for (const statement of createIndexes(table)) await client.query(statement);
       // Statistics of an empty table would tell the planner that it stays empty.
       if (copied > 0) await client.query(`VACUUM (ANALYZE) ${table}`);
@@ -49,6 +52,9 @@ export async function loadPostgres(
     }
     await installFunctions(client);
     return { rows, seconds: (systemClock.monotonicMs() - startMs) / 1000 };
+  } catch (error) {
+    signal?.throwIfAborted(); // The reason, rather than how a stream words it.
+    throw error;
   } finally {
     await client.end();
   }
@@ -58,11 +64,12 @@ async function copyTable(
   client: pg.Client,
   population: Pick<Population, 'rows'>,
   table: TableName,
+  signal: AbortSignal | undefined,
 ): Promise<number> {
   await client.query('BEGIN');
   await client.query(createTable(table));
   const copy = client.query(copyFrom(`COPY ${table} FROM STDIN (FREEZE)`));
-  await pipeline(Readable.from(chunks(population, table)), copy);
+  await pipeline(Readable.from(chunks(population, table)), copy, { signal });
   await client.query('COMMIT');
   return copy.rowCount;
 }

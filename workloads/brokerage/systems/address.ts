@@ -19,6 +19,7 @@ export interface PercolatorAddress {
 
 export interface PostgresAddress {
   readonly kind: 'postgres';
+  /** Without its password: addresses are arguments of processes. */
   readonly connection: pg.ClientConfig;
   /** Where transactions run: in the server, or in the client, statement by statement. */
   readonly variant: 'functions' | 'frames';

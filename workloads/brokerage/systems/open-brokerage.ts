@@ -17,7 +17,7 @@ import {
   COLLECTING,
   openBrokerage as openOnPercolator,
 } from '../percolator/index.ts';
-import { openFrames, openFunctions } from '../postgres/index.ts';
+import { openFrames, openFunctions, withPassword } from '../postgres/index.ts';
 import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
 export interface OpenedBrokerage {
@@ -38,7 +38,9 @@ export interface OpenedBrokerage {
 
 export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBrokerage> {
   if (address.kind === 'percolator') return openOurs(address);
-  const brokerage = address.variant === 'functions' ? openFunctions(address) : openFrames(address);
+  const open = address.variant === 'functions' ? openFunctions : openFrames;
+  const connection = withPassword(address.connection, process.env);
+  const brokerage = open({ ...address, connection });
   return {
     brokerage,
     counts: null,

@@ -4,7 +4,13 @@
  */
 import { UsageError } from '#results';
 import type { BrokerUpdate, Population } from '../model/index.ts';
-import { loadPostgres, type PostgresServer, providePostgres, quiesce } from '../postgres/index.ts';
+import {
+  loadPostgres,
+  type PostgresServer,
+  providePostgres,
+  quiesce,
+  withoutPassword,
+} from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
 import { type LoadedDatabase, type System, UNKNOWN_SERVERS } from './database.ts';
@@ -15,22 +21,30 @@ export interface PostgresDatabaseOptions {
   readonly brokerUpdate: BrokerUpdate;
   /** At each isolation level, for each client. */
   readonly connectionsMax: number;
+  /** Aborted, the load ends early, and the database is dropped. */
+  readonly signal: AbortSignal;
 }
 
 /** @throws UsageError if there is no PostgreSQL available */
 export async function openPostgresDatabase(
   population: Population,
-  { folder, variants, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
+  { folder, variants, brokerUpdate, connectionsMax, signal }: PostgresDatabaseOptions,
 ): Promise<LoadedDatabase> {
   await using cleanup = new AsyncDisposableStack();
   const { server, place } = await provide(folder);
   cleanup.use(server);
-  await loadPostgres(server.connection, population);
+  await loadPostgres(server.connection, population, { signal });
+  signal.throwIfAborted();
   await quiesce(server.connection);
   const { connection, pid, settings } = server;
   // PostgreSQL has no observers to aggregate a side table.
   const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
-  const common = { kind: 'postgres', connection, brokerUpdate: update, connectionsMax } as const;
+  const common = {
+    kind: 'postgres',
+    connection: withoutPassword(connection),
+    brokerUpdate: update,
+    connectionsMax,
+  } as const;
   const durability = `${durabilityOf(settings)}${place}`;
   const servers = { server: pid === null ? UNKNOWN_SERVERS : [pid] };
   const all = cleanup.move();

@@ -1,6 +1,6 @@
 /** What a reader must know before trusting the numbers. */
 import { availableParallelism, loadavg } from 'node:os';
-import { type Plan, SECONDS_PER_TRADE } from './plan.ts';
+import { LOAD_FACTOR_MAX, type Plan, SECONDS_PER_TRADE } from './plan.ts';
 
 /** The price period of the specification. */
 const PRICE_PERIOD_MS = 900_000;
@@ -11,6 +11,7 @@ export function limitationsOf({
   processes,
   brokerUpdate,
   systems,
+  parts,
 }: Plan): readonly string[] {
   const { customers, initialTradeDays, dailyMarketDays, pricePeriodMs } = scale;
   const load = (loadavg()[0] ?? 0) / availableParallelism();
@@ -21,7 +22,7 @@ export function limitationsOf({
         ]
       : []),
     'This benchmark resembles TPC-E but is not TPC-E: its TR/s are not comparable with any published result.',
-    `The specification requires at least 5,000 customers, 300 days of trades, 1,305 days of prices and an hour or more of measurement; this run has ${customers} customers, ${days(initialTradeDays)} of trades, ${days(dailyMarketDays)} of prices and ${seconds} seconds per point.`,
+    `The specification requires at least 5,000 customers, 300 days of trades, 1,305 days of prices and an hour or more of measurement; this run has ${customers} customers, ${days(initialTradeDays)} of trades, ${days(dailyMarketDays)} of prices and ${seconds} seconds per point${parts.paced ? `, low loads up to ${LOAD_FACTOR_MAX} times as long` : ''}.`,
     `The specification drives ${customers} customers at ${customers / SECONDS_PER_TRADE} TR/s; at a higher load, accounts and brokers are hotter than it intends.`,
     ...(pricePeriodMs < PRICE_PERIOD_MS
       ? [
@@ -32,6 +33,11 @@ export function limitationsOf({
     processes === undefined
       ? 'One client process with one JavaScript thread drives each system; on the embedded store it contains the whole engine, and the oracle is kept in the store.'
       : `${processes} client processes with one JavaScript thread each drive each system; the oracle and the lock service of Percolator are processes too, and their processor time counts.`,
+    ...(processes !== undefined && (parts.reads || parts.brokers)
+      ? [
+          'The reads that batching saves and the modes of the broker update are measured with one client process, which has its oracle in the store.',
+        ]
+      : []),
     'Processor time is that of processes; the work of kernel threads, such as writing to the disk, is charged to no system.',
     'A collector removes old versions and deleted rows from the Percolator stores during the measurement, as autovacuum does for PostgreSQL; the processor time of both counts.',
     ...(systems.includes('emulator')

@@ -118,9 +118,13 @@ test('two stores of one kind are refused in one sentence, before anything starts
 
 test('reads saved and broker modes: each variant is run, counted and checked', async () => {
   const out = path.join(folder, 'variants');
-  const options = [...OURS, '--reads', '--brokers', ...SHORT, '--out', out];
+  // With the default systems, of which these parts need one; only the ladder is repeated.
+  const options = ['--reads', '--brokers', '--repeats', '3', ...SHORT, '--out', out];
   const { exitCode, stdout, stderr } = await run(options);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  assert.match(stderr, /^Plan: 100 customers, 0\.25 days of trades, on embedded;/m);
+  const { store, repeats: times, parameters } = readRunRecord(out);
+  assert.deepEqual([store?.name, times, parameters['repeats']], ['embedded', 1, 1]);
   const reads = tableOf(out, 'reads')?.rows ?? [];
   const variants = reads.map(([name]) => name);
   assert.deepEqual(variants, ['everything off', 'prefetching', 'batching', 'both']);
@@ -170,6 +174,7 @@ describe('bad input', () => {
     [[...THEIRS, '--brokers'], /^--brokers .* --system /],
     [[...THEIRS, '--store', 'embedded'], /^--store has .* --system is post/],
     [['--unpaced', '--rates', '1,10'], /^--rates .*--paced/],
+    [[...OURS, '--reads', '--processes', '2'], /^--processes .*--paced.*"2"/],
   ];
   test('prints one sentence and ends with exit code 2', async () => {
     const out = path.join(folder, 'never');

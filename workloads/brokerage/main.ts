@@ -128,7 +128,7 @@ await runExperiment(
       repeats: repeatsOption('the whole ladder'),
       processes: integer({
         description:
-          'client processes of each system; Percolator then also has an oracle and a lock service',
+          'client processes of each system for --paced and --unpaced; Percolator then also has an oracle and a lock service',
         defaultText: 'one client, with the oracle in the store',
         min: 1,
         max: 64,
@@ -160,7 +160,8 @@ await runExperiment(
       return {
         about: `${customers} customers, ${daysText(initialTradeDays)} of trades, on ${plan.systems.join(', ')}`,
         seconds: expectedSeconds(plan),
-        parameters: parametersOf({ ...options, ...ofScale, ...plan.parts }),
+        parameters: parametersOf({ ...options, ...ofScale, ...plan.parts, repeats: plan.repeats }),
+        repeats: plan.repeats,
         store: {
           name: plan.systems.join(', '),
           durability:
@@ -197,6 +198,11 @@ function planOf(options: Options): Plan {
       '--rates sets the loads of the ladder, so --paced must be among the named parts.',
     );
   }
+  if (options.processes !== undefined && !parts.paced && !parts.unpaced) {
+    throw new UsageError(
+      `--processes sets the clients of --paced and --unpaced, so one of them must be among the named parts, but is "${options.processes}".`,
+    );
+  }
   if (options.system === 'postgres' && options.broker === 'side-table') {
     throw new UsageError(
       '--broker must be omit or inline with --system postgres, which has no observers, but is "side-table".',
@@ -206,7 +212,9 @@ function planOf(options: Options): Plan {
     ...options,
     scale: scaleOf(options),
     stores,
-    systems: systemsOf(options, stores),
+    systems: systemsOf(options, stores, parts),
+    // Only the ladder is repeated.
+    repeats: parts.paced ? options.repeats : 1,
     brokerUpdate: options.broker,
     engine: { ...engine, batchDelay, batchRows, batchInFlight },
     parts,
@@ -252,7 +260,13 @@ function kindOf(name: string): StoreKind {
   return typeof store === 'string' ? store : store.kind;
 }
 
-function systemsOf({ system }: Options, stores: Plan['stores']): readonly SystemName[] {
+/** Reads and broker modes are measured on the embedded store alone. */
+function systemsOf(
+  { system }: Options,
+  stores: Plan['stores'],
+  { paced, unpaced }: Plan['parts'],
+): readonly SystemName[] {
+  if (!paced && !unpaced) return ['embedded'];
   const isPostgres = (name: SystemName): boolean => name === 'functions' || name === 'frames';
   return SYSTEMS.filter((name) =>
     isPostgres(name) ? system !== 'percolator' : stores.has(name as StoreKind),

@@ -24,7 +24,7 @@ export interface Plan extends Durations {
   readonly regionServers: number;
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
-  /** Client processes; undefined for one that has its oracle in the store. */
+  /** Client processes, except on copies; undefined for one that has its oracle in the store. */
   readonly processes: number | undefined;
   /** Offered Trade-Results per second; undefined for `rungs`. */
   readonly rates: readonly number[] | undefined;
@@ -94,7 +94,7 @@ function sizeOf(
  * loads.
  */
 const TRADES_OF_LOAD = 1_000;
-const LOAD_FACTOR_MAX = 4;
+export const LOAD_FACTOR_MAX = 4;
 
 /** Seconds for which each round measures a load of `rate` Trade-Results per second. */
 export function secondsOfLoad({ seconds, repeats }: Durations, rate: number): number {

@@ -170,6 +170,27 @@ describe('a recording', () => {
   });
 });
 
+test('a recording convicts a transaction whose second read of a cell differs from the first', async () => {
+  const values = ['1', '1', '2'];
+  const transaction = {
+    startTimestamp: 5,
+    getMany: async () => [Buffer.from(values.shift() ?? '')],
+    commit: async () => 5,
+  } as unknown as Transaction;
+  const found: string[] = [];
+  const sink = {
+    began: () => {},
+    ended: () => {},
+    violation: ({ claim }: { claim: string }) => found.push(claim),
+  };
+  const percolator = { begin: async () => transaction } as unknown as Percolator;
+  const client = recordingClient(percolator, 'bank', { sink, process: '1.1', nowMs: () => 0 });
+  await client.attempt(async (work) => {
+    for (let i = 0; i < 3; i++) await work.get(at('bank', 'account 1', 'balance'));
+  });
+  assert.deepEqual(found, ['transactions: two reads of a cell differ']);
+});
+
 describe('a recording of a transaction that reads its own writes', () => {
   const cell = at('bank', 'account 1', 'balance');
   const cases: readonly (readonly [string, (work: Work) => Promise<void>])[] = [

@@ -115,7 +115,7 @@ export async function lookBack<T>(
   const beganAt = nowMs();
   try {
     await using snapshot = await percolator.snapshot(timestamp);
-    const reader = new RecordedReader(snapshot);
+    const reader = new RecordedReader(snapshot, sink);
     const found = await body(reader);
     const times = { beganAt, endedAt: nowMs() };
     sink.began({
@@ -194,12 +194,14 @@ type Content = Pick<
 /** Passes every read on to the snapshot, and remembers what it saw. */
 class RecordedReader implements Reader {
   readonly startTimestamp: Timestamp;
+  protected readonly sink: Pick<Sink, 'violation'>;
   readonly #reader: Reader;
   readonly #reads = new Map<string, string | undefined>();
   readonly #scans: HistoricScan[] = [];
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, sink: Pick<Sink, 'violation'>) {
     this.#reader = reader;
+    this.sink = sink;
     this.startTimestamp = reader.startTimestamp;
   }
 
@@ -246,26 +248,29 @@ class RecordedReader implements Reader {
     // Snapshots have no own writes.
   }
 
-  /** The first read of a cell counts, unless it read an own write. */
+  /** The first read of a cell counts, unless it read an own write; later ones must equal it. */
   #remember(cell: string, found: Buffer | undefined): void {
     const value = found?.toString();
-    if (this.isOwn(cell, value) || this.#reads.has(cell)) return;
-    this.#reads.set(cell, value);
+    if (this.isOwn(cell, value)) return;
+    const first = this.#reads.has(cell) ? this.#reads.get(cell) : value;
+    this.#reads.set(cell, first);
+    if (first === value) return;
+    const what = `read ${first ?? 'nothing'} from ${cell} and then ${value ?? 'nothing'}`;
+    const message = `the transaction of ${this.startTimestamp} ${what}`;
+    this.sink.violation({ claim: 'transactions: two reads of a cell differ', message });
   }
 }
 
 /** Also passes every write on to the transaction, and remembers the last one of each cell. */
 class RecordedWork extends RecordedReader implements Work {
   readonly #transaction: Transaction;
-  readonly #sink: Pick<Sink, 'violation'>;
   readonly #writes = new Map<string, WrittenCell>();
   readonly #locks = new Set<string>();
   readonly #weak = new Set<string>();
 
   constructor(transaction: Transaction, sink: Pick<Sink, 'violation'>) {
-    super(transaction);
+    super(transaction, sink);
     this.#transaction = transaction;
-    this.#sink = sink;
   }
 
   set(cell: CellAddress, value: Uint8Array | string): void {
@@ -317,7 +322,7 @@ class RecordedWork extends RecordedReader implements Work {
   #misread(cell: string, wrote: string | undefined, read?: string): void {
     const what = `wrote ${wrote ?? 'nothing'} to ${cell} and then read ${read ?? 'nothing'}`;
     const message = `the transaction of ${this.startTimestamp} ${what}`;
-    this.#sink.violation({ claim: 'transactions: own write not read', message });
+    this.sink.violation({ claim: 'transactions: own write not read', message });
   }
 }
 

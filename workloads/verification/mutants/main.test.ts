@@ -32,11 +32,16 @@ describe('mutants', () => {
     assert.equal(ran.record().state, 'interrupted');
   });
 
-  test('refuses to update seeds if it tries only those that are known', async () => {
-    const ran = await runScript(MAIN, ['--update']);
-    assert.equal(ran.exitCode, 2);
-    assert.match(ran.stderr, /^--update needs --seeds of at least 1, .* but --seeds is 0\.$/);
-  });
+  for (const option of [['--update'], ['--seed', '77']]) {
+    test(`refuses ${option.join(' ')} if it tries only the seeds that are known`, async () => {
+      const ran = await runScript(MAIN, option);
+      assert.equal(ran.exitCode, 2);
+      assert.match(
+        ran.stderr,
+        /^--(?:update|seed) needs --seeds of at least 1, .* --seeds is 0\.$/,
+      );
+    });
+  }
 
   test('refuses an unknown name in one sentence', async () => {
     const ran = await runScript(MAIN, ['--only', 'unknown']);

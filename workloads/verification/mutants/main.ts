@@ -68,9 +68,10 @@ await runExperiment(
     ],
     plan: (options) => {
       const { seeds, jobs } = options;
-      if (options.update && seeds === 0) {
+      const needing = options.update ? '--update' : options.seed === 1 ? undefined : '--seed';
+      if (needing !== undefined && seeds === 0) {
         throw new UsageError(
-          '--update needs --seeds of at least 1, as with --profile standard, but --seeds is 0.',
+          `${needing} needs --seeds of at least 1, as with --profile standard, but --seeds is 0.`,
         );
       }
       const { length } = chosen(options);

@@ -58,7 +58,7 @@ function countTable({ counts }: Tally): ResultTable {
       ['locks rolled forward', counts.rolledForward],
       ['locks rolled back', counts.rolledBack],
       ['observer runs', counts.observerRuns],
-      ['of which hung', counts.hung],
+      ['observer runs that hung', counts.hung],
       ['cells parked', counts.parked],
       ['cells replayed', counts.replayed],
       ['tables dropped', counts.tablesDropped],

@@ -71,15 +71,18 @@ await runExperiment(
     if (failed === undefined || signal.aborted) return found;
     keep(found);
     progress.phase(`shrinking seed ${failed.seed}`, 0);
-    return findingsOf(tally, seeds, await shrunkRun(failed, !noRegression));
+    return findingsOf(tally, seeds, await shrunkRun(failed, { isKept: !noRegression, signal }));
   },
 );
 
 /** Shrinks the run, and saves its plan. */
-async function shrunkRun({ seed, claim }: FailedRun, isKept: boolean): Promise<Shrunk> {
-  const plan = await shrink(planOf(seed), claim);
+async function shrunkRun(
+  { seed, claim }: FailedRun,
+  { isKept, signal }: { readonly isKept: boolean; readonly signal: AbortSignal },
+): Promise<Shrunk> {
+  const plan = await shrink(planOf(seed), claim, { signal });
   const story = await storyOf(plan);
-  if (!isKept) return { seed, story, file: undefined };
+  if (!isKept || signal.aborted) return { seed, story, file: undefined };
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);
   await writeFile(file, `${JSON.stringify({ claim, plan }, null, 2)}\n`);
   return { seed, story, file: path.relative(process.cwd(), file) };

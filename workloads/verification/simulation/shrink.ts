@@ -12,8 +12,15 @@
 import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
-/** The smallest plan found, in at most `runsMax` runs, whose run breaks the claim. */
-export async function shrink(plan: Plan, claim: string, runsMax = 2_000): Promise<Plan> {
+/**
+ * The smallest plan found, in at most `runsMax` runs, whose run breaks the claim. A `signal` that
+ * aborts ends the search early.
+ */
+export async function shrink(
+  plan: Plan,
+  claim: string,
+  { runsMax = 2_000, signal }: { readonly runsMax?: number; readonly signal?: AbortSignal } = {},
+): Promise<Plan> {
   let smallest = plan;
   let runsLeft = runsMax;
   for (;;) {
@@ -24,7 +31,7 @@ export async function shrink(plan: Plan, claim: string, runsMax = 2_000): Promis
 
   async function findSmaller(): Promise<Plan | undefined> {
     for (const candidate of candidates(smallest)) {
-      if (runsLeft-- <= 0) return undefined;
+      if (runsLeft-- <= 0 || signal?.aborted === true) return undefined;
       const { violations } = await simulate(candidate);
       if (violations.some((violation) => violation.claim === claim)) return candidate;
     }

@@ -112,6 +112,13 @@ describe('the simulator', () => {
 
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
-    assert.equal(await shrink(plan, 'no such claim', 3), plan);
+    assert.equal(await shrink(plan, 'no such claim', { runsMax: 3 }), plan);
+  });
+
+  test('does not shrink any further once it is interrupted', async () => {
+    const plan = planOf(13);
+    const beganMs = performance.now();
+    assert.equal(await shrink(plan, 'no such claim', { signal: AbortSignal.abort() }), plan);
+    assert.ok(performance.now() - beganMs < 2_000);
   });
 });

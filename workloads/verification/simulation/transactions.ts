@@ -68,9 +68,14 @@ export class Transactions {
   }
 
   record(startTimestamp: Timestamp): Recording {
-    const askedAt = this.#askedAt.get(startTimestamp) ?? 0;
-    const recording = startRecording(this.#process.name, startTimestamp, askedAt);
+    const recording = this.#recordAsked(startTimestamp, this.#askedAt.get(startTimestamp));
     this.#askedAt.delete(startTimestamp);
+    return recording;
+  }
+
+  /** @param askedAt absent for a snapshot of the past, of which real time demands nothing */
+  #recordAsked(startTimestamp: Timestamp, askedAt = 0): Recording {
+    const recording = startRecording(this.#process.name, startTimestamp, askedAt);
     this.#run.transactions.push(recording);
     return recording;
   }
@@ -120,8 +125,10 @@ export class Transactions {
   ): Promise<boolean> {
     try {
       await using reader = await percolator.snapshot(timestamp);
-      const recording = this.record(reader.startTimestamp);
-      recording.past = timestamp !== undefined;
+      const { startTimestamp } = reader;
+      const isPast = timestamp !== undefined;
+      const recording = isPast ? this.#recordAsked(startTimestamp) : this.record(startTimestamp);
+      recording.past = isPast;
       for (const operation of operations) {
         if (operation.do === 'think') await this.#clock.sleep(operation.ms);
         else await readOnly(this.scribe, reader, operation, recording);

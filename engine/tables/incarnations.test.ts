@@ -25,19 +25,6 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a process that knew the old incarnation writes the new one without reading it first', async () => {
-    const scene = new Scene();
-    const [a, b] = await scene.processes('a', 'b');
-    await scene.create(a, 't');
-    await scene.set(b, '1', X);
-    await scene.drop(a, 't');
-    await scene.create(a, 't');
-    const transaction = await scene.run(b.percolator.begin());
-    transaction.set(X, '2');
-    await scene.run(transaction.commit());
-    assert.equal(await scene.get(a, X), '2');
-  });
-
   test('each incarnation has a name of its own in the storage; the first has the user’s', async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');

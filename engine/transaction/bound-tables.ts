@@ -13,7 +13,7 @@
  * second one's `createdAt` was handed out after the first was gone from the storage. A snapshot
  * that is not older began later still, and all of its reads of the first incarnation fail.
  */
-import { assert, hasCode, PercolatorError } from '../base/index.ts';
+import { assert, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Incarnation, TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
@@ -46,18 +46,13 @@ export class BoundTables {
   }
 
   /**
-   * Binds the tables of the cells; undefined if this process knows all of them, and has heard of no
-   * drop since it looked: a write would fail at the incarnation that was dropped.
+   * Binds the tables of the cells; undefined if this process knows all of them.
    * @throws TABLE_NOT_FOUND, STALE_SNAPSHOT
    */
   bind(cells: readonly { readonly table: string }[]): Promise<unknown> | undefined {
     const catalog = this.#catalog;
     if (catalog === undefined) return undefined;
-    const unknown = cells.filter(
-      ({ table }) =>
-        !this.#bound.has(table) &&
-        !(catalog.isCurrent(table) && this.#known(catalog, table) !== undefined),
-    );
+    const unknown = cells.filter(({ table }) => this.#known(catalog, table) === undefined);
     if (unknown.length === 0) return undefined;
     return Promise.all(unknown.map(({ table }) => this.#bind(catalog, table)));
   }
@@ -193,7 +188,7 @@ export class BoundTables {
 }
 
 export function isTableNotFound(error: unknown): error is PercolatorError {
-  return hasCode(error, 'TABLE_NOT_FOUND');
+  return error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND';
 }
 
 function tableNotFound(table: string): PercolatorError {

@@ -171,7 +171,7 @@ export class BoundTables {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
         `table ${table} was dropped, and created again at ${incarnation.createdAt}, ` +
-          `since the transaction of ${this.#startTimestamp} used it`,
+          `and the transaction of ${this.#startTimestamp} used the one before`,
       );
     });
   }

@@ -64,6 +64,9 @@ export async function collectGarbage(
   };
 }
 
+/** Milliseconds between looks at leases, at most: live processes renew theirs every ten seconds. */
+const LEASE_LOOK_MS = 1_000;
+
 /**
  * Waits until each lease that is there now has been renewed, has lapsed or was given up. A lease
  * lapses only if one watch sees it for its time to live, and the watch of a process that collects
@@ -79,7 +82,7 @@ async function watchLeases(
   for (;;) {
     const now = await watch.liveLeases();
     if (!now.some((lease) => before.includes(lease))) return;
-    await clock.sleep(restMs);
+    await clock.sleep(Math.min(restMs, LEASE_LOOK_MS));
   }
 }
 

@@ -158,6 +158,15 @@ describe('a cycle', () => {
     assert.deepEqual(await scene.database.stored('b'), before);
   });
 
+  test('is held back by a lock whose primary has a record that no transaction writes', async () => {
+    const { scene, collector } = await openRows();
+    await plant(scene.database, 'lock aa', 1, lockOf('bb', 'died unnoticed'));
+    await plant(scene.database, 'lock bb', 1, lockOf('bb', 'died unnoticed'));
+    await plant(scene.database, 'write bb', 2, 'oops');
+    assert.equal((await scene.collect()).completed, false);
+    assert.equal(collector.counters.locksResolved, 0);
+  });
+
   test('resolves a lock whose primary has one that cannot be decoded', async () => {
     const { scene, collector } = await openRows();
     const { database } = scene;

@@ -18,8 +18,8 @@
  * committed transaction (P30). Locks that appear below D later belong to transactions that will not
  * commit. The tables are listed after the horizon was moved: a table created since has no lock that
  * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
- * a primary, the evidence there is collected. A row with a damaged record is not collected; fsck
- * reports both.
+ * a primary, the evidence there is collected. A row in which a damaged record was read is not
+ * collected. fsck reports both.
  *
  * Why pass over rows (P68)? Most have not changed since the last cycle, which resolved all locks
  * below its own D. What it left in a row is needed, and becomes garbage only by a newer record of
@@ -32,6 +32,7 @@
  * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
  * Several collectors may work at a time: that is safe, but they repeat each other's work.
  */
+import { hasCode } from '../base/index.ts';
 import {
   type Bigtable,
   type CellFilter,
@@ -252,13 +253,13 @@ export class GarbageCollector {
     return alive;
   }
 
-  /** If another program deleted the primary's table or damaged the lock, it can never be resolved,
-   * and stays. */
+  /** If another program deleted the primary's table, or damaged the lock or the primary's record,
+   * it cannot be resolved, and stays. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
     } catch (error) {
-      if (isWithoutPrimary(error)) return 'alive';
+      if (isWithoutPrimary(error) || hasCode(error, 'TABLE_MISMATCH')) return 'alive';
       throw error;
     }
   }

@@ -39,7 +39,7 @@ export interface OracleClientOptions {
   readonly attemptMs?: number | undefined;
   /**
    * Milliseconds after which a request without an answer is repeated no more, and its callers
-   * receive STORE_UNAVAILABLE. Default 10,000. Too small: callers see every fail-over, which takes
+   * receive STORE_UNAVAILABLE. Callers that come meanwhile share the next one. Default 10,000. Too small: callers see every fail-over, which takes
    * as long as the lease of an oracle that was killed. Too large: callers wait that long for a
    * service that is gone.
    */
@@ -148,11 +148,12 @@ class RemoteSource implements TimestampSource {
     isNew: (answer: Answer) => boolean = () => true,
   ): Promise<Answer> {
     const startedMs = this.#clock.monotonicMs();
+    let failed: { readonly error: unknown; readonly server: RpcClient } | undefined;
     for (let attempt = 0; ; attempt++) {
       const asked = this.#current;
       const server = this.#server();
+      const deadlineMs = this.#deadlineMs(startedMs);
       try {
-        const deadlineMs = this.#deadlineMs(startedMs);
         const answer = await server.call<Answer>(method, request, { deadlineMs });
         // A source without epochs asks the store each time, so it may also follow one with a lease.
         const isCurrent = answer.epoch === 0 || answer.epoch >= this.#epoch;
@@ -162,7 +163,10 @@ class RemoteSource implements TimestampSource {
         }
         throw new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');
       } catch (error) {
-        if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(error, server);
+        // An attempt that was cut short says less of the oracle than one that was not.
+        const isCut = deadlineMs < this.#attemptMs && hasCode(error, 'STORE_UNAVAILABLE');
+        if (failed === undefined || !isCut) failed = { error, server };
+        if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(failed);
         // Another request may have moved on already: a second step would skip a healthy server.
         if (this.#current === asked) this.#current += 1;
         const round = Math.floor(attempt / this.#servers.length); // One try each, then slower.
@@ -174,7 +178,7 @@ class RemoteSource implements TimestampSource {
     }
   }
 
-  /** The last attempt is shorter: a silent oracle must not keep a caller beyond `timeoutMs`. */
+  /** The last attempt is shorter: a silent oracle must not keep a request beyond `timeoutMs`. */
   #deadlineMs(startedMs: number): number {
     const leftMs = startedMs + this.#timeoutMs - this.#clock.monotonicMs();
     return Math.min(this.#attemptMs, Math.max(1, leftMs));
@@ -192,9 +196,10 @@ class RemoteSource implements TimestampSource {
     return this.#clock.monotonicMs() - startedMs < this.#timeoutMs;
   }
 
-  #explained(cause: unknown, { address }: RpcClient): unknown {
+  #explained(failed: { readonly error: unknown; readonly server: RpcClient }): unknown {
+    const { error: cause, server } = failed;
     if (!(cause instanceof PercolatorError)) return cause;
-    const message = `the timestamp oracle at ${address} gives no answer: ${cause.message}`;
+    const message = `the timestamp oracle at ${server.address} gives no answer: ${cause.message}`;
     return new PercolatorError(cause.code, message, { cause });
   }
 }

@@ -62,7 +62,7 @@ await runExperiment(
       duplicates: integer({ description: 'mutations that may arrive a second time', ...some }),
       lostAnswers: integer({ description: 'mutations whose answer may be lost', ...some }),
       maxStates: integer({
-        description: 'states after which a search gives up; each takes about 150 bytes of memory',
+        description: 'a search of more states gives up; each takes about 150 bytes of memory',
         default: 20_000_000,
         min: 1,
         max: 1e9,

@@ -45,7 +45,7 @@ test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one
 
 test('a jar of which an interrupted fetch has left only a part is missing, and is fetched again', async () => {
   const whole = 'PK\u0003\u0004 the jar PK\u0005\u0006';
-  // The last word of either call is the folder that pip, and then zip, is to fill.
+  // The last word of the second call is the folder that zip is to fill.
   const python = script(
     'python3',
     'for folder; do :; done',

@@ -15,9 +15,10 @@ export const HEAD_BYTES_MAX = 65_536;
 /** Bytes of a record, with the headers of its response. Longer ones are skipped, not held. */
 export const RECORD_BYTES_MAX: number = 8 * 2 ** 20;
 /**
- * How often a file is read again from its beginning, because a record was too large and its length
- * was wrong. Fewer: after more such records, what lies in the promised lengths of others is left
- * out. More: a hostile file takes that many times as long.
+ * How often a file is read far ahead in vain: from its beginning again, because a record was too
+ * large and its length was wrong, or for the end of a head that has none. Fewer: after more such
+ * records, what lies in the promised lengths of others is left out. More: a hostile file takes that
+ * many times as long.
  */
 export const REREADS_MAX = 8;
 /** Bytes of a body without its encodings. */

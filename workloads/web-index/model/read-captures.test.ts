@@ -173,7 +173,9 @@ test('a record that is too large cannot forge captures of other sites', async ()
   const page = `${huge}${'x'.repeat(9 * 2 ** 20)}\r\n\r\n${forged}${'x'.repeat(2 ** 20)}`;
   const large = warcRecord('response', 'http://b.example/', page);
   assert.ok(large.length > RECORD_BYTES_MAX);
+  const longUrl = pageRecord(`http://b.example/${'u'.repeat(70_000)}`, `\r\n\r\n${forged}`);
   for (const pages of [
+    [before, longUrl, after],
     [before, large, after],
     [before, after, large],
     [before, large, large, after],

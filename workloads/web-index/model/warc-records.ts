@@ -7,8 +7,8 @@
  * an empty line, or the end. If a record promises too much, the reader goes back to its head, and
  * searches for the next one line by line, instead of skipping as many bytes as the record says.
  *
- * It never searches in the block of a record that keeps its promise, however large that is: the
- * block is what a site has sent, and may hold what looks like records of other sites.
+ * It does not search in the block of a record that keeps its promise, however large block and head
+ * are: the block is what a site has sent, and may hold what looks like records of other sites.
  *
  * Memory is bounded by `RECORD_BYTES_MAX`, whatever the file says, and time by `REREADS_MAX`.
  */
@@ -71,8 +71,11 @@ async function readRecord(bytes: ByteWindow): Promise<WarcRecord | string> {
   const length = header('content-length');
   if (!/^\d{1,15}$/u.test(length)) return skipTo(bytes, 'does not say its length');
   const size = Number(length);
-  if (size > RECORD_BYTES_MAX) {
-    const problem = `is too large: it promises ${size} bytes`;
+  const hasLongHead = head.length > HEAD_BYTES_MAX;
+  if (hasLongHead || size > RECORD_BYTES_MAX) {
+    const problem = hasLongHead
+      ? `has a head that is too large: ${head.length} bytes`
+      : `is too large: it promises ${size} bytes`;
     return (await bytes.skipBlock(size)) ? problem : skipTo(bytes, problem);
   }
   if (!(await bytes.endsAfter(size))) {
@@ -96,8 +99,8 @@ function parseHead(head: Buffer): ReadonlyMap<string, string> {
 }
 
 const RECORD_START = Buffer.from('\nWARC/');
-/** What follows a block that cannot be held: the next record, or the end. */
-const AFTER_BLOCK = /^\s{0,8}$|^\r?\n\r?\nWARC\//u;
+/** What follows a block that is passed over: an empty line, or the end. */
+const AFTER_BLOCK = /^\s{0,8}$|^\r?\n\r?\n/u;
 const AFTER_BLOCK_BYTES = 9;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -109,6 +112,7 @@ class ByteWindow {
   #held: Buffer = Buffer.alloc(0);
   /** Bytes of the stream before those that are held. */
   #passed = 0;
+  /** How often this file has been read far ahead in vain. */
   #rereads = 0;
   #ended = false;
   /** What ended the stream before its end. */
@@ -144,11 +148,20 @@ class ByteWindow {
     }
   }
 
-  /** The head of a record with the empty line that ends it. */
+  /** The head of a record with the empty line that ends it; it may be too large to be used. */
   async takeHead(): Promise<Buffer | undefined> {
     await this.#hold(HEAD_BYTES_MAX);
     if (this.#held.toString('latin1', 0, 5) !== 'WARC/') return undefined;
-    const head = this.#held.subarray(0, HEAD_BYTES_MAX);
+    const head = this.#takeHeadWithin(HEAD_BYTES_MAX);
+    if (head !== undefined || this.#rereads >= REREADS_MAX) return head;
+    await this.#hold(RECORD_BYTES_MAX);
+    const longHead = this.#takeHeadWithin(RECORD_BYTES_MAX);
+    if (longHead === undefined) this.#rereads++;
+    return longHead;
+  }
+
+  #takeHeadWithin(bytesMax: number): Buffer | undefined {
+    const head = this.#held.subarray(0, bytesMax);
     const ends = ['\r\n\r\n', '\n\n']
       .map((blank) => ({ at: head.indexOf(blank), length: blank.length }))
       .filter(({ at }) => at >= 0)

@@ -51,6 +51,8 @@ interface Journey<T> {
   readonly message: Message<T>;
   readonly number: number;
   readonly fault: MessageFault | undefined;
+  /** When it left for the first time. */
+  readonly leftMs: number;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -71,7 +73,8 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   if (isHeld) standStill(world, process, number, world.longestStopMs / 3);
   const answer = new Promise<T>((resolve, reject) => {
     const go = (): void => {
-      leave(world, process, { message, number, fault, resolve, reject });
+      const leftMs = world.timeline.nowMs;
+      leave(world, process, { message, number, fault, leftMs, resolve, reject });
     };
     if (joins) go();
     else process.emit(go);
@@ -148,11 +151,14 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   }
 }
 
-/** The way of a message to the storage's owner, which may die before the sender hears an answer. */
+/**
+ * The way of a message to the storage's owner, which may die before the sender hears an answer.
+ * A message that is sent again takes another trip, to an owner that may die as well.
+ */
 function takeTrip<T>(
   world: World,
   process: SimulatedProcess,
-  { message, resolve, reject }: Journey<T>,
+  journey: Journey<T>,
   delayMs: number,
 ): {
   isLost: boolean;
@@ -160,22 +166,20 @@ function takeTrip<T>(
   readonly reject: (error: unknown) => void;
 } {
   const { timeline, owner, knobs } = world;
-  const leftMs = timeline.nowMs;
+  const { message, leftMs, resolve, reject } = journey;
+  if (message.fate === undefined) return { isLost: false, resolve, reject };
   const isLate = (): boolean => timeline.nowMs > leftMs + knobs.deadlineMs;
   const sendAgain = (): void => {
-    if (isLate()) reject(message.gaveUp());
-    else {
-      timeline.at(owner.reachedMs, () => {
-        applyAndAnswer(world, process, message, { ...again, delayMs, isHeard: true });
-      });
-    }
+    const again = takeTrip(world, process, journey, delayMs);
+    timeline.at(owner.reachedMs, () => {
+      if (again.isLost) return;
+      applyAndAnswer(world, process, message, { ...again, delayMs, isHeard: true });
+    });
   };
-  const again = { isLost: false, resolve, reject };
-  if (message.fate === undefined) return again;
   const answered = owner.carry(() => {
     trip.isLost = true;
     process.deliver(() => {
-      if (message.fate === 'sentAgain') sendAgain();
+      if (message.fate === 'sentAgain' && !isLate()) sendAgain();
       else reject(message.gaveUp());
     });
   });

@@ -78,6 +78,19 @@ test('what was applied and not answered is applied again, or in doubt', async ()
   assert.ok(['STORE_IN_DOUBT', false].includes((await locked) as string | boolean));
 });
 
+test('what is sent again is lost when the next owner dies, and sent again to the one after', async () => {
+  const { world, stores } = scene(false);
+  const [one] = stores as [SimulatedBigtable];
+  const isThere = (): boolean => world.table('t').readRow('w', [DATA]) !== undefined;
+  const written = outcome(one.mutateRows([{ table: 't', row: 'w', mutations: set('w') }]));
+  world.timeline.at(1, () => world.owner.die(BACK_MS));
+  world.timeline.at(10, () => world.owner.die(2 * BACK_MS));
+  await world.timeline.run(isThere);
+  assert.equal(world.timeline.nowMs, 10 + 2 * BACK_MS);
+  await world.timeline.run(() => false);
+  assert.equal(await written, undefined);
+});
+
 test('a process that was stopped until its deadline sends nothing again', async () => {
   const { world, stores, processes } = scene(false);
   const [one] = stores as [SimulatedBigtable];

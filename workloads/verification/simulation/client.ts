@@ -130,6 +130,10 @@ export class Client implements Machine {
     }
   }
 
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
   /** Finishes its open work, closes the database, and exits. */
   leave(): void {
     if (this.#isLeaving) return;

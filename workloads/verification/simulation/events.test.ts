@@ -22,6 +22,20 @@ test('an event is told with the name of a process only if it happens to that pro
   assert.ok(told.every((what) => !what.startsWith('lockServiceRestart ')));
 });
 
+test('a crash or a close is counted only if it ends the life of a process', async () => {
+  const plan = calmed(planOf(13));
+  for (const fault of ['crash', 'close'] as const) {
+    const ended: string[] = [];
+    const tell = (_: number, who: string, what: string): void => {
+      if (who === '(the run)') ended.push(what);
+    };
+    const events = { [fault]: 1_000 };
+    const { faults } = await simulate({ ...plan, knobs: { ...plan.knobs, events } }, { tell });
+    assert.ok(ended.length > 10, String(ended.length));
+    assert.equal(new Set(ended).size, faults[fault]);
+  }
+});
+
 test('a clock jumps by a minute at least, whatever was drawn', () => {
   for (const drawn of [-1, -1e-9, 0, 1e-9, 1]) assert.ok(Math.abs(jumpMs(drawn)) >= 60_000);
 });

@@ -75,8 +75,10 @@ function happen(
   const { world, liveness, oracles } = run;
   const { process } = client;
   if (!canHappen(run, fault)) return;
-  world.count(fault);
-  world.tell?.('(the run)', [fault, ...namesOf(fault, { client, machine })].join(' '));
+  if (hits(run, fault, { client, machine })) {
+    world.count(fault);
+    world.tell?.('(the run)', [fault, ...namesOf(fault, { client, machine })].join(' '));
+  }
   switch (fault) {
     case 'crash':
       process.kill();
@@ -130,10 +132,23 @@ function namesOf(fault: EventFault, { client, machine }: Drawn): readonly string
 }
 
 /** Whether the run has what the fault hits. */
-function canHappen({ world, oracles, collector }: Run, fault: EventFault): boolean {
+function canHappen({ world, oracles }: Run, fault: EventFault): boolean {
   if (MODEL_FAULTS.has(fault)) return world.knobs.hbase === undefined;
-  if (fault === 'oracleFailOver' || fault === 'oracleRestart') return oracles !== undefined;
-  return fault !== 'collectorCrash' || collector !== undefined;
+  return (fault !== 'oracleFailOver' && fault !== 'oracleRestart') || oracles !== undefined;
+}
+
+/** Whether the fault changes anything: a process may be dead and not yet started again. */
+function hits(
+  { liveness, collector }: Run,
+  fault: EventFault,
+  { client, machine }: Drawn,
+): boolean {
+  if (MACHINE_FAULTS.has(fault)) return machine.process.isAlive;
+  if (fault === 'crash') return client.process.isAlive;
+  if (fault === 'close') return client.process.isAlive && !client.isLeaving;
+  // The lock service may not yet know that a process is dead.
+  if (fault === 'expireLease') return !liveness.isDead(client.process.name);
+  return fault !== 'collectorCrash' || collector?.process.isAlive === true;
 }
 
 /**

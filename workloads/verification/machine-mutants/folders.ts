@@ -36,8 +36,16 @@ export function folderOf(file: string): Folder {
   return found;
 }
 
+const sources = new Map<string, string>();
+
+/**
+ * The file as it was when this process first read it. A mutant's place is counted in that text; if
+ * the file changes during the hours of a run, the verdict still says which text it is about.
+ */
 export function readSource(file: string): string {
-  return readFileSync(path.join(ROOT, file), 'utf8');
+  const text = sources.get(file) ?? readFileSync(path.join(ROOT, file), 'utf8');
+  sources.set(file, text);
+  return text;
 }
 
 /** A digest that shows whether texts have changed. */

@@ -1,13 +1,13 @@
 /** One mutant before its judges, in real processes; and how verdicts are kept. */
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { Bench, type JobResult } from './bench.ts';
 import { reasonFor, staleOf } from './equivalents.ts';
 import { findingsOf } from './findings.ts';
-import { readSource } from './folders.ts';
+import { digestOf, readSource, ROOT } from './folders.ts';
 import { type MachineMutant, mutantsOf } from './generate.ts';
 import type { Judge } from './judges.ts';
 import { Ledger } from './ledger.ts';
@@ -91,6 +91,18 @@ describe('a mutant', () => {
     const judges = [{ ...JUDGE, isTimed: true }];
     const verdict = await judge(mutant, { judges, isThorough: false }, new FailingBench());
     assert.deepEqual([verdict.killedBy, verdict.cpuMs], ['tests', 200]);
+  });
+
+  test('whose file changes before it is judged has a verdict on the text that it was made of', async () => {
+    const changing = path.join(temporaryFolder(), 'file.ts');
+    const text = 'export const isLess = (a: number): boolean => a < 1;\n';
+    writeFileSync(changing, text);
+    const file = path.relative(ROOT, changing);
+    const [mutant] = mutantsOf(file, readSource(file)).mutants;
+    assert.ok(mutant !== undefined);
+    writeFileSync(changing, `// A longer text.\n${text}`);
+    const verdict = await verdictOn(mutant, { ...JUDGE, reached: {} });
+    assert.equal(verdict.digest, digestOf(text));
   });
 
   test('that no judge reaches survives, and no process is started for it', async () => {

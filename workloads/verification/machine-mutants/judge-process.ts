@@ -14,14 +14,13 @@ import { reachedBy, startMeasuring } from './reach.ts';
 import { runTests, TestFailure } from './quick-tests.ts';
 import { change, importAnew } from './reload.ts';
 import type { Job, Step, StepMessage } from './step.ts';
+import { isWaiting } from './waiting.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SIMULATION = 'workloads/verification/simulation/index.ts';
 const EXHAUSTIVE = 'workloads/verification/exhaustive/index.ts';
 
 const TICK_MS = 100;
-/** A tick with less processor time than this counts as waiting. */
-const BUSY_MS = 10;
 /**
  * The limit of ticks of waiting in one step. No test waits for that long; a busy machine makes
  * ticks longer, but not more numerous.
@@ -101,11 +100,11 @@ function watchForEnds(): void {
   process.on('beforeExit', () =>
     failAndEnd('waits for an event that never comes', { isAtRest: true }),
   );
-  let before = process.cpuUsage();
+  let before = performance.eventLoopUtilization();
   setInterval(() => {
-    const { user, system } = process.cpuUsage(before);
-    before = process.cpuUsage();
-    if ((user + system) / 1000 < BUSY_MS) waitingTicks++;
+    const now = performance.eventLoopUtilization();
+    if (isWaiting(before, now)) waitingTicks++;
+    before = now;
     if (waitingTicks > WAITING_TICKS_MAX) failAndEnd('waits for too long', { isLate: true });
   }, TICK_MS).unref();
 }

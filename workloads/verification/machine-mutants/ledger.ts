@@ -7,6 +7,16 @@ import type { MachineMutant } from './generate.ts';
 import { digestOf, readSource } from './folders.ts';
 import type { Verdict } from './verdict.ts';
 
+/** Which survivors are judged again. */
+export interface Again {
+  /** Whether a reason for the mutant's survival is listed. */
+  readonly isExplained: boolean;
+  /** Those whose survival is not explained. */
+  readonly survivors: boolean;
+  /** Those whose verdict came from a part of the judges. */
+  readonly thorough: boolean;
+}
+
 export class Ledger {
   readonly #file: string;
   readonly #verdicts = new Map<string, Verdict>();
@@ -42,19 +52,19 @@ export class Ledger {
   /** Also undefined if the file has changed since. */
   verdictOn({ file, key }: MachineMutant): Verdict | undefined {
     const verdict = this.#verdicts.get(`${file} ${key}`);
-    return verdict?.digest === this.#digestOf(file) ? verdict : undefined;
+    return verdict?.digest === digestOf(readSource(file)) ? verdict : undefined;
+  }
+
+  /** Whether it has no verdict, or has survived and is to be judged again. */
+  awaitsJudges(mutant: MachineMutant, { isExplained, survivors, thorough }: Again): boolean {
+    const verdict = this.verdictOn(mutant);
+    if (verdict === undefined) return true;
+    if (verdict.killedBy !== undefined) return false;
+    return (survivors && !isExplained) || (thorough && verdict.isThorough !== true);
   }
 
   #keep(verdict: Verdict): void {
     this.#verdicts.set(`${verdict.file} ${verdict.key}`, verdict);
-  }
-
-  readonly #digests = new Map<string, string>();
-
-  #digestOf(file: string): string {
-    const digest = this.#digests.get(file) ?? digestOf(readSource(file));
-    this.#digests.set(file, digest);
-    return digest;
   }
 }
 

@@ -107,7 +107,10 @@ await runExperiment(
       survivors: flag({
         description: 'judge again the survivors that are not listed in equivalents/',
       }),
-      thorough: flag({ description: 'ask all judges that reach a mutant, however long they take' }),
+      thorough: flag({
+        description:
+          'ask all judges that reach a mutant, however long they take; also about survivors in the ledger that not all have seen',
+      }),
       list: flag({ description: 'only print the mutants' }),
     },
     examples: [
@@ -144,10 +147,8 @@ async function measureAll(settings: Settings, measuring: Measuring): Promise<Fin
   const equivalents = readEquivalents();
   const drawn = inFairOrder(mutants, settings.seed).slice(0, settings.sample);
   const waiting = drawn.filter((mutant) => {
-    const verdict = ledger.verdictOn(mutant);
-    if (verdict === undefined) return true;
-    const isUnexplained = reasonFor(mutant, equivalents) === undefined;
-    return settings.survivors && verdict.killedBy === undefined && isUnexplained;
+    const isExplained = reasonFor(mutant, equivalents) !== undefined;
+    return ledger.awaitsJudges(mutant, { ...settings, isExplained });
   });
   try {
     if (waiting.length > 0) await judgeWaiting(waiting, ledger, settings, measuring);

@@ -21,6 +21,8 @@ export interface Verdict {
   /** The step that killed it, and the reason it gave. */
   readonly step?: string | undefined;
   readonly why?: string | undefined;
+  /** Whether all judges were asked that reach its place; absent in verdicts of earlier programs. */
+  readonly isThorough?: boolean | undefined;
   /** How many judges reach its place. 0: no quick test runs this code. */
   readonly judges: number;
   readonly cpuMs: number;
@@ -52,6 +54,7 @@ export async function judge(
     digest: digestOf(text),
     line: mutant.line,
     operator: mutant.operator,
+    isThorough: court.isThorough,
     judges: judges.length,
   };
   const change = { file: mutant.file, text: mutated(text, mutant) };

@@ -112,6 +112,38 @@ test('a transaction began when it asked for its timestamp, however many others a
   assert.deepEqual(recorder.judge([]), []);
 });
 
+test('a second read of a cell that differs is found, unless it reads an own write', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const recorder = new HistoryRecorder(cluster, 1);
+  const machine = cluster.addMachine('client');
+  const cell = { table: 't', row: 'r', column: 'c' };
+  await cluster.run(async () => {
+    const opened = await cluster.openDatabase(machine);
+    await opened.createTable('t');
+    const percolator = recorder.database('client', opened);
+    await percolator.transact(async (transaction) => {
+      await transaction.get(cell);
+      transaction.set(cell, 'own');
+      await transaction.get(cell);
+    });
+    assert.deepEqual(recorder.judge([]), []);
+    const values = [Buffer.from('own'), Buffer.from('own'), undefined];
+    const changing = Object.create(opened, {
+      snapshot: {
+        value: async () =>
+          Object.assign(await opened.snapshot(), { get: async () => values.shift() }),
+      },
+    }) as Percolator;
+    await using snapshot = await recorder.database('reader', changing).snapshot();
+    for (const _ of [1, 2, 3]) await snapshot.get(cell);
+    await opened.close();
+  });
+  assert.deepEqual(
+    recorder.judge([]).map(({ message }) => message.replace(/\d+/, 'S')),
+    ['the transaction of S read own from t/r:c and then nothing'],
+  );
+});
+
 async function readInEveryWay(snapshot: Snapshot): Promise<void> {
   await snapshot.get({ table: 't', row: 'a', column: 'v' });
   await snapshot.getMany(['v', 'x:v'].map((column) => ({ table: 't', row: 'b', column })));

@@ -95,6 +95,8 @@ export class HistoryRecorder {
   readonly #loaded = new Map<string, string>();
   /** What bulk loads have put there, by their start timestamps. */
   readonly #bulk = new Map<Timestamp, Recording>();
+  /** Transactions that saw two values in one cell; the judges see only the first. */
+  readonly #misreads: Violation[] = [];
   /** When the last timestamps were asked for. */
   readonly #askedAt = new Map<Timestamp, number>();
 
@@ -156,6 +158,7 @@ export class HistoryRecorder {
       markers: [...this.#markers.values()],
     };
     return [
+      ...this.#misreads,
       ...judgeSnapshotIsolation(history),
       ...judgeNotifications(history, { observers, left }),
     ];
@@ -273,9 +276,18 @@ export class HistoryRecorder {
     if (!this.#isSampled(cell)) return;
     this.#recordings.set(recording.startTimestamp, recording);
     const name = historicCell(cell);
-    const isOwn = recording.writes.has(name);
-    if (!isOwn && !recording.reads.has(name)) recording.reads.set(name, textOf(value));
+    if (!recording.writes.has(name)) this.#noteRead(recording, name, textOf(value));
     this.#noteLoaded(cell, name);
+  }
+
+  #noteRead({ startTimestamp, reads }: Recording, cell: string, value: string | undefined): void {
+    const first = reads.get(cell);
+    if (!reads.has(cell)) reads.set(cell, value);
+    else if (first !== value) {
+      const what = `read ${first ?? 'nothing'} from ${cell} and then ${value ?? 'nothing'}`;
+      const message = `the transaction of ${startTimestamp} ${what}`;
+      this.#misreads.push({ claim: 'transactions: two reads of a cell differ', message });
+    }
   }
 
   /** Notes what the background, which is older than all writes, holds in the cell. */

@@ -39,9 +39,9 @@ export interface OracleClientOptions {
   readonly attemptMs?: number | undefined;
   /**
    * Milliseconds after which a request without an answer is repeated no more, and its callers
-   * receive STORE_UNAVAILABLE. Callers that come meanwhile share the next one. Default 10,000. Too small: callers see every fail-over, which takes
-   * as long as the lease of an oracle that was killed. Too large: callers wait that long for a
-   * service that is gone.
+   * receive STORE_UNAVAILABLE; callers that come meanwhile share the next one. Default 10,000. Too
+   * small: callers see every fail-over, which takes as long as the lease of an oracle that was
+   * killed. Too large: callers wait that long for a service that is gone.
    */
   readonly timeoutMs?: number | undefined;
   /** Default: the system's. */

@@ -13,7 +13,7 @@
  * second one's `createdAt` was handed out after the first was gone from the storage. A snapshot
  * that is not older began later still, and all of its reads of the first incarnation fail.
  */
-import { assert, PercolatorError } from '../base/index.ts';
+import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Incarnation, TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
@@ -188,7 +188,7 @@ export class BoundTables {
 }
 
 export function isTableNotFound(error: unknown): error is PercolatorError {
-  return error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND';
+  return hasCode(error, 'TABLE_NOT_FOUND');
 }
 
 function tableNotFound(table: string): PercolatorError {

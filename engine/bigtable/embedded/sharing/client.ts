@@ -267,7 +267,7 @@ export class Client implements Bigtable {
   #receive(answer: Answer, frame: Frame): void {
     const [id, value, error] = answer;
     if (id === 'changed') this.#listeners.tell();
-    if (id === 'working') this.#waitForReads();
+    if (id === 'working' && this.#closed === undefined) this.#waitForReads();
     if (typeof id === 'string') return;
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return; // Its deadline has passed.

@@ -45,7 +45,7 @@ export type Answer =
   | readonly [id: number, value: null, error: SentError]
   /** The store is closing: the request was not taken, and may be sent to the next owner. */
   | readonly [id: number, value: null, error: null]
-  /** `working`: it is busy with requests of this client, of which one has taken a while. */
+  /** `working`: it has reads of this client that are not answered yet. */
   | readonly ['changed' | 'closing' | 'working'];
 
 export interface SentError {

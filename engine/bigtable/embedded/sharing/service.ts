@@ -83,8 +83,8 @@ class Client {
   #isWriting = false;
   #isListening = false;
   #isChanged = false;
-  /** Requests taken and not yet answered. */
-  #taken = 0;
+  /** Reads taken and not yet answered. */
+  #reading = 0;
   #isReporting = false;
 
   constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
@@ -135,7 +135,8 @@ class Client {
       return;
     }
     const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
-    this.#taken++;
+    const reads = method.startsWith('read') ? 1 : 0;
+    this.#reading += reads;
     void this.#reportWork();
     call
       .apply(this.#store, [...given])
@@ -146,16 +147,16 @@ class Client {
         this.#write();
       })
       .catch((error: unknown) => this.#refuse(id, error)) // Also if the answer cannot be sent.
-      .finally(() => this.#taken--);
+      .finally(() => (this.#reading -= reads));
   }
 
   /** A scan of millions of rows takes longer than the client would wait for a silent owner. */
   async #reportWork(): Promise<void> {
     if (this.#isReporting) return;
     this.#isReporting = true;
-    while (this.#taken > 0 && !this.#socket.destroyed) {
+    while (this.#reading > 0 && !this.#socket.destroyed) {
       await systemClock.sleep(REPORT_MS, undefined, { background: true });
-      if (this.#taken === 0 || this.#socket.writableNeedDrain) continue;
+      if (this.#reading === 0 || this.#socket.writableNeedDrain) continue;
       this.#writer.add(['working']);
       this.#write();
     }

@@ -19,7 +19,7 @@ export const SLOW: readonly string[] = [
   'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
-  'engine/bigtable/embedded/{cut-transactions,differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
+  'engine/bigtable/embedded/{cut-transactions,differential,disk-failures,embedded,power-cuts,processes,sharing/{sharing,stand-in-owners}}.test.ts',
   'engine/bigtable/hbase/{simulated,security}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
@@ -31,7 +31,7 @@ export const SLOW: readonly string[] = [
   'workloads/brokerage/{check,percolator,postgres}/*.test.ts',
   'workloads/brokerage/driver/customer-emulator.test.ts',
   'workloads/microbench/clients.test.ts',
-  'workloads/web-index/{whole-crawl,percolator/random-crawls,chaos/chaos}.test.ts',
+  'workloads/web-index/{whole-crawl,loading/load,percolator/random-crawls,chaos/chaos}.test.ts',
   // The memory of a process that does nothing else.
   'workloads/web-index/model/read-captures.test.ts',
   // A browser, and charts drawn to files.

@@ -180,8 +180,8 @@ export interface Percolator extends AsyncDisposable {
   /**
    * Collects old versions, deleted cells and markers that are no longer needed: one cycle that
    * looks at every row, or the rest of such a cycle that was interrupted. Before a new cycle, it
-   * waits until each other process has renewed its lease, or that has lapsed: the lease of
-   * a dead process keeps garbage until it has been watched for that long. A new cycle waits for
+   * waits until every other process has renewed its lease, or the lease has lapsed: that of a dead
+   * process lapses once it has been watched for its time to live. A new cycle waits for
    * `messageLifetimeMs` first, unless a cycle that looked at every row has already deleted as much
    * as it may.
    */

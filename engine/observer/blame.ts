@@ -6,7 +6,7 @@
  *     anything else                           the observer
  *
  * A failure of the observer counts towards parking. After one of the storage the cell only rests,
- * because no other observer would do better.
+ * and its observers run again.
  */
 import { hasCode } from '../base/index.ts';
 import { type Context, placeOf, WRITE } from '../transaction/index.ts';

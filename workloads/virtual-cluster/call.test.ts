@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Calibration } from './calibration/calibration.ts';
 import { Cluster, type Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import type { CallCounts } from './storage.ts';
@@ -15,15 +16,26 @@ import { PAPER, withoutCosts } from './testing.ts';
 const CALIBRATION = { ...PAPER, failures: { ...PAPER.failures, detectionMs: 5 } };
 const CELL = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.alloc(1_000) };
 
+/** A cluster with one client and that client's store. */
+function openCluster(
+  calibration: Calibration,
+  tabletServers: number,
+): { readonly cluster: Cluster; readonly store: ClientStore; readonly server: Machine } {
+  const cluster = new Cluster({ calibration, seed: 1, tabletServers });
+  const machine = cluster.addMachine('client');
+  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const [server] = cluster.tabletServers;
+  assert.ok(server !== undefined);
+  return { cluster, store, server };
+}
+
 /**
  * `disturb` runs once the server has applied the only read of the row, before its answer is heard.
  */
 async function readOnce(
   disturb: (cluster: Cluster, server: Machine) => void,
 ): Promise<{ readonly counts: CallCounts; readonly latencyUs: number }> {
-  const cluster = new Cluster({ calibration: CALIBRATION, seed: 1, tabletServers: 2 });
-  const machine = cluster.addMachine('client');
-  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const { cluster, store } = openCluster(CALIBRATION, 2);
   return cluster.run(async () => {
     await store.createTable('t', { families: ['f'] });
     await store.mutateRows([{ table: 't', row: 'r', mutations: [{ kind: 'set', ...CELL }] }]);
@@ -70,11 +82,7 @@ test('a call that comes during a pause waits once for its end, whatever it then 
     network: { ...free.network, roundTrip },
     cache: { ...free.cache, missDiskUs: 2_000 },
   };
-  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
-  const machine = cluster.addMachine('client');
-  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
-  const [server] = cluster.tabletServers;
-  assert.ok(server !== undefined);
+  const { cluster, store, server } = openCluster(calibration, 1);
   await cluster.run(async () => {
     await store.createTable('t', { families: ['f'] });
     await store.mutateRows([{ table: 't', row: 'r', mutations: [{ kind: 'set', ...CELL }] }]);
@@ -99,11 +107,7 @@ test('a write that waits for its group of the log is later by one pause, not by 
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };
   const calibration = { ...free, log: { ...free.log, wait, perGroupUs: 1 } };
-  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
-  const machine = cluster.addMachine('client');
-  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
-  const [server] = cluster.tabletServers;
-  assert.ok(server !== undefined);
+  const { cluster, store, server } = openCluster(calibration, 1);
   await cluster.run(async () => {
     await store.createTable('t', { families: ['f'] });
     await cluster.clock.sleep(100); // The oracle has opened its lease.
@@ -122,9 +126,7 @@ test('only a call whose mutations are all provisional is answered before the log
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };
   const log = { ...PAPER.log, wait, perGroupUs: 1, perUnsyncedGroupUs: 1 };
-  const cluster = new Cluster({ calibration: { ...free, log }, seed: 1, tabletServers: 1 });
-  const machine = cluster.addMachine('client');
-  const store = new ClientStore(cluster.storage, { machine, life: machine.life });
+  const { cluster, store } = openCluster({ ...free, log }, 1);
   const mutation = (row: string, provisional: boolean) =>
     ({ table: 't', row, mutations: [{ kind: 'set', ...CELL }], provisional }) as const;
   const conditional = (row: string, provisional: boolean) =>

@@ -80,7 +80,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
 
 /**
  * An opening without fsync, or a copy of the folder, may have left bytes that only the system's
- * cache has. Groups that build on them must not be on the disk alone.
+ * cache has. They must be on the disk before the groups that build on them.
  */
 async function syncAll(disk: Disk, { files }: LogState): Promise<void> {
   for (const { file } of files.values()) await file.sync();

@@ -7,7 +7,7 @@
  *   2. Its commit timestamp is the latest possible one: below the start of each reader that has
  *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
  *      if real time counts, of every transaction that began after it, or a reader that has seen
- *      it, had ended. Nor may it lie between two snapshots that real time wants to be equal: if
+ *      it, had ended. Nor may it lie between two snapshots that real time demands to be equal: if
  *      one transaction ended before another with an older snapshot began, it is below both.
  *
  * The latest one is sufficient. Readers and writers demand an earlier time, which step 2 obeys;

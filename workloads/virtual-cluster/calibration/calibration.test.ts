@@ -137,12 +137,15 @@ describe('sensitivity', () => {
   });
 
   test('varies one number, a p99 with its median, and no number beyond its limits', () => {
-    const twice = varied(paper, 'log.wait.medianUs', 2);
+    const twice = varied(paper, { place: 'log.wait.medianUs', factor: 2 });
     assert.equal(twice.log.wait.medianUs, 2 * paper.calibration.log.wait.medianUs);
     assert.equal(twice.log.wait.p99Us, 2 * paper.calibration.log.wait.p99Us);
     assert.deepEqual({ ...twice, log: paper.calibration.log }, paper.calibration);
-    assert.equal(varied(paper, 'oracle.cores', 0.1).oracle.cores, 1);
-    assert.equal(varied(paper, 'batch.stragglers.share', 1_000).batch.stragglers.share, 1);
+    assert.equal(varied(paper, { place: 'oracle.cores', factor: 0.1 }).oracle.cores, 1);
+    assert.equal(
+      varied(paper, { place: 'batch.stragglers.share', factor: 1_000 }).batch.stragglers.share,
+      1,
+    );
   });
 
   test('keeps a p99 that varies alone at or above its median', () => {
@@ -151,9 +154,9 @@ describe('sensitivity', () => {
     delete file.numbers['log']?.['wait']?.['medianUs']?.['assumed'];
     const narrow = parseCalibration(file, 'x');
     assert.ok(assumedPlaces(narrow).includes('log.wait.p99Us'));
-    const { medianUs, p99Us } = varied(narrow, 'log.wait.p99Us', 0.5).log.wait;
+    const { medianUs, p99Us } = varied(narrow, { place: 'log.wait.p99Us', factor: 0.5 }).log.wait;
     assert.deepEqual([medianUs, p99Us], [5_000, 5_000]);
-    assert.equal(varied(narrow, 'log.wait.p99Us', 2).log.wait.p99Us, 12_000);
+    assert.equal(varied(narrow, { place: 'log.wait.p99Us', factor: 2 }).log.wait.p99Us, 12_000);
   });
 });
 

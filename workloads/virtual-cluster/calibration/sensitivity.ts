@@ -8,6 +8,22 @@
 import { type Calibration, type Entry, type Limits, LIMITS } from './calibration.ts';
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
+/** A number of the calibration, and by what it is multiplied. */
+export interface Change {
+  readonly place: string;
+  readonly factor: number;
+}
+
+/** Half and twice of each assumed number whose place passes. */
+export function halvedAndDoubled(
+  loaded: LoadedCalibration,
+  passes: (place: string) => boolean,
+): readonly Change[] {
+  return assumedPlaces(loaded)
+    .filter(passes)
+    .flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
+}
+
 /**
  * The places of all assumed numbers that are not 0, such as `oracle.perCallUs`. A p99 is left out
  * if its median is assumed too.
@@ -30,8 +46,7 @@ function isAssumed(entries: LoadedCalibration['entries'], place: string): boolea
   return (at(entries, place) as Entry).assumed === true;
 }
 
-/** The calibration with the number at `place` multiplied by `factor`. */
-export function varied({ entries }: LoadedCalibration, place: string, factor: number): Calibration {
+export function varied({ entries }: LoadedCalibration, { place, factor }: Change): Calibration {
   const values = structuredClone(valuesOf(entries as unknown as Tree<Entry>));
   multiply(values, place, factor);
   if (place.endsWith('.p99Us')) keepAboveMedian(at(values, place.replace('.p99Us', '')));

@@ -6,14 +6,12 @@
  * hours.
  */
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
+import { type Change, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
 import { performAll } from '../simulations.ts';
 import type { CrawlResult } from './crawl.ts';
 import { type Figure7Plan, simulationOf } from './measure.ts';
 
-export interface CapacityVariation {
-  readonly place: string;
-  readonly factor: number;
+export interface CapacityVariation extends Change {
   /** Percent of the repository per hour. */
   readonly capacity: number;
 }
@@ -49,22 +47,21 @@ export async function varyFigure7(
   loaded: LoadedCalibration,
   plan: Figure7Plan,
   given: {
-    /** Default: all assumed ones that the capacity may depend on. */
-    readonly places?: readonly string[];
+    /** Default: half and twice of all assumed numbers that the capacity may depend on. */
+    readonly changes?: readonly Change[];
     readonly machines?: number;
     readonly signal: AbortSignal;
     readonly onVariation: (done: number, total: number) => void;
   },
 ): Promise<CapacitySensitivity> {
   const { signal, onVariation, machines = MACHINES } = given;
-  const { places = assumedPlaces(loaded).filter((place) => !OTHERS.test(place)) } = given;
-  const variations = places.flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
+  const { changes = halvedAndDoubled(loaded, (place) => !OTHERS.test(place)) } = given;
   const small = { ...plan, ...TIMES, machines };
   const point = { rate: OFFERED, repository: REPOSITORY };
   const simulations = [
     simulationOf(small, point),
-    ...variations.map(({ place, factor }) =>
-      simulationOf({ ...small, calibration: varied(loaded, place, factor) }, point),
+    ...changes.map((change) =>
+      simulationOf({ ...small, calibration: varied(loaded, change) }, point),
     ),
   ];
   const results: CrawlResult[] = [];
@@ -73,13 +70,13 @@ export async function varyFigure7(
     results[index] = result;
     onVariation(++done, simulations.length);
   });
-  return { machines, ...sensitivityOf(results, variations) };
+  return { machines, ...sensitivityOf(results, changes) };
 }
 
 /** @param results that with the numbers as they are, and then one for each variation */
 export function sensitivityOf(
   [asTheyAre, ...others]: readonly CrawlResult[],
-  variations: readonly Pick<CapacityVariation, 'place' | 'factor'>[],
+  changes: readonly Change[],
 ): Omit<CapacitySensitivity, 'machines'> {
   const capacityIn = (result: CrawlResult | undefined): number =>
     result === undefined ? Number.NaN : capacityOf(OFFERED, result);
@@ -87,13 +84,13 @@ export function sensitivityOf(
   const far = (one: CapacityVariation): number => Math.abs(Math.log(one.capacity / capacity));
   return {
     capacity,
-    variations: variations
+    variations: changes
       .map((one, i) => ({ ...one, capacity: capacityIn(others[i]) }))
       .filter((one) => far(one) > SAME)
       .toSorted((a, b) => far(b) - far(a)),
     wrong: [
       ...(asTheyAre?.wrong ?? []),
-      ...variations.flatMap(({ place, factor }, i) =>
+      ...changes.flatMap(({ place, factor }, i) =>
         (others[i]?.wrong ?? []).map((one) => `with ${place} times ${factor}: ${one}`),
       ),
     ],

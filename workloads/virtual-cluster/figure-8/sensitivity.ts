@@ -4,13 +4,11 @@
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
+import { type Change, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { CASES, type Figure8Plan, measureCase, type MeasuredCase } from './measure.ts';
 
-export interface Variation {
-  readonly place: string;
-  readonly factor: number;
+export interface Variation extends Change {
   /** Percolator over raw. */
   readonly read: number;
   readonly write: number;
@@ -21,11 +19,11 @@ export interface Variation {
 /** What a tablet server's limit depends on; oracle and clients have time to spare at our costs. */
 const PLACES = /^(storage|cluster\.tabletServerCores|log|network)\b/;
 /**
- * What differs in the plan of a variation. At twice the costs, or with half of the cores, a write
- * with 1,024 callers takes 0.32 s. The first ones take less, and those after them begin in the
- * middle of such a round, so the warm-up is longer than two rounds.
+ * Rows, and times with 1,024 callers, of a variation. At twice the costs, or with half of the cores,
+ * a write then takes 0.32 s, and less in proportion with fewer callers. The first ones take less, and
+ * those after them begin in the middle of such a round, so the warm-up is longer than two rounds.
  */
-const SMALL = { rows: 4_000, warmUp: 0.8, seconds: 0.6 };
+const SMALL = { rows: 4_000, warmUp: 0.8, seconds: 0.6, callers: 1_024 };
 /** A ratio that changes by less is the same. Another seed changes it by a tenth of that. */
 export const SAME = 0.005;
 
@@ -37,34 +35,39 @@ export async function varyFigure8(
   loaded: LoadedCalibration,
   plan: Figure8Plan,
   given: {
-    /** Default: all assumed ones that match `PLACES`. */
-    readonly places?: readonly string[];
+    /** Default: half and twice of all assumed numbers that match `PLACES`. */
+    readonly changes?: readonly Change[];
     readonly signal: AbortSignal;
     /** Called before each variation, with the number of those before it, and of all. */
     readonly onVariation: (done: number, total: number) => void;
   },
 ): Promise<readonly Variation[]> {
   const { signal, onVariation } = given;
-  const { places = assumedPlaces(loaded).filter((place) => PLACES.test(place)) } = given;
-  const variations = places.flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
+  const { changes = halvedAndDoubled(loaded, (place) => PLACES.test(place)) } = given;
   const measure = async (calibration: Calibration): Promise<Ratios> => {
     const cases: MeasuredCase[] = [];
     for (const name of CASES) {
-      cases.push(await measureCase({ ...plan, ...SMALL, calibration }, name));
+      cases.push(await measureCase({ ...small(plan), calibration }, name));
     }
     return ratiosOf(cases);
   };
   const base = await measure(loaded.calibration);
   const told: Variation[] = [{ place: '(as it is)', factor: 1, ...base }];
-  for (const [done, { place, factor }] of variations.entries()) {
+  for (const [done, change] of changes.entries()) {
     signal.throwIfAborted();
-    onVariation(done, variations.length);
-    const ratios = await measure(varied(loaded, place, factor));
+    onVariation(done, changes.length);
+    const ratios = await measure(varied(loaded, change));
     const isSame = (of: 'read' | 'write'): boolean => Math.abs(ratios[of] / base[of] - 1) < SAME;
     if (isSame('read') && isSame('write') && ratios.wrong.length === 0) continue;
-    told.push({ place, factor, ...ratios });
+    told.push({ ...change, ...ratios });
   }
   return told;
+}
+
+function small(plan: Figure8Plan): Figure8Plan {
+  const share = (plan.clients * plan.callersPerClient) / SMALL.callers;
+  const { rows, warmUp, seconds } = SMALL;
+  return { ...plan, rows, warmUp: warmUp * share, seconds: seconds * share };
 }
 
 type Ratios = Pick<Variation, 'read' | 'write' | 'wrong'>;

@@ -129,8 +129,8 @@ export async function varyFigure9(
   progress.phase('varying the assumed numbers', places.length, 'numbers');
   for (const [done, place] of places.entries()) {
     signal.throwIfAborted();
-    const half = await measure(varied(loaded, place, 0.5));
-    const twice = await measure(varied(loaded, place, 2));
+    const half = await measure(varied(loaded, { place, factor: 0.5 }));
+    const twice = await measure(varied(loaded, { place, factor: 2 }));
     const wrong = [...half.result.wrong, ...twice.result.wrong];
     variations.push({ place, half: workOf(half) / base, twice: workOf(twice) / base, wrong });
     progress.update(done + 1);

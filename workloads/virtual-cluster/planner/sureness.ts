@@ -46,8 +46,8 @@ export function alternativesTo(planned: Planned): readonly Alternative[] {
     .filter((place) => MOVES_MACHINES.test(place))
     .map((place) => ({
       place,
-      halved: sizeWith(planned, varied(loaded, place, 0.5)),
-      doubled: sizeWith(planned, varied(loaded, place, 2)),
+      halved: sizeWith(planned, varied(loaded, { place, factor: 0.5 })),
+      doubled: sizeWith(planned, varied(loaded, { place, factor: 2 })),
     }))
     .filter(({ halved, doubled }) => isOther(halved, size) || isOther(doubled, size))
     .toSorted((a, b) => most(b) - most(a));

@@ -186,6 +186,7 @@ function torn({ durable, unsynced }: Content, random: Random): Buffer {
 
 function tornBy(durable: Buffer, writes: readonly Write[], random: Random): Buffer {
   const luck = random.integer(0, 3);
+  if (writes.length === 0) return durable; // Bytes of a file are never changed in place.
   const ends = writes.map(({ offset, bytes }) => offset + bytes.length);
   const content = Buffer.alloc(Math.max(durable.length, ...ends));
   let size = durable.copy(content);

@@ -9,6 +9,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { createRandom, type PercolatorError, type Random, systemClock } from '../../base/index.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, Mutation, RowMutation } from '../bigtable.ts';
@@ -266,6 +267,7 @@ async function judge(cut: Cut, random: Random): Promise<void> {
   if (!cut.isCreated) possible.add(NO_TABLE);
   const disk = new SimulatedDisk({ random }, cut.files);
   let found: string | undefined;
+  const judged: Map<string, Buffer>[] = []; // Most cuts leave the files of another one.
   for (const readOnly of [true, false, false]) {
     const names = disk.names();
     const cutAgain: Map<string, Buffer>[] = [];
@@ -289,6 +291,8 @@ async function judge(cut: Cut, random: Random): Promise<void> {
     await store.close();
     if (readOnly) assert.deepEqual(disk.names(), names);
     for (const files of cutAgain) {
+      if (judged.some((other) => isDeepStrictEqual(other, files))) continue;
+      judged.push(files);
       const again = await open(new SimulatedDisk({ random }, files));
       assert.equal(await contentOf(again), found, 'what was seen once stays, after another cut');
     }

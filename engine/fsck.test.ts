@@ -269,6 +269,20 @@ test('a lock whose primary was in a table with a damaged definition does not end
   ]);
 });
 
+for (const primary of ['foreign/x', 'foreign/']) {
+  test(`a lock that names ${primary} in a table of another program is left to an operator`, async () => {
+    const store = await filled();
+    await store.createTable('foreign', { families: ['foreign'] });
+    const value = Buffer.from(lockOf(primary, 'dead'));
+    const set = { kind: 'set', ...placeOf('lock', 'rating'), timestamp: 3, value } as const;
+    await store.mutateRows([{ table: 'accounts', row: 'Ann', mutations: [set] }]);
+    const found = await findings(store, { repair: true });
+    assert.deepEqual(found.map(summaryOf), ['error lock-primary-absent Ann:rating @ 3']);
+    assert.match(found[0]?.sentence ?? '', /; its primary foreign\/.* cannot be read: /);
+    assert.deepEqual(found[0]?.repair, { done: false, note: 'an operator has to look at it' });
+  });
+}
+
 test('a table without a legible definition is neither created nor dropped, and a finding says what to mend', async () => {
   const store = await filled();
   await damage(store, 'log', '{');

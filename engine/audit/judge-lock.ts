@@ -3,12 +3,15 @@
  * resolution (transaction/locks/resolve-lock.ts), without acting on the answer.
  *
  *     primary                          owner dead                    owner not known to be dead
- *       has committed, or rolled back    left by a crash               left, or on its way
+ *       has committed, or rolled back    left by a crash               left, or about to be removed
  *       is locked                        left by a crash               committing, perhaps for long
+ *       is locked for another primary    an error (P15)                an error (P15)
+ *       cannot be decoded                reported at the primary       reported at the primary
  *       has no trace of it               an error: primaries are       wait
  *                                        locked first (P2); a warning
- *                                        below the horizon, or if the
- *                                        primary's table was dropped
+ *                                        below the horizon
+ *       is in a dropped table            a warning                     wait
+ *       cannot be read                   an error                      wait
  *
  * The lock is read again after its primary. If it is gone, its owner or another process has removed
  * it meanwhile, and there is nothing to report. If it is still there, the primary's answer applies
@@ -23,6 +26,7 @@ import {
   describeCell,
   isOwnerDead,
   isPrimary,
+  isTableNotFound,
   type Lock,
   LOCK,
   readLock,
@@ -39,7 +43,7 @@ export interface LockToJudge {
 
 export interface LockVerdict {
   readonly finding?: Finding | undefined;
-  /** The owner may be dead or alive: dead, if the lock has not changed after its time to live. */
+  /** The owner may be alive; it is dead if the lock has not changed after its time to live. */
   readonly isUndecided: boolean;
 }
 
@@ -53,11 +57,12 @@ export async function judgeLock(
   { cell, lock }: LockToJudge,
   limits: LockLimits,
 ): Promise<LockVerdict> {
-  // Before the reads: a slow answer shows the locks as they were long ago.
+  // The clocks are read first: a slow answer shows the locks as they were long ago.
   const askedMs = context.clock.monotonicMs();
   const ageMs = context.clock.wallMs() - lock.wallMs;
   const sight = await lookAtPrimary(context, lock);
-  const [stillThere] = (await tracesIfAny(context, cell, [lockFilter(cell.column, lock)])) ?? [];
+  const cells = await cellsOrError(context, cell, [lockFilter(cell.column, lock)]);
+  const [stillThere] = cells instanceof PercolatorError ? [] : cells;
   const stillLocked = stillThere && readLock(stillThere);
   if (stillLocked === undefined) return { isUndecided: false };
   const { owner, startTimestamp } = lock;
@@ -74,46 +79,40 @@ export async function judgeLock(
 
 type Sight =
   | { readonly kind: 'committed'; readonly commitTimestamp: Timestamp }
-  | {
-      readonly kind:
-        | 'rolled back'
-        | 'absent'
-        | 'table unreadable'
-        | 'table dropped'
-        | 'undecodable';
-    }
+  | { readonly kind: 'rolled back' | 'absent' | 'table dropped' | 'undecodable' }
+  | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'locked' | 'mismatch'; readonly lock: Lock };
 
-interface Seen extends LockToJudge {
+interface LockAndPrimary extends LockToJudge {
   readonly sight: Sight;
-  /** When the primary was asked for, on our monotonic clock. */
+  /** When the primary was asked for, on the auditor's monotonic clock. */
   readonly askedMs: number;
   readonly ageMs: number;
   readonly report: (code: FindingCode, severity: Severity, what: string) => Finding;
 }
 
-function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict {
+function verdict(context: Context, seen: LockAndPrimary, limits: LockLimits): LockVerdict {
   const { cell, lock, sight, askedMs, report } = seen;
   const at = describeCell(lock.primary);
-  /** Its owner may be about to remove it. */
-  const leftOrOnItsWay = (finding: Finding): LockVerdict => ({
+  /** The transaction has ended; its owner, if alive, may be about to remove the lock. */
+  const leftOrLeaving = (finding: Finding): LockVerdict => ({
     finding,
     isUndecided: !isOwnerDead(context, lock, askedMs),
   });
   const fix = { kind: 'resolve lock', cell, lock } as const;
   switch (sight.kind) {
-    case 'undecodable': // Reported at the primary itself, if its table is audited.
+    case 'undecodable': // The audit reports the primary itself, if it audits that table.
       return { isUndecided: false };
     case 'committed': {
       const what = `its primary ${at} was committed at ${sight.commitTimestamp}`;
-      return leftOrOnItsWay({ ...report('lock-left-committed', 'warning', what), fix });
+      return leftOrLeaving({ ...report('lock-left-committed', 'warning', what), fix });
     }
     case 'rolled back': {
       const what = `its primary ${at} was rolled back`;
-      return leftOrOnItsWay({ ...report('lock-left-rolled-back', 'warning', what), fix });
+      return leftOrLeaving({ ...report('lock-left-rolled-back', 'warning', what), fix });
     }
     case 'mismatch': {
-      const what = `its primary ${at} says that the primary is ${describeCell(sight.lock.primary)}`;
+      const what = `the lock at its primary ${at} names ${describeCell(sight.lock.primary)} as the primary`;
       return decided(report('lock-primary-mismatch', 'error', what));
     }
     case 'locked': {
@@ -124,7 +123,7 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
       return decided({ ...report('lock-left-by-dead', 'warning', what), fix });
     }
     case 'absent':
-    case 'table unreadable':
+    case 'unreadable':
     case 'table dropped':
       return withoutPrimary(context, seen, limits);
     default:
@@ -133,33 +132,37 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
 }
 
 /**
- * When a table is dropped, the locks that its primaries explain are resolved first (P55). Locks
- * that come later belong to transactions that did not commit. A table that another program deleted
- * explains nothing.
+ * Before a table is dropped, all locks whose primaries are in it are resolved (P55). So a lock that
+ * arrives later belongs to a transaction that did not commit. If another program deleted the table,
+ * nothing tells whether the transaction committed.
  *
- * Below the horizon the traces of a primary may have been collected (P4, P30). If a
- * copy of a prewrite arrives after that, it may lock cells that the rolled-back transaction never
- * locked; lock resolution deals with such locks.
+ * Below the horizon, the traces at a primary may have been collected (P4, P30). A late copy of a
+ * prewrite may then lock a cell for a transaction that was rolled back long ago; lock resolution
+ * rolls that lock back.
  */
-function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): LockVerdict {
+function withoutPrimary(
+  context: Context,
+  seen: LockAndPrimary,
+  { horizon }: LockLimits,
+): LockVerdict {
   const { cell, lock, sight, askedMs, report } = seen;
   if (!isOwnerDead(context, lock, askedMs)) return { isUndecided: true };
-  const isUnreadable = sight.kind === 'table unreadable';
-  const isDropped = sight.kind === 'table dropped';
-  const isGivenUp = !isUnreadable && !isDropped && lock.startTimestamp < horizon;
-  const noTable = isUnreadable
-    ? 'there is no such table, or it cannot be read'
-    : 'there is no such table';
-  const nothing = isUnreadable || isDropped ? noTable : 'there is no trace of it';
-  const when = isGivenUp ? ' any more, below the horizon' : '';
-  const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
-  const finding = report('lock-primary-absent', isGivenUp || isDropped ? 'warning' : 'error', what);
-  return decided(
-    isUnreadable ? finding : { ...finding, fix: { kind: 'resolve lock', cell, lock } },
-  );
+  const code = 'lock-primary-absent';
+  const primary = `its primary ${describeCell(lock.primary)}`;
+  if (sight.kind === 'unreadable') {
+    return decided(report(code, 'error', `${primary} cannot be read: ${sight.reason}`));
+  }
+  const fix = { kind: 'resolve lock', cell, lock } as const;
+  if (sight.kind === 'table dropped') {
+    return decided({ ...report(code, 'warning', `the table of ${primary} was dropped`), fix });
+  }
+  const isGivenUp = lock.startTimestamp < horizon;
+  const why = isGivenUp ? ', which may have been collected (below the horizon)' : '';
+  const what = `${primary} has no trace of the transaction${why}`;
+  return decided({ ...report(code, isGivenUp ? 'warning' : 'error', what), fix });
 }
 
-function atWork({ ageMs, report }: Seen, { longHeldMs }: LockLimits): LockVerdict {
+function atWork({ ageMs, report }: LockAndPrimary, { longHeldMs }: LockLimits): LockVerdict {
   if (ageMs < longHeldMs) return { isUndecided: true };
   const finding = report('lock-long-held', 'warning', 'its owner is not known to be dead');
   return { finding, isUndecided: true };
@@ -173,15 +176,15 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
   const { primary } = lock;
   const { column } = primary;
   const { startTimestamp: from } = lock;
-  const cells = await tracesIfAny(context, primary, [
+  const cells = await cellsOrError(context, primary, [
     lockFilter(column, lock),
     { ...placeOf(ROLLBACK, column), from, to: from },
     { ...placeOf(WRITE, column), from },
   ]);
-  if (cells === undefined) {
-    return {
-      kind: (await wasDropped(context, primary.table)) ? 'table dropped' : 'table unreadable',
-    };
+  if (cells instanceof PercolatorError) {
+    // As in lock resolution, only a table that is missing can have been dropped.
+    const isGone = isTableNotFound(cells) && (await wasDropped(context, primary.table));
+    return isGone ? { kind: 'table dropped' } : { kind: 'unreadable', reason: cells.message };
   }
   const { locks, records, markers, strangeLocks, strangeRecords } =
     historiesOf(cells).get(column) ?? NO_HISTORY;
@@ -200,7 +203,10 @@ function lockFilter(column: string, { startTimestamp }: Lock): CellFilter {
   return { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
 }
 
-/** Whether the table was dropped, by its definition; false if that is not legible. */
+/**
+ * Whether the table was dropped: its definition says so, or there is none. False without a catalog,
+ * and if the definition is not legible.
+ */
 export async function wasDropped({ catalog }: Context, stored: string): Promise<boolean> {
   try {
     return (await catalog?.isGone(stored)) === true;
@@ -210,18 +216,19 @@ export async function wasDropped({ catalog }: Context, stored: string): Promise<
   }
 }
 
-async function tracesIfAny(
+/** Resolves with the error if there can be no such cell. */
+async function cellsOrError(
   { store }: Context,
   { table, row }: CellAddress,
   filters: readonly CellFilter[],
-): Promise<readonly Cell[] | undefined> {
+): Promise<readonly Cell[] | PercolatorError> {
   try {
     return (await store.readRow(table, row, filters))?.cells ?? [];
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    // A lock may name anything: a table that does not exist, or one that is not ours.
+    // A lock may name a missing table, one of another program, or an impossible cell.
     const codes = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'TABLE_MISMATCH', 'INVALID_ARGUMENT'];
-    if (codes.includes(error.code)) return undefined;
+    if (codes.includes(error.code)) return error;
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 /**
  * The only door through which chance enters the engine.
  *
- * A seed decides every draw, so that a run can be repeated. `fork` gives an independent stream: two
- * workers that share a seed do not share a sequence, and an extra draw in one does not affect the
- * other. The generator is xoroshiro128+ from pure-rand.
+ * A seed decides every draw, so that a run can be repeated. `fork` gives an independent stream for
+ * each name, so an extra draw of one worker does not affect workers with other names. The generator
+ * is xoroshiro128+ from pure-rand.
  */
 import { randomInt } from 'node:crypto';
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
@@ -13,7 +13,7 @@ import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 export interface Random {
   /** The seed that started this stream. Print it to make the run repeatable. */
   readonly seed: number;
-  /** A whole number, `min` and `max` included, each equally likely. */
+  /** A whole number from `min` to `max`, both included; all are equally likely. */
   integer(min: number, max: number): number;
   /** A number in [0, 1). */
   fraction(): number;
@@ -44,7 +44,7 @@ export function entropySeed(): number {
   return randomInt(0, 2 ** 31);
 }
 
-/** FNV-1a over the name, started from the seed: cheap, and hardly ever equal for two names. */
+/** FNV-1a over UTF-16 units, begun with the seed: cheap, and two names seldom give one seed. */
 function mixSeed(seed: number, name: string): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let i = 0; i < name.length; i++) {

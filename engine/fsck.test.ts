@@ -373,7 +373,8 @@ test('P57: a notification that was lost before any observer ran is found, and re
   await store.createTable('accounts.notify', { families: NOTIFY_FAMILIES });
   const [finding] = await findings(store);
   assert.equal(finding?.code, 'notification-lost');
-  assert.match(finding.sentence, /^changed at \d+, not seen by any observer, and not marked$/);
+  const lost = /^changed at \d+, not seen by any observer, and neither marked nor parked$/;
+  assert.match(finding.sentence, lost);
   await using percolator = await openPercolator({ store });
   const saw: string[] = [];
   await using worker = percolator.startWorker([

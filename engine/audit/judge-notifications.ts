@@ -1,26 +1,30 @@
 /**
- * The errors that the notifications of one row can prove (section 2.4).
+ * What the notifications of one row show: lost ones, needless marks, parked cells (section 2.4).
  *
- * A cell is dirty when the engine calls it dirty: the newest change's commit timestamp is larger
- * than the start timestamp that the observer's acknowledgment stores (P42). The storage does not
- * record which observers exist. So, unless the caller names them, the acknowledgments in the row
- * represent them. Only strong marks count: the run of a weak notification acknowledges nothing.
+ * As in the engine, an observer has seen a change if the start timestamp that its acknowledgment
+ * stores is not below the change's commit timestamp (P42). The storage does not record which
+ * observers exist. So, unless the caller names them, the acknowledgments in the row represent them.
+ * In an observed column only strong marks count: the run of a weak notification acknowledges
+ * nothing.
  *
- * - There is no change that an observer has to see: a mark is left over from a transaction that
- *   died before it committed. It is erased, unless a lock is in the cell: that may be of a
- *   transaction that is about to commit.
- * - There is a change, but no acknowledgment: no observer has run yet. A mark is work, and so is an
- *   entry in the list of parked cells. Without either the notification is lost: whatever commits a
- *   change of an observed column leaves a mark, which only a run removes, after it has acknowledged
- *   (P57). A column that no worker observes keeps its marks.
+ * - No observer has to see any change: a mark is left over, usually from a transaction that died
+ *   before it committed. If a lock is in the cell, the mark is not reported: the transaction of the
+ *   lock may have set it and be about to commit.
+ * - There is a change, but no acknowledgment: no observer has run yet. A mark waits for a worker,
+ *   and an entry in the list of parked cells for an operator. Without either, the notification is
+ *   lost: what commits a change of an observed column leaves a mark or an acknowledgment, and a mark
+ *   goes only after an acknowledgment, or into the list of parked cells (P57). A column that no
+ *   worker observes keeps its marks.
  * - No known observer has seen the change, and the cell is neither marked nor parked: the
  *   notification is lost.
- * - Some observers have not seen it, and the cell is neither marked nor parked: it is lost, or
- *   those observers have been retired.
- * - All have seen it, and there is a mark: a worker will clear it, unless an observer that has
- *   never run for the cell is still to come. So such a mark is erased only if the observers were
- *   named. A mark that is ahead of the oracle is not erased: marks that are still to come may have
- *   lower timestamps, and would go with it.
+ * - Some observers have not seen it, and the cell is neither marked nor parked: the notification is
+ *   lost if the caller named the observers; otherwise it is lost, or those have been retired.
+ * - All known observers have seen it, and there is a mark: a worker will clear it, perhaps after it
+ *   has run an observer that has never run for the cell. So a repair erases such a mark only if the
+ *   caller named the observers.
+ *
+ * A repair leaves each mark that is ahead of the oracle: a later commit may set one with a lower
+ * timestamp, which would be erased with it.
  *
  * The row and its marks are in two tables, so a finding here has to be made twice (audit.ts).
  */
@@ -41,9 +45,9 @@ import type { Finding } from './finding.ts';
 /** A table to audit, and what is known about it. */
 export interface AuditedTable {
   readonly table: string;
-  /** Absent: unknown; then of notifications only parked cells are reported. */
+  /** If absent, they are unknown: the audit lists parked cells, and judges no notification. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** Whether it has a definition, which says whether it is being dropped. Default true. */
+  /** Whether the table has a definition; if not, it is not being dropped. Default true. */
   readonly isDefined?: boolean | undefined;
   /** The names of all observers of the column. Absent: those that have acknowledged. */
   readonly observersOf?: ((column: string) => readonly string[]) | undefined;
@@ -53,7 +57,7 @@ export interface RowWithMarks {
   readonly audited: AuditedTable;
   readonly row: string;
   readonly histories: ReadonlyMap<string, ColumnHistory>;
-  /** The row of the companion table. */
+  /** The cells of the row in the companion table: marks and parked entries. */
   readonly marks: readonly Cell[];
 }
 
@@ -92,7 +96,7 @@ function judgeColumn(subject: RowWithMarks, column: string, { bound, horizon }: 
 
   const names = audited.observersOf?.(column) ?? [...lastRuns.keys()];
   const lagging = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
-  const findings = acknowledgedNothing(cell, history, { lastRuns, horizon });
+  const findings = acknowledgedWithoutChange(cell, history, { lastRuns, horizon });
   const isUnacknowledged = names.length === 0 && audited.observersOf === undefined && change > 0;
   if (mark === undefined && !isParked && (isUnacknowledged || lagging.length > 0)) {
     const isCertain = audited.observersOf !== undefined || lagging.length === names.length;
@@ -141,14 +145,14 @@ function lastRunsOf(
   return lastRuns;
 }
 
-function acknowledgedNothing(
+function acknowledgedWithoutChange(
   cell: CellAddress,
   { records, locks }: ColumnHistory,
   { lastRuns, horizon }: { lastRuns: ReadonlyMap<string, Timestamp>; horizon: Timestamp },
 ): Finding[] {
   if (records.length + locks.length > 0) return [];
   return [...lastRuns].map(([observer, startTimestamp]): Finding => {
-    // The collector takes a deleted cell and may leave its acknowledgment.
+    // Below the horizon, a collector may have erased the cell and left its acknowledgment.
     const severity = startTimestamp < horizon ? 'warning' : 'error';
     const sentence = `observer ${observer} acknowledged at ${startTimestamp} a column that has no record`;
     const timestamps = [startTimestamp];
@@ -161,16 +165,16 @@ function lostNotification(
   change: Timestamp,
   { lagging, isCertain }: { readonly lagging: readonly string[]; readonly isCertain: boolean },
 ): Finding {
-  const who = lagging.map((name) => `observer ${name}`).join(' and ') || 'any observer';
+  const who = lagging.map((name) => `observer ${name}`).join(' or ') || 'any observer';
   const unless = isCertain
     ? ''
-    : `, unless ${lagging.length === 1 ? 'it has' : 'they have'} been retired`;
+    : `: lost, unless ${lagging.length === 1 ? 'it has' : 'they have'} been retired`;
   return {
     code: 'notification-lost',
     severity: isCertain ? 'error' : 'warning',
     cell,
     timestamps: [change],
-    sentence: `changed at ${change}, not seen by ${who}, and not marked${unless}`,
+    sentence: `changed at ${change}, not seen by ${who}, and neither marked nor parked${unless}`,
     ...(isCertain ? { fix: { kind: 'notify', cell } } : {}),
   };
 }

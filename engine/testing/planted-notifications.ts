@@ -54,6 +54,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
       await plant(database, 'write z:ack_new:seen', 80, recordOf(70));
     },
     found: ['warning notification-lost z:seen @ 60'],
+    says: 'changed at 60, not seen by observer old, and neither marked nor parked: lost, unless it has been retired',
   },
   {
     name: 'a change that the named observer has never seen, without a mark',

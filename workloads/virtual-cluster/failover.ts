@@ -5,8 +5,8 @@
  *
  *     dies ── detection ──▶ tablets assigned ── replay of the logs ──▶ served
  *
- * The new server has nothing of the tablet in its cache, so the first read of each block needs the
- * disk.
+ * The new server of a tablet, here or when tablets are spread, has nothing of it in its cache, so
+ * the first read of each block needs the disk.
  */
 import { assert } from '#engine/base';
 import type { Machine } from './machine.ts';
@@ -41,7 +41,8 @@ function assignTablets(storage: Storage, dead: Machine): void {
  * Moves tablets from servers that have more than their share of a table to those that have less.
  * The old server has first written to files what its log holds, so there is nothing to replay.
  */
-export function spreadTablets({ servers, tablets }: Storage): void {
+export function spreadTablets(storage: Storage): void {
+  const { servers, tablets } = storage;
   const alive = servers.filter((server) => server.isAlive);
   for (const ofTable of Map.groupBy(tablets.all(), ({ table }) => table).values()) {
     const share = Math.ceil(ofTable.length / Math.max(1, alive.length));
@@ -56,6 +57,7 @@ export function spreadTablets({ servers, tablets }: Storage): void {
       for (const tablet of surplus.splice(0, Math.max(0, missing))) {
         tablet.server = server;
         tablet.logBytes = 0;
+        storage.chill(tablet);
       }
     }
   }

@@ -75,6 +75,20 @@ test('customers go on while transactions wait for dead servers, whatever waits a
   assert.equal((await simulateBrokerage({ ...plan, inFlightMax: 10 })).keptUp, false);
 });
 
+test('killed servers get tablets when they start again', async () => {
+  const small = { ...PLAN, before: 1, after: 2 };
+  const plan = failurePlan(small, { servers: 3, detectionSeconds: 0.5, logBytes: 1e6 });
+  const tablets: number[] = [];
+  const disturb: typeof plan.disturb = async (cluster, beginMs) => {
+    await plan.disturb?.(cluster, beginMs);
+    tablets.push(...cluster.tabletServers.map((server) => cluster.tablets.of(server).length));
+  };
+  const { wrong } = await simulateBrokerage({ ...plan, disturb });
+  assert.deepEqual(wrong, []);
+  assert.equal(tablets.length, 3);
+  assert.ok(Math.min(...tablets) > 0, `tablets of each server: ${tablets.join()}`);
+});
+
 test('killed servers start again only when the others have had the time to recover', () => {
   for (const name of ['paper-2010', 'hbase', 'cloud-bigtable']) {
     const loaded = loadCalibration(name);

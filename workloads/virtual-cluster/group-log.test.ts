@@ -1,4 +1,4 @@
-/** Mutations of a thread share groups of the log: the busier the thread, the larger its groups. */
+/** When the log writes a group, which mutations share it, and when their callers are answered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -9,7 +9,7 @@ import { Machine } from './machine.ts';
 import { PAPER } from './testing.ts';
 
 const GROUP_US = 100;
-/** Of them, in other threads. */
+/** The part of them that other threads do. */
 const ASIDE_US = 30;
 const WAIT_US = 500;
 const UNSYNCED_US = 20;
@@ -52,7 +52,7 @@ test('a mutation that is alone has a group of its own', async () => {
   assert.equal(log.groupsUs + log.asideUs, 2 * GROUP_US);
 });
 
-test('after the log was idle a group waits longer, up to the longest time', async () => {
+test('the longer the disk was idle, the longer a group waits, up to a limit of the idle time', async () => {
   const { loop, log } = logOfOneCore(100);
   const heard: number[] = [];
   const expected: number[] = [];
@@ -68,7 +68,7 @@ test('after the log was idle a group waits longer, up to the longest time', asyn
   assert.deepEqual(heard, expected);
 });
 
-test('mutations that come while a group is written are the next group', async () => {
+test('mutations that come while a group is being written form the next group', async () => {
   const { loop, log } = logOfOneCore();
   const heard: number[] = [];
   for (const us of [0, 200, 300, 400]) {
@@ -80,7 +80,7 @@ test('mutations that come while a group is written are the next group', async ()
   assert.equal(log.groupsUs + log.asideUs, 2 * GROUP_US);
 });
 
-test('the thread hears of a group when it has nothing else to do', async () => {
+test('the thread learns that a group is durable only when it has no other work', async () => {
   const { loop, machine, log } = logOfOneCore();
   const heard: number[] = [];
   loop.at(0, { happen: () => log.add(false, (durableUs) => heard.push(durableUs)) });
@@ -89,7 +89,7 @@ test('the thread hears of a group when it has nothing else to do', async () => {
   assert.deepEqual(heard, [5_300]);
 });
 
-test('a group goes to the disk, and so does not wait for the network card', async () => {
+test('no group waits for the network card, whether it is synced or only written', async () => {
   const { loop, machine, log } = logOfOneCore();
   const heard: number[] = [];
   for (const isProvisional of [false, true]) {
@@ -102,7 +102,7 @@ test('a group goes to the disk, and so does not wait for the network card', asyn
   assert.equal(machine.card.arrivals, 2);
 });
 
-test('provisional mutations wait for the disk only if others share their group', async () => {
+test('a group of provisional mutations alone is not synced, but waits until the group before it is', async () => {
   const { loop, log } = logOfOneCore();
   const heard: [string, number][] = [];
   const write = (isProvisional: boolean, name: string): void =>

@@ -1,6 +1,6 @@
 /**
- * A worker as a process, with the observer of the experiment linked in. It finds its work by
- * scanning.
+ * A process that only clusters: workers with the observer of the experiment linked in, which find
+ * their work by scanning, because other processes load the documents.
  */
 import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';

@@ -1,4 +1,4 @@
-/** A round begins only with its initial data. */
+/** A round does not begin before all its initial data is known to be committed. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openPercolator, type Percolator, PercolatorError, type Transaction } from '#engine';
@@ -22,23 +22,23 @@ describe('the set-up', () => {
     for (const workload of WORKLOADS) assert.deepEqual(await workload.check(snapshot), []);
   });
 
-  const refusals = [
+  const failures = [
     ['STORE_UNAVAILABLE', 'failed'],
     ['COMMIT_UNKNOWN', 'unknown'],
   ] as const;
-  for (const [code, outcome] of refusals) {
+  for (const [code, outcome] of failures) {
     test(`rejects if its commit ends with ${code}`, async (t) => {
       await using percolator = await openPercolator({ store: createMemoryBigtable() });
       const begin = percolator.begin.bind(percolator);
-      t.mock.method(percolator, 'begin', async () => withCommit(await begin(), code));
+      t.mock.method(percolator, 'begin', async () => withFailingCommit(await begin(), code));
       await assert.rejects(setUpOn(percolator), {
-        message: `the set-up of bank has not committed: its outcome is ${outcome}`,
+        message: `the set-up of bank is not known to have committed: its outcome is ${outcome}`,
       });
     });
   }
 });
 
-function withCommit(
+function withFailingCommit(
   transaction: Transaction,
   code: 'STORE_UNAVAILABLE' | 'COMMIT_UNKNOWN',
 ): Transaction {

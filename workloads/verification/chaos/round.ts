@@ -197,7 +197,9 @@ async function writeInitialData(
   // `attempt` also resolves after a failure, and if the outcome is unknown.
   const outcome = endings[0]?.outcome ?? 'failed';
   if (outcome === 'committed') return;
-  throw new Error(`the set-up of ${workload.name} is not known to have committed: its outcome is ${outcome}`);
+  throw new Error(
+    `the set-up of ${workload.name} is not known to have committed: its outcome is ${outcome}`,
+  );
 }
 
 async function runProcesses(

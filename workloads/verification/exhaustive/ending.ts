@@ -1,13 +1,16 @@
 /**
- * The end of a story: a last reader, for which all other processes are dead, reads every cell. Then
- * the judges check what the clients were told and what is stored:
+ * The judge of the end of a story. Before anything else:
  *
+ *   - if nothing went wrong and no process was taken for dead, no lock is left (P7, P16)
+ *
+ * Then a last reader, for which all other processes are dead, reads every cell. After that:
+ *
+ *   - the last reader has finished, and no lock is left
  *   - no client saw or was told anything that snapshot isolation forbids
  *   - the answers of `outcomeOf` are the actual outcomes of the transactions
  *   - no assertion of the engine has failed
- *   - the last reader has left no lock; if nothing went wrong, no process has (P7, P16)
  *   - every change of an observed column has its notification, at its commit timestamp (P40, P41)
- *   - an audit finds nothing that is forbidden
+ *   - an audit reports no error
  */
 import { createRandom } from '../../../engine/base/index.ts';
 import type { Cell } from '../../../engine/bigtable/index.ts';
@@ -44,15 +47,15 @@ export interface EndingRules extends WorldRules {
   /** The transactions committed before the story began. */
   readonly past: readonly HistoricTransaction[];
   readonly observed: readonly string[];
-  /** Everything that may go wrong in total. */
+  /** How many faults of each kind a story may have. */
   readonly budget: Budget;
 }
 
 /** A reader that has not finished after this many messages never will. */
 const MESSAGES_MAX = 1_000;
 
-/** Judges endings; equal ones once. */
-export class Endings {
+/** It remembers its verdicts, so that equal endings are judged once. */
+export class EndingJudge {
   readonly #rules: EndingRules;
   readonly #judged = new Map<string, readonly Violation[]>();
   readonly #audited = new Map<string, readonly Violation[]>();
@@ -61,9 +64,9 @@ export class Endings {
     this.#rules = rules;
   }
 
-  /** @param world in which no process works any more */
+  /** @param world the end of a story: no process is at work in it */
   async judge(world: WorldState): Promise<readonly Violation[]> {
-    // Messages in flight do not count here, and neither does what may still go wrong.
+    // The key leaves out messages in flight and the faults left: neither happens any more.
     const { rows, processes, nextTimestamp } = world;
     const key = [nextTimestamp, ...rows, ...processes]
       .map((one) => (typeof one === 'number' ? one : one.id))
@@ -80,7 +83,7 @@ export class Endings {
    */
   judgeDebris({ rows, left }: WorldState): readonly Violation[] {
     const { budget, suspicion } = this.#rules;
-    const isCalm = left === budget && suspicion === 'crashed'; // Every fault makes another `left`.
+    const isCalm = left === budget && suspicion === 'crashed'; // Each fault replaces `left`.
     return isCalm ? this.#locksIn(rows, 'debris', 'nothing went wrong') : [];
   }
 
@@ -124,7 +127,7 @@ export class Endings {
         .filter((cell) => isOf(LOCK, cell))
         .map((lock) => ({
           claim: `${claim}: lock left`,
-          message: `${this.#rules.rowNames[i]}:${columnOf(lock)} is locked by ${lock.timestamp} although ${reason}`,
+          message: `${this.#rules.rowNames[i]}:${columnOf(lock)} is locked by the transaction of ${lock.timestamp}, although ${reason}`,
         })),
     );
   }
@@ -163,9 +166,9 @@ const NEVER_READ: Violation = {
   message: 'the last reader, for which all other processes were dead, did not finish',
 };
 
-function judgeError({ error, transactions }: ClientObservations): readonly Violation[] {
+function judgeError({ error, process }: ClientObservations): readonly Violation[] {
   if (error === undefined) return [];
-  return [{ claim: 'engine: error', message: `${transactions[0]?.process} failed with ${error}` }];
+  return [{ claim: 'engine: error', message: `${process} failed with ${error}` }];
 }
 
 function judgeOutcomes(

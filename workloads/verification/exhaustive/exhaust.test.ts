@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { breed } from '../mutants/breed.ts';
 import { MUTANTS } from '../mutants/index.ts';
-import { Endings } from './ending.ts';
+import { EndingJudge } from './ending.ts';
 import { exhaust, type ExhaustOptions, type Report, retell } from './exhaust.ts';
 import type { Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -234,6 +234,21 @@ describe('the search catches the mistake', () => {
   }
 });
 
+test('an error before the first transaction is told with the name of its process', async () => {
+  const budget = { crashes: 0, copies: 0, lostAnswers: 0 };
+  const { start, rules } = await setTheScene(ALONE, budget, 'all');
+  const failed = start.processes.map((state) => ({
+    ...state,
+    phase: 'finished' as const,
+    pending: [],
+    observations: { ...state.observations, error: 'AssertionError: broken' },
+  }));
+  const violations = await new EndingJudge(rules).judge({ ...start, processes: failed });
+  assert.deepEqual(violations, [
+    { claim: 'engine: error', message: 'A failed with AssertionError: broken' },
+  ]);
+});
+
 /** The search on an engine with the mistake in it. */
 async function searchWith(name: string): Promise<Searcher> {
   const mutant = MUTANTS.find((one) => one.name === name);
@@ -260,14 +275,14 @@ async function walkAll(
       { crashes, copies, lostAnswers },
       suspicion,
     );
-    const endings = new Endings(rules);
+    const endingJudge = new EndingJudge(rules);
     const taken: { choice: number; of: number }[] = [];
     let world = start;
     const end = async (): Promise<void> => {
       if (!isOver(world)) return;
       executions++;
       outcomes.add(describeOutcomes(world));
-      assert.deepEqual(await endings.judge(world), []);
+      assert.deepEqual(await endingJudge.judge(world), []);
     };
     for (let depth = 0; ; depth++) {
       if (depth >= next.length) await end();

@@ -24,7 +24,7 @@
  */
 import { systemClock } from '../../../engine/base/index.ts';
 import type { Violation } from '../judges/history.ts';
-import { Endings } from './ending.ts';
+import { EndingJudge } from './ending.ts';
 import type { Budget, Scenario, Suspicion } from './scenario.ts';
 import { setTheScene } from './scene.ts';
 import { SeenStates } from './seen-states.ts';
@@ -51,7 +51,7 @@ export interface Report {
   /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
   /**
-   * The outcomes of the transactions, and in how many endings each occurred: `A committed, B
+   * The outcomes of the transactions, and in how many endingJudge each occurred: `A committed, B
    * failed`.
    */
   readonly outcomes: ReadonlyMap<string, number>;
@@ -118,10 +118,10 @@ class Search {
 
   async run(): Promise<Report> {
     const { start, rules } = await this.#setTheScene();
-    const endings = new Endings(rules);
+    const endingJudge = new EndingJudge(rules);
     const { statesMax = 1_000_000, onProgress } = this.#options;
     let isStopped = false;
-    let failure = await this.#enter(start, endings);
+    let failure = await this.#enter(start, endingJudge);
     for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
       const choice = frame.choices[frame.taken];
       if (choice === undefined || isStopped || failure !== undefined) {
@@ -137,7 +137,7 @@ class Search {
       } else if (this.#seen.size >= statesMax) {
         isStopped = true; // Only now: there is a state more than may be visited.
       } else if (after !== undefined) {
-        failure = await this.#enter(after, endings);
+        failure = await this.#enter(after, endingJudge);
         if (this.#seen.size % STATES_BETWEEN_BREATHS === 0) {
           isStopped ||= onProgress?.(this.#seen.size) === false;
           await systemClock.yield();
@@ -156,7 +156,7 @@ class Search {
 
   async retell(choices: readonly number[]): Promise<Failure> {
     const { start, rules } = await this.#setTheScene();
-    const endings = new Endings(rules);
+    const endingJudge = new EndingJudge(rules);
     const story: string[] = [];
     let world = start;
     for (const number of choices) {
@@ -166,7 +166,7 @@ class Search {
       world = (await take(rules, world, choice)) ?? world;
     }
     const progress = this.#judgeProgress(world, choices.length);
-    const violations = [...progress, ...(await judgeEnd(world, endings))];
+    const violations = [...progress, ...(await judgeEnd(world, endingJudge))];
     return { violations, story: [...story, describeOutcomes(world)], choices };
   }
 
@@ -175,7 +175,7 @@ class Search {
   }
 
   /** Enters a new state, and returns what is wrong with it. */
-  async #enter(world: WorldState, endings: Endings): Promise<Failure | undefined> {
+  async #enter(world: WorldState, endingJudge: EndingJudge): Promise<Failure | undefined> {
     const key = keyOf(world);
     const isEnd = isOver(world);
     const choices = choicesOf(world, this.#suspicion);
@@ -183,7 +183,7 @@ class Search {
     this.#stack.push({ world, key, choices, taken: 0, executions: isEnd ? 1 : 0 });
     if (isEnd) this.#countOutcomes(world);
     const progress = this.#judgeProgress(world, this.#stack.length - 1);
-    const violations = [...progress, ...(await judgeEnd(world, endings))];
+    const violations = [...progress, ...(await judgeEnd(world, endingJudge))];
     if (violations.length === 0) return undefined;
     const taken = this.#stack.slice(0, -1).map((frame) => frame.taken);
     const { story } = await new Search(this.#scenario, this.#options).retell(taken);
@@ -222,7 +222,10 @@ class Search {
   }
 }
 
-async function judgeEnd(world: WorldState, endings: Endings): Promise<readonly Violation[]> {
+async function judgeEnd(
+  world: WorldState,
+  endingJudge: EndingJudge,
+): Promise<readonly Violation[]> {
   if (!isOver(world)) return [];
-  return [...endings.judgeDebris(world), ...(await endings.judge(world))];
+  return [...endingJudge.judgeDebris(world), ...(await endingJudge.judge(world))];
 }

@@ -40,6 +40,7 @@ import type { ScriptedProcess } from './scenario.ts';
 
 /** What the clients of a process have seen and been told. */
 export interface ClientObservations {
+  readonly process: string;
   readonly transactions: readonly Recording[];
   /** The answers of `outcomeOf`. */
   readonly outcomes: readonly ReportedOutcome[];
@@ -126,6 +127,7 @@ export class LiveProcess {
   /** A copy, which does not change any more. */
   get observations(): ClientObservations {
     return structuredClone({
+      process: this.#script.name,
       transactions: this.#transactions,
       outcomes: this.#outcomes,
       error: this.#error,

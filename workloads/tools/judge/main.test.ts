@@ -3,7 +3,7 @@
  * to bad input.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
@@ -58,6 +58,13 @@ describe('a history', () => {
     const named = fixtures.map((file) => (file.split('.')[0] ?? '').replaceAll('-', ' '));
     const all = Object.keys(ANOMALIES).map((name) => name.replaceAll('-', ' '));
     assert.deepEqual([...new Set(named)].toSorted(), all.toSorted());
+  });
+
+  test('has its name in docs/judge.md', () => {
+    const page = readFileSync(path.join(import.meta.dirname, '../../../docs/judge.md'), 'utf8');
+    const names = page.split('\n').flatMap((line) => line.split('|')[1]?.trim().split(', ') ?? []);
+    const missing = Object.keys(ANOMALIES).filter((name) => !names.includes(name));
+    assert.deepEqual(missing, []);
   });
 
   test('with write skew says so, although snapshot isolation allows it', async () => {

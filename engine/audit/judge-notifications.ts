@@ -12,9 +12,9 @@
  *   lock may have set it and be about to commit.
  * - There is a change, but no acknowledgment: no observer has run yet. A mark waits for a worker,
  *   and an entry in the list of parked cells for an operator. Without either, the notification is
- *   lost: what commits a change of an observed column leaves a mark or an acknowledgment, and a mark
- *   goes only after an acknowledgment, or into the list of parked cells (P57). A column that no
- *   worker observes keeps its marks.
+ *   lost: what commits a change of an observed column leaves a mark or an acknowledgment, and a
+ *   mark goes only after an acknowledgment, or into the list of parked cells (P57). A column that
+ *   no worker observes keeps its marks.
  * - No known observer has seen the change, and the cell is neither marked nor parked: the
  *   notification is lost.
  * - Some observers have not seen it, and the cell is neither marked nor parked: the notification is

@@ -19,9 +19,10 @@ export interface Variation extends Change {
 /** What a tablet server's limit depends on; oracle and clients have time to spare at our costs. */
 const PLACES = /^(storage|cluster\.tabletServerCores|log|network)\b/;
 /**
- * Rows, and times with 1,024 callers, of a variation. At twice the costs, or with half of the cores,
- * a write then takes 0.32 s, and less in proportion with fewer callers. The first ones take less, and
- * those after them begin in the middle of such a round, so the warm-up is longer than two rounds.
+ * Rows, and times with 1,024 callers, of a variation. At twice the costs, or with half of the
+ * cores, a write then takes 0.32 s, and less in proportion with fewer callers. The first ones take
+ * less, and those after them begin in the middle of such a round, so the warm-up is longer than two
+ * rounds.
  */
 const SMALL = { rows: 4_000, warmUp: 0.8, seconds: 0.6, callers: 1_024 };
 /** A ratio that changes by less is the same. Another seed changes it by a tenth of that. */

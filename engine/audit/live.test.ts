@@ -313,8 +313,29 @@ test('data without a transaction is not erased if a transaction has locked its c
     if (call.kind === 'mutation') await plant(database, 'lock x', 1, lockOf('x', 'owner'));
   };
   const [finding] = await findingsOf(auditor, { repair: true });
-  assert.deepEqual(finding?.repair, { done: false, note: 'the cell has been written meanwhile' });
+  assert.deepEqual(finding?.repair, {
+    done: false,
+    note: 'the cell has been locked or written since the audit',
+  });
   assert.equal((await database.stored('x'))['data'], '1: whose');
+});
+
+test('a repair whose answer is lost may have been made, and the report says so', async () => {
+  const database = await openTestDatabase();
+  await plant(database, 'data x', 1, 'whose');
+  await plant(database, 'rollback x', 1);
+  await plant(database, 'lock y', 2, lockOf('y', 'dead owner'));
+  database.oracle.skipTo(100);
+  database.bury('dead owner');
+  const auditor = database.client('auditor');
+  auditor.store.loseAnswer(() => true);
+  const repairs = (await findingsOf(auditor, { repair: true })).map(({ repair }) => repair);
+  assert.deepEqual(repairs, [
+    { done: false, note: 'it may have been done: the answer of mutation 1, of row x, was lost' },
+    { done: false, note: 'its owner may be alive, or the storage lost an answer' },
+  ]);
+  assert.equal((await database.stored('x'))['data'], undefined);
+  assert.deepEqual(await database.locks(), []);
 });
 
 function copying(): Observer {

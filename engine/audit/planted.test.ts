@@ -410,7 +410,7 @@ describe('planted:', () => {
       await plant(database, 'write z:ack_new:seen', 80, recordOf(70));
     });
     const [finding] = await findingsOf(client, { repair: true });
-    const note = 'an operator has to know whether its observers have been retired';
+    const note = 'only an operator knows whether the observers of the column have been retired';
     assert.deepEqual(finding?.repair, { done: false, note });
   });
 

@@ -2,20 +2,22 @@
  * Repairs only what is safe while the database is in use, by steps that may run twice.
  *
  * - A lock is left to lock resolution, which decides by its primary alone.
- * - Data without an owner is erased if its transaction can never commit: its marker is in the cell,
- *   or the data is below the horizon. The erasure is conditional: a lock or a record that was
- *   written since the audit protects the data.
+ * - Data with neither a lock nor a record is erased if its transaction can never commit: the cell
+ *   has the transaction's rollback marker, or the data is below the horizon. The erasure is
+ *   conditional: the transaction's lock, or a record newer than those that the audit saw, protects
+ *   the data.
  * - A lost notification is written again at a new timestamp, as when a parked cell is replayed. If
  *   it was not lost after all, a worker reads the cell in vain.
  * - A mark that no observer needs is erased, with all older ones. Later marks have higher
  *   timestamps and stay. A mark that is ahead of the oracle is left, because later marks may have
  *   lower timestamps.
- * - A missing companion table is created, empty. The same audit then finds the strong notifications
- *   that were in it as lost ones; weak ones, waiting or parked, leave no evidence.
+ * - A missing companion table is created, empty. The same audit then reports the strong
+ *   notifications that it held as lost. Weak notifications leave no evidence, parked or not.
  * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
  *
- * All else is left to a person who knows what the data means: of two values that should not both
- * exist, no program can tell which is right.
+ * Other findings need no repair (a worker, a collector or another process deals with them), or are
+ * left to an operator who knows what the data means: of two values that should not both exist, no
+ * program can tell which is right.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import {
@@ -40,7 +42,8 @@ export async function repair(context: Context, finding: Finding): Promise<Findin
     return { ...finding, repair: await apply(context, fix) };
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    return { ...finding, repair: { done: false, note: error.message } };
+    const doubt = error.code === 'STORE_IN_DOUBT' ? 'it may have been done: ' : '';
+    return { ...finding, repair: { done: false, note: `${doubt}${error.message}` } };
   }
 }
 
@@ -71,7 +74,7 @@ async function resolve(
 ): Promise<Repaired> {
   const resolution = await resolveLock(context, cell, lock);
   if (resolution !== 'alive') return { done: true, note: resolution };
-  return { done: false, note: 'its owner may be alive' };
+  return { done: false, note: 'its owner may be alive, or the storage lost an answer' };
 }
 
 async function eraseData(
@@ -90,7 +93,7 @@ async function eraseData(
     ifNotFound: [{ kind: 'erase', ...placeOf(DATA, column), ...own }],
   });
   if (!found) return { done: true, note: 'erased' };
-  return { done: false, note: 'the cell has been written meanwhile' };
+  return { done: false, note: 'the cell has been locked or written since the audit' };
 }
 
 async function notify(
@@ -129,8 +132,11 @@ async function dropLeftover(
   { store, catalog }: Context,
   { table, incarnation }: Extract<Fix, { kind: 'drop leftover' }>,
 ): Promise<Repaired> {
-  if ((await catalog?.isGone(incarnation)) !== true) return { done: false, note: 'it is in use' };
-  // Fails at the families if another program has made a table of that name since the audit.
+  if ((await catalog?.isGone(incarnation)) !== true) {
+    return { done: false, note: 'it may still be in use' };
+  }
+  // Another program may have made a table of that name since the audit. If its families differ,
+  // this read rejects with FAMILY_NOT_FOUND, and the table stays.
   const families = table === incarnation ? TABLE_FAMILIES : NOTIFY_FAMILIES;
   const filters = families.map((family) => ({ family, versions: 1 }));
   await store.readRange(table, { limit: 1 }, filters);
@@ -145,12 +151,13 @@ function whyNot({ code, severity }: Finding): string {
 }
 
 const WHY_NOT: Partial<Record<FindingCode, string>> = {
-  'marker-below-horizon': 'the collector removes it',
+  'marker-below-horizon': 'a collector removes it',
   'lease-left-by-dead': 'a collector ends it',
   'lock-long-held': 'its owner may be alive',
   'observer-parked': 'replay it once the observer is mended',
   'table-unfinished': 'a process may be working on it',
-  'notification-clean': 'a worker clears it, if there is one for the column',
-  'notification-lost': 'an operator has to know whether its observers have been retired',
+  'notification-clean': 'a worker of the column clears it once the oracle has passed its timestamp',
+  'notification-lost':
+    'only an operator knows whether the observers of the column have been retired',
   'table-undefined': 'an operator has to look at it',
 };

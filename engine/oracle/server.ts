@@ -1,13 +1,14 @@
 /**
  * The timestamp oracle as a server: any source of timestamps, over gRPC (oracle.proto).
  *
- *     clients ──▶ this server ──▶ leased-allocator.ts    from memory; one oracle at a time
- *                             └▶ allocator.ts            asks the store each time; several may run
+ *     clients ──▶ this server ──▶ leased-allocator.ts    from memory; only under a lease
+ *                             └▶ allocator.ts            reads the store for each answer
  *
- * It adds no promise to those of the source. In particular it keeps no timestamps: each request is
- * answered with timestamps allocated after it arrived (P10).
+ * It neither adds to the promises of the source nor weakens them: it keeps no timestamps for later,
+ * so each request is answered with timestamps that were allocated after it arrived (P10).
  */
 import { PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
 import { type RpcServer, startServer, unary } from '../rpc/index.ts';
 import type { TimestampSource } from './oracle.ts';
 import {
@@ -19,16 +20,17 @@ import {
   type RaiseHorizonRequest,
 } from './service.ts';
 
-/** A larger request is a mistake, and would use up the timestamps of centuries. */
+/** No batch is this large, so a larger count is a mistake. It could use up all 2^53 timestamps. */
 const COUNT_MAX = 100_000_000;
 
 export interface ServeOracleOptions {
-  /** Host and port. Default: a free port, for processes of this machine only. */
+  /** Host and port. Default: a free port that can be reached from this machine only. */
   readonly address?: string | undefined;
 }
 
 /**
- * Starts to serve. The caller keeps owning the source, and closes it after the server.
+ * Starts the server. It does not own the source: a caller whose source can be closed closes it
+ * after the server.
  * @throws INVALID_ARGUMENT if the server cannot listen at the address
  */
 export function serveOracle(
@@ -36,8 +38,9 @@ export function serveOracle(
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
   /**
-   * Reads the epoch first: if it moves meanwhile, an answer that names no epoch counts as the
-   * earlier oracle's. A source that takes its first lease for the answer has one only afterwards.
+   * Reads the epoch before it asks. If the epoch moves before the answer comes, an answer that
+   * names none counts as one of the earlier epoch. A source that takes its first lease in order to
+   * answer has no epoch before: it is read afterwards.
    */
   const withEpoch = async <T>(ask: () => Promise<T>): Promise<T & { readonly epoch: number }> => {
     const before = source.epoch ?? 0;
@@ -56,11 +59,25 @@ export function serveOracle(
       withEpoch(async () => ({ horizon: await source.readHorizon() })),
     ),
     raiseHorizon: unary(({ horizon }: RaiseHorizonRequest): Promise<HorizonResponse> =>
-      withEpoch(async () => ({ horizon: await source.raiseHorizon(horizon) })),
+      withEpoch(async () => {
+        await refuseFuture(source, horizon);
+        return { horizon: await source.raiseHorizon(horizon) };
+      }),
     ),
     announceDrop: unary((): Promise<DropsResponse> =>
       withEpoch(async () => ({ drops: await source.announceDrop() })),
     ),
   };
   return startServer(oracleService(), implementation, options.address);
+}
+
+/**
+ * Collectors raise the horizon to a timestamp that they have received. A larger one is a mistake:
+ * it would make all snapshots stale, and can never be lowered.
+ */
+async function refuseFuture(source: TimestampSource, horizon: Timestamp): Promise<void> {
+  const { first } = await source.allocate(1);
+  if (horizon < first) return;
+  const message = `the horizon must be below the next timestamp, ${first}, not ${horizon}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
 }

@@ -61,6 +61,7 @@ test('"only one pending RPC to the oracle": callers of a client share it, and a 
 
 test('the horizon comes with timestamps, is read, and is raised', async (t) => {
   const source = await openAllocator(createMemoryBigtable());
+  await source.allocate(7);
   const client = connectTo(t, [await serve(t, source)]);
   assert.equal(await client.raiseHorizon(7), 7);
   assert.equal(await client.raiseHorizon(3), 7);
@@ -68,6 +69,17 @@ test('the horizon comes with timestamps, is read, and is raised', async (t) => {
   const other = connectTo(t, [await serve(t, source)]);
   await other.next();
   assert.equal(other.horizon, 7);
+});
+
+test('P31: a horizon above all timestamps is refused: it could never be lowered again', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const client = connectTo(t, [await serve(t, source)]);
+  const timestamp = await client.next();
+  for (const horizon of [timestamp + 2, Number.MAX_SAFE_INTEGER]) {
+    await assert.rejects(client.raiseHorizon(horizon), { code: 'INVALID_ARGUMENT' });
+  }
+  assert.equal(await client.readHorizon(), 0);
+  assert.equal(await client.raiseHorizon(timestamp), timestamp);
 });
 
 test('P54: the count of drops comes with timestamps, and each announcement raises it', async (t) => {
@@ -147,7 +159,7 @@ test('timestamps and horizons of a source without epochs are accepted in any ord
   assert.equal(await client.next(), 1);
   assert.equal(await client.raiseHorizon(1), 1);
   assert.equal(await client.readHorizon(), 1);
-  assert.equal(await client.next(), 2);
+  assert.equal(await client.next(), 3);
 });
 
 test('a source without epochs may follow an oracle with a lease, at the same address', async (t) => {
@@ -156,7 +168,7 @@ test('a source without epochs may follow an oracle with a lease, at the same add
   const before = await serveOracle(leased);
   t.after(() => before.close());
   const client = connectTo(t, [before.address]);
-  assert.equal(await client.raiseHorizon(1), 0);
+  assert.equal(await client.readHorizon(), 0);
   await before.close();
   const store = createMemoryBigtable();
   const after = await serveOracle(await openAllocator(store), { address: before.address });

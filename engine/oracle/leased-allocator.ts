@@ -6,7 +6,7 @@
  * it with a read of the store. This one holds a lease on the oracle's row, and reads nothing while
  * the lease lasts:
  *
- *     take over ──▶ hand out of memory ──▶ renew, every third of the time to live ──▶ ...
+ *     take over ──▶ hand out from memory ─▶ renew, every third of the time to live ──▶ ...
  *         ▲                 │ not renewed in time                │ another has taken over
  *         └─── watch ◀──────┴────────────────────────────────────┘
  *
@@ -15,7 +15,7 @@
  *      being renewed.
  *   2. Conditional mutation, "if the row is as I have read it": the counter moves on by one, with
  *      our name. At a takeover, or when half of the range is used up, the limit moves with it.
- *   3. Hand out of memory for 5/6 of the time to live, counted from before step 2 was sent.
+ *   3. Hand out from memory for 5/6 of the time to live, counted from before step 2 was sent.
  *
  * Which guarantee is needed? Two oracles may answer at the same time, as long as the two promises
  * of oracle.ts hold. Ranges are disjoint, because the limit only moves by conditional mutations
@@ -100,7 +100,7 @@ export interface LeasedAllocatorOptions {
 export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
   /** The epoch of the lease last held; 0 if there was none, and after `close`. */
   readonly epoch: number;
-  /** Whether it holds the lease now, and so hands out of memory. */
+  /** Whether it holds the lease now, and so hands out from memory. */
   readonly isLeased: boolean;
   /**
    * Stops handing out and gives the lease up, so that the next oracle need not wait. Twice is

@@ -1,17 +1,18 @@
 /**
  * The one row of the store that holds the oracle's persistent state:
  *
- *     oracle:limit @ 2,000,001    {owner, start}         all below 2,000,001 is given away: from
- *                                                        `start` on to `owner`, the rest earlier
- *     oracle:horizon @ 1,700,000                         snapshots below may have lost versions
- *     oracle:drops @ 3                                   drops of tables that were announced
- *     oracle:lease @ 17           {owner, epoch, ttlMs}  `owner` hands out of its memory; while
- *                                                        this cell exists, no other may
- *     oracle:freed @ 12                                  the lease was given up, or struck off
+ *     oracle:limit @ 2,000,001    {owner, start}         all below is allocated: `owner` has those
+ *                                                        from `start` on, earlier owners the rest
+ *     oracle:horizon @ 1,700,000                         snapshots below it may lack versions
+ *     oracle:drops @ 3                                   how many drops of tables were announced
+ *     oracle:lease @ 17           {owner, epoch, ttlMs}  only `owner` hands out timestamps, from
+ *                                                        memory, while this cell exists
+ *     oracle:freed @ 12                                  the owner gave the lease up, or an
+ *                                                        allocator erased it after it expired
  *
- * The cells' timestamps are the values, and only grow. A late copy of a mutation, which checks that
- * no larger one exists, therefore changes nothing. `lease` and `freed` share one counter, so it
- * continues after a lease has ended.
+ * The number after @ is the cell's timestamp, and only grows: every mutation has the condition that
+ * its number has not been reached, or that the one it has read has not moved. So a late copy of it
+ * changes nothing. `lease` and `freed` share one counter, which goes on after a lease has ended.
  */
 import { hasCode, PercolatorError } from '../base/index.ts';
 import {
@@ -39,11 +40,13 @@ export interface Range {
   readonly limit: Timestamp;
 }
 
-/** The right to hand out of memory (leased-allocator.ts). */
+/**
+ * The right to hand out timestamps from memory (leased-allocator.ts). A free lease has an empty
+ * owner, and epoch and ttlMs are 0.
+ */
 export interface RowLease {
-  /** Grows with every renewal and every takeover. */
+  /** Grows with every renewal and takeover, and when the lease is given up or erased. */
   readonly counter: number;
-  /** Empty if the lease is free. */
   readonly owner: string;
   /** The counter at the takeover: of two oracles, the later one has the larger epoch. */
   readonly epoch: number;
@@ -51,6 +54,7 @@ export interface RowLease {
 }
 
 export const ORACLE_TABLE = 'timestamp-oracle';
+/** The only row; its key is older than the other cells. */
 const ROW = 'range';
 const FAMILY = 'oracle';
 const LIMIT = { family: FAMILY, qualifier: 'limit' } as const;
@@ -58,7 +62,7 @@ const HORIZON = { family: FAMILY, qualifier: 'horizon' } as const;
 const DROPS = { family: FAMILY, qualifier: 'drops' } as const;
 const LEASE = { family: FAMILY, qualifier: 'lease' } as const;
 const FREED = { family: FAMILY, qualifier: 'freed' } as const;
-/** "An oracle holds the lease", as a condition. */
+/** "There is a lease, valid or expired", as a condition. */
 export const LEASED: CellFilter = LEASE;
 const COLUMNS: readonly CellFilter[] = [
   { ...LIMIT, versions: 1 },
@@ -76,9 +80,9 @@ export async function createOracleTable(store: Bigtable): Promise<void> {
 }
 
 /**
- * The whole row, in one read.
- * @param whileLeased if given, the row is read again until the lease is free; between two reads,
- * this function waits until the lease may be free, or throws
+ * All columns of the row, in one read.
+ * @param whileLeased if given, the row is read again until the lease is free. Between two reads
+ *   `whileLeased` is awaited, which resolves when the lease may be free, or throws
  */
 export async function readOracleRow(
   store: Bigtable,
@@ -110,7 +114,10 @@ function decodeRow(row: Row | undefined): OracleRow {
   };
 }
 
-/** Mutates the row unless one of `anyOf` exists. Resolves to whether it certainly did. */
+/**
+ * Mutates the row unless a cell passes one of `anyOf`. Resolves to true if the mutation was
+ * applied, to false if it was refused or its answer was lost.
+ */
 export async function mutateOracleRow(
   store: Bigtable,
   anyOf: readonly CellFilter[],
@@ -119,7 +126,8 @@ export async function mutateOracleRow(
   try {
     return !(await store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound }));
   } catch (error) {
-    // The answer was lost: the next read shows the outcome.
+    // The answer was lost. The caller reads the row again; if the request arrives even later, its
+    // conditions refuse it, or it does what the caller wanted.
     if (!hasCode(error, 'STORE_IN_DOUBT')) throw error;
     return false;
   }

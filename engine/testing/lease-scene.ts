@@ -5,23 +5,26 @@ import { FaultyBigtable } from './faulty-bigtable.ts';
 import { createMemoryBigtable } from './memory-bigtable.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-/** How long a collector respects a lease. */
+/** How long a collector respects a lease that is not renewed. */
 export const TTL_MS = 30_000;
-/** How long a hold counts. */
+/** The age from which a hold that was not released no longer keeps the bound down. */
 export const LIFETIME_MS = 600_000;
 
 export interface LeaseProcess {
   readonly leases: Leases;
   readonly store: FaultyBigtable;
   readonly clock: VirtualClock;
-  /** The current fresh timestamp. */
+  /** The answer when the lease asks for a fresh timestamp. Set by tests. */
   fresh: number;
 }
 
-/** All processes have the same token, and so one row: a later one succeeds an earlier one. */
+/**
+ * All processes have the same token, so they share one row of the table of leases: each process is
+ * the successor of the one before it.
+ */
 export function startProcess(store: Bigtable, clock: VirtualClock): LeaseProcess {
   const client = new FaultyBigtable(store);
-  const process: LeaseProcess = {
+  const started: LeaseProcess = {
     store: client,
     clock,
     fresh: 10,
@@ -29,15 +32,15 @@ export function startProcess(store: Bigtable, clock: VirtualClock): LeaseProcess
       store: client,
       clock,
       token: 'A',
-      freshTimestamp: async () => process.fresh,
+      freshTimestamp: async () => started.fresh,
       ttlMs: TTL_MS,
       lifetimeMsMax: LIFETIME_MS,
     }),
   };
-  return process;
+  return started;
 }
 
-/** A store, a process that has not taken its lease yet, and a collector's watch. */
+/** A store, a process that has not taken its lease yet, a collector's watch, and their clock. */
 export function openLeases(): {
   readonly process: LeaseProcess;
   readonly watch: LeaseWatch;
@@ -50,7 +53,7 @@ export function openLeases(): {
   return { process: startProcess(store, clock), watch, store, clock };
 }
 
-/** The bounds that count now. */
+/** The bounds of the leases that the watch finds live. The watch erases lapsed leases. */
 export async function bounds(watch: LeaseWatch): Promise<readonly number[]> {
   return (await watch.liveLeases()).map(({ bound }) => bound);
 }

@@ -1,8 +1,8 @@
 /**
- * A row as HBase keeps it: cells, and the deletes that hide cells at or below their timestamps,
- * also those put later. A hidden cell stays hidden, so it is not kept, nor is a delete that a later
- * one includes: rows would grow with every renewal of a lease. Rows do not change; a mutation makes
- * another row.
+ * The content of a row of the simulated HBase, which never compacts: cells and deletes. A delete
+ * hides the cell at its timestamp, or all cells at or below it, also cells that are put later. So
+ * that rows do not grow with every renewal of a lease, the row keeps neither hidden cells nor
+ * deletes that a later delete of all versions covers. A row is immutable: a mutation makes another.
  */
 import {
   messageOf,
@@ -35,35 +35,41 @@ interface RowDelete extends Omit<RowCell, 'value'> {
 export const EMPTY_ROW: StoredRow = { cells: [], deletes: [] };
 
 export function mutated(row: StoredRow, { mutateType, columnValue }: MutationProto): StoredRow {
-  const columns = columnValue.flatMap(({ family, qualifierValue }) =>
-    qualifierValue.map((one) => ({
+  const mutations = columnValue.flatMap(({ family, qualifierValue }) =>
+    qualifierValue.map((entry) => ({
       family: text(family),
-      qualifier: text(one.qualifier),
-      timestamp: numberOf(one.timestamp),
-      one,
+      qualifier: text(entry.qualifier),
+      timestamp: numberOf(entry.timestamp),
+      entry,
     })),
   );
   return mutateType === MUTATION.put
-    ? columns.reduce(withCell, row)
-    : columns.reduce(withDelete, row);
+    ? mutations.reduce(withCell, row)
+    : mutations.reduce(withDelete, row);
 }
 
-type Column = Omit<RowCell, 'value'> & { readonly one: QualifierValue };
-
-function withCell({ cells, deletes }: StoredRow, { one, ...column }: Column): StoredRow {
-  if (deletes.some((each) => hides(each, column))) return { cells, deletes };
-  const others = cells.filter((cell) => !isSameCell(cell, column));
-  return { cells: [...others, { ...column, value: one.value ?? new Uint8Array() }], deletes };
+interface CellMutation extends Omit<RowCell, 'value'> {
+  /** What the request says of the cell. */
+  readonly entry: QualifierValue;
 }
 
-function withDelete({ cells, deletes }: StoredRow, { one, ...column }: Column): StoredRow {
-  const added = { ...column, isOneVersion: one.deleteType === DELETE.oneVersion };
-  const isLeft = (other: Omit<RowCell, 'value'>): boolean => !hides(added, other);
-  const others = added.isOneVersion ? deletes : deletes.filter(isLeft);
-  return { cells: cells.filter(isLeft), deletes: [...others, added] };
+function withCell({ cells, deletes }: StoredRow, { entry, ...cell }: CellMutation): StoredRow {
+  if (deletes.some((each) => hides(each, cell))) return { cells, deletes };
+  const others = cells.filter((other) => !isSameCell(other, cell));
+  return { cells: [...others, { ...cell, value: entry.value ?? new Uint8Array() }], deletes };
 }
 
-/** The cells that a `Get` or `Scan` passes: by family and column, newest first. */
+function withDelete({ cells, deletes }: StoredRow, { entry, ...cell }: CellMutation): StoredRow {
+  const added = { ...cell, isOneVersion: entry.deleteType === DELETE.oneVersion };
+  const remains = (other: Omit<RowCell, 'value'>): boolean => !hides(added, other);
+  const others = added.isOneVersion ? deletes : deletes.filter(remains);
+  return { cells: cells.filter(remains), deletes: [...others, added] };
+}
+
+/**
+ * The cells that a `Get` or `Scan` returns, at most `maxVersions` of each column, sorted by family
+ * and column, and then the newest first.
+ */
 export function selected(row: StoredRow, selection: Selection): readonly RowCell[] {
   const ranges = new Map(
     selection.cfTimeRange.map(({ columnFamily, timeRange }) => [text(columnFamily), timeRange]),
@@ -124,7 +130,7 @@ function isSameCell(a: Omit<RowCell, 'value'>, b: Omit<RowCell, 'value'>): boole
   return a.family === b.family && a.qualifier === b.qualifier && a.timestamp === b.timestamp;
 }
 
-/** The pattern for qualifiers in the only filter that the client sends. */
+/** The pattern of the client's only filter, on qualifiers; without a filter it matches all. */
 function patternOf({ filter }: Selection): RegExp {
   if (!filter) return /^/;
   const { compareFilter } = messageOf<{

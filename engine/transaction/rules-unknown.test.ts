@@ -1,7 +1,7 @@
 /**
- * The rule P11 of protocol.md: a process that cannot hear how its commit ended looks until it
- * knows, and says so if it cannot know; and P7, where a commit shows it. Each test fails without
- * its rule.
+ * The rule P11 of protocol.md: a process that gets no answer to its commit reads until it knows the
+ * outcome, or reports that the outcome is unknown. One test is of P7: a commit that fails leaves no
+ * locks. Each test fails without the rule that it names.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -27,7 +27,10 @@ const isRollback = ({ mutations }: MutationCall): boolean =>
 
 const isRollbackOfPrimary = (call: MutationCall): boolean => call.row === 'p' && isRollback(call);
 
-/** Awaits the action before the client's first mutation that rolls back is delivered. */
+const commitsSent = ({ store }: Client): number =>
+  store.trace.filter((call) => call.kind === 'mutation' && isCommitPoint(call)).length;
+
+/** Runs `action` just before the client's first rollback is delivered; fails if there is none. */
 function beforeRollback({ store }: Client, action: () => Promise<void>): void {
   let isReached = false;
   store.beforeCall = async (call) => {
@@ -39,18 +42,20 @@ function beforeRollback({ store }: Client, action: () => Promise<void>): void {
 }
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
-  test(`P11: one ${lost === 'loseAnswer' ? 'answer' : 'request'} of the commit point is lost: committed once`, async () => {
+  const what = lost === 'loseAnswer' ? 'answer to its commit' : 'request for its commit';
+  test(`P11: a transaction commits once although the first ${what} is lost`, async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store[lost](once(isCommitPoint));
     const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+    assert.equal(commitsSent(a), 2);
     assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
     assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
     assert.deepEqual(await database.locks(), []);
   });
 }
 
-test('P11: a commit that never receives an answer is COMMIT_UNKNOWN, and nothing is cleaned up meanwhile', async () => {
+test('P11: a commit that gets no answer ends with COMMIT_UNKNOWN, and its locks stay', async () => {
   // Rolling back here, with the commit still on its way, would tear the transaction in two.
   const database = await openTestDatabase();
   const a = database.client('A');
@@ -65,7 +70,7 @@ test('P11: a commit that never receives an answer is COMMIT_UNKNOWN, and nothing
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P11: a commit whose every answer is lost has happened, and outcomeOf says so to every client', async () => {
+test('P11: if every answer to an applied commit is lost, and reads fail, outcomeOf tells every client that it has committed', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.loseAnswer(isCommitPoint);
@@ -87,7 +92,7 @@ test('P11: a commit that finds its lock gone, and cannot read why, is unknown', 
   assert.equal(await outcomeOf(a.context, error), 'committed');
 });
 
-test('P11: outcomeOf decides a transaction that was given up, once and for all', async () => {
+test('P11: outcomeOf decides, once and for all, a transaction that its process has given up', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.loseRequest(isCommitPoint);
@@ -100,16 +105,16 @@ test('P11: outcomeOf decides a transaction that was given up, once and for all',
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P11: outcomeOf looks again if the answer to what it decides is lost', async () => {
+test('P11: outcomeOf looks again if the answer to its rollback is lost', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.loseRequest(isCommitPoint);
   const error = await unknownCommit(database, a, { p: '1' });
-  a.store.loseAnswer(once(({ mutations }) => mutations.some((one) => isOf('rollback', one))));
+  a.store.loseAnswer(once(isRollback));
   assert.equal(await database.clock.runUntil(outcomeOf(a.context, error)), 'rolled back');
 });
 
-test('P11: outcomeOf is in doubt, not LOCKED, if it never hears what became of its rollback', async () => {
+test('P11: outcomeOf rejects with STORE_IN_DOUBT, not LOCKED, if it gets no answer to its rollback', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { attemptsMax: 2 });
   a.store.loseRequest(isCommitPoint);
@@ -136,7 +141,7 @@ test('P11: a commit that the storage refuses each time is not unknown: it has no
   }
 });
 
-test('P11: a copy of a refused commit that arrives before the rollback has committed', async () => {
+test('P11: if a copy of a refused commit arrives before the rollback, the transaction has committed', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.refuse(isCommitPoint);
@@ -164,7 +169,7 @@ test('P11: a copy of a refused commit that arrives after the rollback changes no
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P11: a refused commit that cannot be rolled back is unknown: a copy may yet commit it', async () => {
+test('P11: if a commit and its rollback are refused, the outcome is unknown: a copy may yet commit the transaction', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.refuse((call) => isCommitPoint(call) || isRollback(call));
@@ -189,7 +194,7 @@ test('P11: a refused commit whose lock another process rolls back is ROLLED_BACK
   assert.equal(a.context.counters.unknown, 0);
 });
 
-test('P11: a commit whose table is missing by mistake has committed if a copy of it has', async () => {
+test('P11: if the storage wrongly reports the commit’s table as missing, but applies a copy, the transaction has committed', async () => {
   const store = createMemoryBigtable();
   const database = await openTestDatabase({ store });
   const a = database.client('A');
@@ -202,10 +207,11 @@ test('P11: a commit whose table is missing by mistake has committed if a copy of
     throw new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
   };
   await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.ok(isApplied);
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P11: a commit that is refused because its table is missing by mistake is unknown as long as the table is missing', async () => {
+test('P11: if the storage reports a missing table to commit and rollback, but lists the table, the commit is unknown', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.beforeCall = (call) => {
@@ -217,7 +223,7 @@ test('P11: a commit that is refused because its table is missing by mistake is u
   assert.equal(await outcomeOf(a.context, error), 'rolled back');
 });
 
-test('P11: a commit is unknown if its table may be missing, and the storage refuses to list the tables', async () => {
+test('P11: a commit is unknown if the storage reports its table as missing, and refuses to list the tables', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.beforeCall = (call) => {
@@ -253,7 +259,11 @@ for (const code of ['STORE_CLOSED', 'STORE_REFUSED'] as const) {
     };
     await assert.rejects(database.clock.runUntil(a.write({ p: '1', x: '1' })), { code });
     assert.equal(a.context.counters.unknown, 0);
-    assert.deepEqual(await database.locks(), ['p:c', 'x:c'], 'the primary decides');
+    assert.deepEqual(
+      await database.locks(),
+      ['p:c', 'x:c'],
+      'the locks stay, because the primary decides',
+    );
   });
 }
 
@@ -262,7 +272,7 @@ for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT', 'STORE_CLOSED'] as co
     const store = createMemoryBigtable();
     const database = await openTestDatabase({ store });
     const [a, b] = [database.client('A'), database.client('B')];
-    let deliverCopy = async (): Promise<unknown> => assert.fail('the commit is sent');
+    let deliverCopy = async (): Promise<unknown> => assert.fail('the commit was not sent');
     a.store.beforeCall = (call) => {
       if (call.kind !== 'mutation') return;
       if (isRollbackOfPrimary(call)) throw new PercolatorError(code, 'lost');
@@ -278,7 +288,7 @@ for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT', 'STORE_CLOSED'] as co
   });
 }
 
-test('P11: one commit in doubt among refused ones is unknown', async () => {
+test('P11: if one attempt to commit is in doubt, the commit is unknown, although all others are refused', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   let sent = 0;
@@ -291,7 +301,7 @@ test('P11: one commit in doubt among refused ones is unknown', async () => {
   assert.deepEqual(await database.locks(), ['p:c']);
 });
 
-test('P11: marks that are repeated in doubt put no refused commit in doubt', async () => {
+test('P11: a commit that is refused each time is not unknown, although requests to repeat its marks are lost', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
   let isRefused = false;
@@ -313,17 +323,18 @@ test('P11: marks that are repeated in doubt put no refused commit in doubt', asy
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P11: the last allowed attempt is looked up, too: it may have committed', async () => {
+test('P11: the engine looks also after the last allowed attempt: it may have committed', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { inDoubtAttemptsMax: 1 });
   a.store.loseAnswer(isCommitPoint);
   const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.equal(commitsSent(a), 1);
   assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
   assert.equal(a.context.counters.unknown, 0);
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P11: the last allowed attempt is looked up, too: another process may have rolled back', async () => {
+test('P11: the engine looks also after the last allowed attempt: another process may have rolled the transaction back', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A', { inDoubtAttemptsMax: 1 }), database.client('B')];
   a.store.loseRequest(isCommitPoint);
@@ -336,7 +347,7 @@ test('P11: the last allowed attempt is looked up, too: another process may have 
   assert.equal(a.context.counters.unknown, 0);
 });
 
-test('P11: outcomeOf, asked elsewhere, waits for an owner that may be alive', async () => {
+test('P11: outcomeOf in another process waits for an owner that may be alive', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.loseRequest(isCommitPoint);
@@ -361,42 +372,42 @@ test('P11: transact never runs a transaction with an unknown outcome again', asy
 });
 
 const ATTEMPTS_MAX = 5;
-interface Repeated {
+interface RepeatedMutation {
   readonly name: string;
-  /** How often it is sent: a prewrite once, and then as often as is allowed. */
+  /** Requests until the engine gives up: `ATTEMPTS_MAX`; for a prewrite one more, the first. */
   readonly times: number;
-  /** The error if all of them are lost. */
+  /** The error if all these requests are lost. */
   readonly code: ErrorCode;
-  readonly isIt: (call: MutationCall) => boolean;
+  readonly matches: (call: MutationCall) => boolean;
 }
-const repeated: readonly Repeated[] = [
+const repeated: readonly RepeatedMutation[] = [
   {
     name: 'a prewrite',
     times: ATTEMPTS_MAX + 1,
     code: 'STORE_UNAVAILABLE',
-    isIt: ({ mutations }) => mutations.some((one) => one.kind === 'set' && isOf('data', one)),
+    matches: ({ mutations }) => mutations.some((one) => one.kind === 'set' && isOf('data', one)),
   },
   {
     name: 'marks',
     times: ATTEMPTS_MAX,
     code: 'STORE_UNAVAILABLE',
-    isIt: ({ mutations }) => mutations.some(({ family }) => family === 'notify'),
+    matches: ({ mutations }) => mutations.some(({ family }) => family === 'notify'),
   },
   {
     name: 'the commit of the primary',
     times: ATTEMPTS_MAX,
     code: 'COMMIT_UNKNOWN',
-    isIt: isCommitPoint,
+    matches: isCommitPoint,
   },
 ];
-for (const { name, times, code, isIt } of repeated) {
+for (const { name, times, code, matches } of repeated) {
   test(`P11: all requests for ${name} but the last allowed one may be lost`, async () => {
     for (const losses of [times - 1, times]) {
       const database = await openTestDatabase({ observed: ['c'] });
       const options = { inDoubtAttemptsMax: ATTEMPTS_MAX, ordered: false };
       const a = database.client('A', options);
       let sent = 0;
-      a.store.loseRequest((call) => isIt(call) && sent++ < losses);
+      a.store.loseRequest((call) => matches(call) && sent++ < losses);
       const written = database.clock.runUntil(a.write({ p: '1' }));
       if (losses < times) await written;
       else await assert.rejects(written, { code });
@@ -418,10 +429,10 @@ async function unknownCommit(
   return failed.transaction;
 }
 
-/** From the first commit point on, the store answers no read: it is unreachable. */
+/** A hook: once this client has sent its commit, the store refuses its reads. */
 function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
   return ({ kind }) => {
-    const sent = client.store.trace.some((call) => call.kind === 'mutation' && isCommitPoint(call));
-    if (kind === 'read' && sent) throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');
+    if (kind !== 'read' || commitsSent(client) === 0) return;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');
   };
 }

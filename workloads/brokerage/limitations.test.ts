@@ -1,4 +1,4 @@
-/** What a reader is told about a run is true of the parts that it measured. */
+/** Each limitation in a report is true of the run, and names only parts that it measured. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limitationsOf } from './limitations.ts';
@@ -12,15 +12,29 @@ function textOf(parts: readonly PartName[], given: Partial<Plan> = {}): string {
   return limitationsOf(plan as Plan).join('\n');
 }
 
-test('low loads of a ladder are measured for longer, and other points are not', () => {
+test('the limitations say that low loads are measured for longer, and only if there is a ladder', () => {
   assert.match(textOf(['paced']), / 60 seconds per point, low loads up to 4 times as long\.$/m);
   assert.match(textOf(['unpaced', 'reads']), / 60 seconds per point\.$/m);
 });
 
-test('with several client processes, reads and broker modes still have one', () => {
-  const one = /^The reads .* and the modes .* are measured with one client process/m;
-  assert.match(textOf(['unpaced', 'brokers'], { processes: 2 }), one);
-  assert.match(textOf(['unpaced', 'reads'], { processes: 2 }), one);
-  assert.doesNotMatch(textOf(['unpaced'], { processes: 2 }), one);
+test('with several client processes, the parts that have one all the same are named', () => {
+  const one = /^The (.*) are measured with one client process,/m;
+  const named = (...parts: PartName[]) => one.exec(textOf(parts, { processes: 2 }))?.[1];
+  assert.equal(named('reads'), 'reads that batching saves');
+  assert.equal(named('unpaced', 'brokers'), 'modes of the broker update');
+  assert.equal(
+    named('reads', 'brokers'),
+    'reads that batching saves and modes of the broker update',
+  );
+  assert.equal(named('unpaced'), undefined);
   assert.doesNotMatch(textOf(['unpaced', 'reads']), one);
+});
+
+test('client processes are counted', () => {
+  const clients = (processes: number) => textOf(['unpaced'], { processes });
+  assert.match(clients(1), /^1 client process with one JavaScript thread drives each system;/m);
+  assert.match(
+    clients(2),
+    /^2 client processes with one JavaScript thread each drive each system;/m,
+  );
 });

@@ -1,5 +1,6 @@
 /** What a reader must know before trusting the numbers. */
 import { availableParallelism, loadavg } from 'node:os';
+import { counted } from '#harness';
 import { LOAD_FACTOR_MAX, type Plan, SECONDS_PER_TRADE } from './plan.ts';
 
 /** The price period of the specification. */
@@ -14,6 +15,10 @@ export function limitationsOf({
   parts,
 }: Plan): readonly string[] {
   const { customers, initialTradeDays, dailyMarketDays, pricePeriodMs } = scale;
+  const onCopies = [
+    ...(parts.reads ? ['reads that batching saves'] : []),
+    ...(parts.brokers ? ['modes of the broker update'] : []),
+  ];
   const load = (loadavg()[0] ?? 0) / availableParallelism();
   return [
     ...(load >= 0.5
@@ -32,10 +37,10 @@ export function limitationsOf({
     'Clients, servers and all other processes that this run starts share the cores of one machine; the paper measured thousands of cores.',
     processes === undefined
       ? 'One client process with one JavaScript thread drives each system; on the embedded store it contains the whole engine, and the oracle is kept in the store.'
-      : `${processes} client processes with one JavaScript thread each drive each system; the oracle and the lock service of Percolator are processes too, and their processor time counts.`,
-    ...(processes !== undefined && (parts.reads || parts.brokers)
+      : `${counted(processes, 'client processes')} with one JavaScript thread ${processes === 1 ? 'drives' : 'each drive'} each system; the oracle and the lock service of Percolator are processes too, and their processor time counts.`,
+    ...(processes !== undefined && onCopies.length > 0
       ? [
-          'The reads that batching saves and the modes of the broker update are measured with one client process, which has its oracle in the store.',
+          `The ${onCopies.join(' and ')} are measured with one client process, which has its oracle in the store.`,
         ]
       : []),
     'Processor time is that of processes; the work of kernel threads, such as writing to the disk, is charged to no system.',

@@ -34,7 +34,7 @@ describe('the smoke profile', () => {
     assert.doesNotMatch(stdout, /NOT met/);
     assert.match(
       stderr,
-      /^Plan: 2,000 documents, 2 crawl rates on both systems, 1 of each; about /m,
+      /^Plan: 2,000 documents, 2 crawl rates on both systems, 1 repeat of each point; about /m,
     );
   });
 

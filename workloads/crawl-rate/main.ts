@@ -1,4 +1,4 @@
-/** `./run.sh bench:crawl-rate`: the paper's figure 7 on this machine. */
+/** `./run.sh bench:crawl-rate`: figure 7 on this machine, or a sweep of repository sizes. */
 import path from 'node:path';
 import {
   choice,
@@ -40,10 +40,10 @@ const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sam
  * output of a run.
  */
 const DISK_FACTOR = 6;
-/** More documents than the one process that loads them can load, each in its own transaction. */
+/** Per second: more than one loader can load, with a transaction for each document. */
 const LOADED_PER_SECOND_MAX = 20_000;
 
-/** An option that a sweep of the repository has no use for. */
+/** The option, refused with a sweep of the repository, which has no use for it. */
 const ofFigure = <T>(option: Option<T>): Option<T> => onlyWith({ sweep: ['rates'] }, option);
 
 await runExperiment(
@@ -52,13 +52,14 @@ await runExperiment(
     subject: null,
     description:
       'Measures how long a newly crawled document waits until it is clustered, as a function of the crawl rate, ' +
-      'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Prints a table and writes a report.',
+      'on Percolator and on back-to-back MapReduces (figure 7 of the paper). With --sweep repository: what a document costs in repositories of several sizes. ' +
+      'Prints a table and writes a report.',
     sizes: SIZES,
     options: {
       sweep: choice({
         choices: ['rates', 'repository'],
         description:
-          'what changes from point to point; repository asks what a document costs at full speed in repositories of several sizes up to --repository, on Percolator alone',
+          'what changes from point to point: with rates the crawl rate; with repository its size, up to --repository, and what a document costs at full speed is measured, on Percolator alone',
         default: 'rates',
       }),
       store: ofFigure(storeOption()),
@@ -67,7 +68,7 @@ await runExperiment(
         description:
           'documents in the repository before the crawl; with --sweep repository, in the largest one',
         min: 1_000,
-        // Loading keeps a map of 1.25 entries for each document, and a map has at most 2^24.
+        // Loading keeps one map with 1.25 entries per document, and a map has at most 2^24 entries.
         max: 10_000_000,
       }),
       rates: ofFigure(
@@ -83,7 +84,7 @@ await runExperiment(
       batchSeconds: ofFigure(
         number({
           description:
-            'measured time of each point on MapReduce, which is longer if five runs take longer',
+            'measured time of each point on MapReduce; a point takes longer if its first five measured runs do',
           unit: 'seconds',
           min: 0.1,
           max: 86_400,
@@ -93,7 +94,7 @@ await runExperiment(
       seed: seedOption('the documents and the order of points'),
       concurrency: integer({
         description:
-          'observer runs in flight; too few leave the storage idle, too many conflict with one another',
+          'observer runs in flight; with too few the storage is idle, with too many the runs conflict with one another',
         default: 256,
         min: 1,
         max: 10_000,
@@ -102,7 +103,7 @@ await runExperiment(
         integer({
           description:
             'worker processes; oracle, lock service and loader are then separate processes too',
-          defaultText: 'one process for everything',
+          defaultText: 'one process for the whole engine',
           min: 1,
           max: 64,
         }),
@@ -118,7 +119,7 @@ await runExperiment(
       ),
       workers: ofFigure(
         workersOption(
-          'worker processes of the batch; spark and a Hadoop cluster follow their own settings',
+          'worker processes of the batch, and the number of its input files; on spark and a Hadoop cluster reducers instead of workers; on sort input files only',
         ),
       ),
       documentBytes: ofFigure(
@@ -142,7 +143,7 @@ await runExperiment(
     examples: [
       {
         command: './run.sh bench:crawl-rate --sweep repository --repository 2000000 --repeats 3',
-        does: 'what a document costs among ten thousand and among two million',
+        does: 'what a document costs in repositories of ten thousand to two million documents',
       },
       {
         command: './run.sh bench:crawl-rate --profile standard',
@@ -172,17 +173,18 @@ await runExperiment(
     return null;
   },
 );
-type Options = Size & {
+
+type FigureOptions = Size & {
   readonly documentBytes: number;
   readonly batch: BatchEngineName;
   readonly store: string;
   readonly input: string;
 };
 
-function figurePlan(options: Options): Plan {
+function figurePlan(options: FigureOptions): Plan {
   refuseUncheckable(options);
   return {
-    about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${options.repeats} of each`,
+    about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${counted(options.repeats, 'repeats')} of each point`,
     seconds: expectedSeconds(options),
     diskBytes: diskBytes(options),
     parameters: { ...parametersOf(options), input: path.basename(options.input) },
@@ -195,14 +197,14 @@ function figurePlan(options: Options): Plan {
  * Refuses points of Percolator that may have more documents than a check can hold. The batch is
  * given no more than that (prepared.ts).
  */
-function refuseUncheckable(options: Options): void {
+function refuseUncheckable(options: FigureOptions): void {
   const { repository, seconds, warmUp } = options;
   const scheduled = scheduledDocuments(fastestSchedule(options));
   const loaded = Math.min(scheduled, Math.ceil(LOADED_PER_SECOND_MAX * (warmUp + seconds)));
   if (repository + loaded <= CHECKED_DOCUMENTS_MAX) return;
   throw new UsageError(
-    `--repository, --rates, --seconds and --warm-up must lead to at most ${formatCount(CHECKED_DOCUMENTS_MAX)} ` +
-      `documents, as many as a check can hold, but lead to ${formatCount(repository + loaded)}.`,
+    `--repository, --rates, --seconds and --warm-up must give at most ${formatCount(CHECKED_DOCUMENTS_MAX)} ` +
+      `documents, as many as a check can hold, but may give ${formatCount(repository + loaded)}.`,
   );
 }
 
@@ -211,9 +213,10 @@ function fastestSchedule({ repository, rates, seconds, warmUp: warmupSeconds }: 
   return createSchedule({ repository, ratePercentPerHour, seconds, warmupSeconds });
 }
 
-function diskBytes(options: Options): number {
+function diskBytes(options: FigureOptions): number {
   const { repository, documentBytes } = options;
   const schedule = fastestSchedule(options);
-  const documents = DISK_FACTOR * (repository + scheduledDocuments(schedule));
-  return (documents + schedule.perSecond * arrivalSeconds(options)) * documentBytes;
+  const stored = DISK_FACTOR * (repository + scheduledDocuments(schedule));
+  const arriving = schedule.perSecond * arrivalSeconds(options);
+  return (stored + arriving) * documentBytes;
 }

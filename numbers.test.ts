@@ -79,7 +79,7 @@ test('README.md and docs/figure-8.md say what an operation costs next to a raw o
     const ratio = us('emulator', 'Percolator read', column) / us('emulator', 'raw read', column);
     return Math.abs(ratio - 1) < 0.01 ? 'stays the same' : `grows by ${lost(2 - ratio)}`;
   };
-  contains('docs/figure-8.md', `a raw read takes ${us('emulator', 'raw read').toFixed(0)} µs`);
+  contains('docs/figure-8.md', `a raw read every ${us('emulator', 'raw read').toFixed(0)} µs`);
   contains('docs/figure-8.md', `of the server ${change('server CPU us')}, that of`);
   contains('docs/figure-8.md', `shares the machine, ${change('client CPU us')}`);
 });

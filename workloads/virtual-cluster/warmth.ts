@@ -2,7 +2,7 @@
  * How cold a machine is. While it is idle, other processes take its caches, so its next work is
  * slower. `missing` is the processor time that it takes to fill them again:
  *
- *     idle for t    missing grows with the square root of the time, as was measured:
+ *     idle for t    missing grows with the square root of the time, about as was measured:
  *                   missing² = missing² + refill² × t, up to that of a machine idle for `longest`
  *     work of w     refilled = missing (1 - e^(-w / warming)); takes this time in addition;
  *                   missing = missing - refilled

@@ -2,6 +2,8 @@
  * The simulated batch: volumes are those of the real one, and time follows from machines and costs.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -20,6 +22,17 @@ const options: BatchOptions = {
   backupTasks: true,
   seed: 1,
 };
+
+const DOCUMENT = path.join(import.meta.dirname, '../../../docs/virtual-cluster-costs.md');
+
+function says(text: string): void {
+  const document = readFileSync(DOCUMENT, 'utf8').replaceAll(/\s+/g, ' ');
+  assert.ok(document.includes(text), `the document should say: ${text}`);
+}
+
+function changed(change: Partial<Calibration>): BatchOptions {
+  return { ...options, calibration: { ...paper, ...change } };
+}
 
 describe('the volumes of the three phases', () => {
   const volumes = clusteringVolumes({ documents: 1e6, documentBytes: 1024, contents: 'once' });
@@ -154,6 +167,34 @@ describe('the batch of figure 7', () => {
     assert.ok((near.medianSeconds ?? 0) > 1.4 * one * ratio, `${near.medianSeconds}`);
     const above = { rate: 1.1 * rateMax, medianSeconds: null, runSeconds: null };
     assert.deepEqual(simulateBatch(above.rate, small), { ...above, cpuSecondsPerRun: null });
+  });
+
+  test('has the levels that the document states for other assumed numbers', () => {
+    const level = (change: Partial<Calibration>, rate = 1): string => {
+      const { medianSeconds } = simulateBatch(rate, changed(change));
+      return ((medianSeconds ?? Number.NaN) / 60).toFixed(1);
+    };
+    const cluster = { ...paper.cluster, tabletServerCores: paper.cluster.tabletServerCores / 2 };
+    const disk = { ...paper.disk, bytesPerSecond: paper.disk.bytesPerSecond / 2 };
+    const batch = { ...paper.batch, jobStartMs: 2 * paper.batch.jobStartMs };
+    says(`instead of four make it ${level({ cluster })} min`);
+    says(`disks half as fast ${level({ disk })} min`);
+    says(`instead of one ${level({ batch })} min`);
+    says(`400 % per hour at ${level({}, 400)} min`);
+  });
+
+  test('is as much longer with stragglers as the document states', () => {
+    const batch = { ...paper.batch, stragglers: { share: 0, times: 1 } };
+    const longer = (given: Partial<BatchOptions>): string => {
+      const [none, some] = [
+        { ...changed({ batch }), ...given },
+        { ...options, ...given },
+      ].map((each) => simulateBatch(1, each).runSeconds ?? Number.NaN);
+      return `${(100 * ((some ?? 0) / (none ?? 0) - 1)).toFixed(0)} %`;
+    };
+    says(`of whole documents ${longer({})} longer`);
+    says(`of keys alone ${longer({ contents: 'once' })}, and`);
+    says(`${longer({ contents: 'once', backupTasks: false })} without backup tasks`);
   });
 
   test('is the same for the same seed, and not for another one', () => {

@@ -1,5 +1,6 @@
 /**
- * What the measurement of costs refuses: reads that find nothing, and profiles without own code.
+ * The measurement of costs refuses reads that find nothing, and profiles without own code; and its
+ * slices visit different rows.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +8,9 @@ import { type Bigtable, decorate } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import type { Case } from '../../microbench/case.ts';
 import { Data, FAMILY, RAW, rawWrite } from '../../microbench/data.ts';
+import { SIZES } from '../sizes.ts';
 import { costsFindings } from './measured-costs.ts';
+import { SLICE_DISTANCE } from './operations.ts';
 import { loadShapes, readsOfShapes, SHAPES } from './shapes.ts';
 
 const MEASURED = {
@@ -38,6 +41,15 @@ test('a scan that finds fewer rows than its name says fails', async () => {
     readsOfShapes(scanned, data).find(({ name }) => name === SHAPES.scan);
   for (let i = 0; i < data.rows; i++) await scanOf(store)?.operate(i);
   await assert.rejects(async () => scanOf(short)?.operate(1), /returned 15 rows instead of 16/);
+});
+
+test('successive slices visit different rows, in every profile', () => {
+  for (const [profile, { costs }] of Object.entries(SIZES)) {
+    const rowsApart = SLICE_DISTANCE % costs.rows;
+    assert.ok(SLICE_DISTANCE >= costs.operations, profile);
+    assert.ok(rowsApart >= costs.operations, profile);
+    assert.ok(costs.rows - rowsApart >= costs.operations, profile);
+  }
 });
 
 test('the headline has the own code of each workload, and its check fails without any', () => {

@@ -1,8 +1,8 @@
 /**
- * What operations of engine and embedded store cost by their shape: rows of a call, cells and bytes
- * of a row, mutations that share a group of the log. They run on tables as large as those of the
- * workloads, and in one process, whose compiled code has seen all operations: code that has seen
- * only reads would be faster.
+ * Measures what operations of the engine and of the embedded store cost, depending on their shape:
+ * the rows of a call, the cells and bytes of a row, the mutations that share a group of the log.
+ * All run in one process, on tables as large as those of the workloads (except in the profile
+ * smoke): reads are cheaper in small tables, and in code that V8 has compiled for reads alone.
  */
 import path from 'node:path';
 import { quantile } from 'simple-statistics';
@@ -16,12 +16,12 @@ import { batchedReads, loadShapes, readsOfShapes, writesOfShapes } from './shape
 import { openLoaded, processorUs } from './processor-time.ts';
 
 export interface OperationsPlan {
-  /** Rows of each table. */
+  /** Rows that are read, and as many others that are written (microbench/data.ts). */
   readonly rows: number;
   readonly rounds: number;
-  /** Of a case in a round. */
+  /** Operations of each case in each round. */
   readonly operations: number;
-  /** The same after each pause (idle.ts). */
+  /** Operations after each pause in each round; 20 times as many without a pause (idle.ts). */
   readonly afterPauses: number;
 }
 
@@ -30,25 +30,30 @@ export interface MeasuredOperations {
   readonly idle: readonly IdleCost[];
 }
 
+/** The cost in one slice, or that of all slices: lower quartiles of times, and means of groups. */
 export interface OperationCost {
   readonly what: string;
   readonly inFlight: number;
-  /** Processor time of all threads, the lower quartile of the rounds. */
+  /** Processor time of all threads. */
   readonly us: number;
-  /** Without the threads that write to the disk. */
+  /** Processor time of the main thread alone. */
   readonly mainUs: number;
   /** Groups of the log for each operation. */
   readonly groups: number;
 }
 
 /**
- * In flight: as in bench:micro; and few and many callers, whose groups of the log differ in size.
+ * Operations in flight. Reads: as many as in bench:micro. Writes: few and many, because the more
+ * are in flight, the more share a group of the log; the difference is what a group costs.
  */
 export const IN_FLIGHT = { usual: 64, few: 16, many: 256 };
-/** Of slices: what else the machine does only makes them slower. */
+/** The quantile of the slices that counts. It is low, because other programs only slow them. */
 const QUARTILE = 0.25;
-/** More than a slice has; no multiple of the rows, so that slices visit different ones. */
-const OPERATIONS_MAX = 1_370_003;
+/**
+ * From the first operation of a slice to that of the next one: more than a slice has, also modulo
+ * the number of rows, so that successive slices visit different rows.
+ */
+export const SLICE_DISTANCE = 1_370_617;
 
 export async function measureOperations(
   folder: string,
@@ -60,7 +65,7 @@ export async function measureOperations(
   const slices: OperationCost[] = [];
   const idle: IdleCost[] = [];
   const random = createRandom(1);
-  let first = OPERATIONS_MAX;
+  let first = SLICE_DISTANCE;
   // Round 0 compiles the code.
   for (let round = 0; round <= plan.rounds; round++) {
     given.signal.throwIfAborted();
@@ -72,15 +77,16 @@ export async function measureOperations(
         const groups = (opened.groups() - before) / run.operations;
         if (round > 0) slices.push({ what: step.name, inFlight, us, mainUs, groups });
       }
-      first += OPERATIONS_MAX;
+      first += SLICE_DISTANCE;
     }
-    const alone = opened.cases.filter(({ inFlight }) => inFlight !== IN_FLIGHT.few);
+    // Each case once: writes are in the list twice.
+    const single = opened.cases.filter(({ inFlight }) => inFlight !== IN_FLIGHT.few);
     const run = { first, operations: plan.afterPauses };
     const costs = await measureIdle(
-      alone.map(({ one }) => one),
+      single.map(({ one }) => one),
       run,
     );
-    first += OPERATIONS_MAX;
+    first += SLICE_DISTANCE;
     if (round > 0) idle.push(...costs);
     given.onRound(round);
   }
@@ -89,7 +95,7 @@ export async function measureOperations(
 
 interface Opened {
   readonly cases: readonly { readonly inFlight: number; readonly one: Case }[];
-  /** Groups that the log has had so far. */
+  /** Groups of the log since the cases were opened. */
   readonly groups: () => number;
 }
 

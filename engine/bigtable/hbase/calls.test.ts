@@ -84,6 +84,15 @@ for (const where of ['GetTableDescriptors', 'GetMetaRegionLocations', 'Multi', '
   });
 }
 
+test('in the simulation, only the address of the master has a MasterService', () => {
+  const call = servicesOf(newHBase());
+  const isUnknownAt = (address: string): boolean => {
+    const answer = call(address, 'MasterService', 'NoMethod', new Uint8Array());
+    return 'exception' in answer && answer.exception.className.endsWith('UnknownServiceException');
+  };
+  assert.deepEqual([MASTER, 'server:16020', 'elsewhere:1'].map(isUnknownAt), [false, true, true]);
+});
+
 test('a table that HBase can have under no name is missing at once, and is not made', async () => {
   const clock = new VirtualClock();
   await using store = open(clock, () => false);

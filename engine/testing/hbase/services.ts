@@ -4,7 +4,10 @@ import { MasterService, registryAnswer } from './master-service.ts';
 import { RegionService } from './region-service.ts';
 import type { SimulatedHBase } from './simulated-hbase.ts';
 
-/** Answers a call of a method. The parameter comes after its own length. */
+/**
+ * Answers a call of a method of a service on the server at `address` (`host:port`).
+ * `parameter` is the length of a message, then the message.
+ */
 export type Services = (
   address: string,
   service: string,
@@ -20,10 +23,12 @@ export function servicesOf(hbase: SimulatedHBase): Services {
   return (address, service, method, parameter) =>
     answerOf(() => {
       if (service === 'ClientMetaService') return registryAnswer(hbase, method);
-      const regions = servers.get(address);
-      const isMaster = regions === undefined;
+      const regionServer = servers.get(address);
+      const isMaster = address === hbase.options.master;
       if (service === 'MasterService' && isMaster) return master.answer(method, parameter);
-      if (service === 'ClientService' && !isMaster) return regions.answer(method, parameter);
+      if (service === 'ClientService' && regionServer !== undefined) {
+        return regionServer.answer(method, parameter);
+      }
       throw new JavaException('UnknownServiceException', service);
     });
 }

@@ -18,7 +18,7 @@ function slowCrew(): { readonly crew: Crew; readonly killed: string[] } {
   const killed: string[] = [];
   const crew = {
     start: ({ name }: { readonly name: string }) => Promise.resolve({ name }),
-    stop: () => Promise.reject(new Error('when it was asked to stop, it was ended by SIGKILL')),
+    stop: () => Promise.reject(new Error('asked to stop, worker-1 ended with exit code 1')),
     kill: ({ name }: { readonly name: string }) => Promise.resolve(void killed.push(name)),
   };
   return { crew: crew as unknown as Crew, killed };
@@ -28,7 +28,7 @@ test('workers whose runs wait for a storage that is away are not waited for', as
   const { crew, killed } = slowCrew();
   const processes = await EngineProcesses.start(crew, OPTIONS);
   await processes.startWorkers(() => {});
-  await assert.rejects(processes.endWorkers({ inGoodOrder: true }), /when it was asked to stop/);
+  await assert.rejects(processes.endWorkers({ inGoodOrder: true }), /asked to stop/);
   await processes.endWorkers({ inGoodOrder: false });
   assert.deepEqual(killed, ['worker-1', 'worker-2']);
 });

@@ -1,9 +1,10 @@
 /**
- * The processes of an experiment. All are needed, so the run ends when one of them ends.
+ * The processes of an experiment. The run ends when one of them ends unexpectedly: without having
+ * been stopped or killed by the crew.
  *
  *     await using crew = new Crew(signal);
  *     const oracle = await crew.start({ name: 'oracle', program, options });
- *     await crew.during(measure());     // Rejects when a process ends; the error names it.
+ *     await crew.during(measure());     // Rejects when one ends unexpectedly.
  *     await crew.stop();                // In reverse start order.
  *
  * When the block is left in any way, no process remains: those not stopped are killed. If this
@@ -23,7 +24,7 @@ export class Crew implements AsyncDisposable {
   readonly #signal: AbortSignal;
   readonly #readyMsMax: number;
   readonly #stopMsMax: number;
-  /** In the order in which they were started. */
+  /** The live processes, in start order. */
   readonly #members = new Set<Member>();
   /** The first unexpected end rejects it, and so does the signal. */
   readonly #failed = Promise.withResolvers<never>();
@@ -36,12 +37,12 @@ export class Crew implements AsyncDisposable {
     this.#stopMsMax = stopMsMax;
     this.#failed.promise.catch(() => {}); // `during` reports it.
     signal.addEventListener('abort', this.#onAbort, { once: true });
-    if (signal.aborted) this.#onAbort(); // It no longer tells a new listener.
+    if (signal.aborted) this.#onAbort(); // An aborted signal calls no new listener.
   }
 
   /**
    * Resolves when the process is ready.
-   * @throws an error that names the process, if it ends or takes too long; or the signal's reason
+   * @throws an error that names the process, if it ends or takes too long; or as `during` does
    */
   async start(options: MemberOptions): Promise<Member> {
     this.#signal.throwIfAborted();
@@ -58,24 +59,26 @@ export class Crew implements AsyncDisposable {
   }
 
   /**
-   * Settles as `work` does, but rejects as soon as a process ends unexpectedly or the signal is
-   * aborted.
+   * Settles as `work` does, but rejects as soon as a process ends unexpectedly, with an error that
+   * names the process, or as soon as the signal is aborted, with the signal's reason.
    */
   during<T>(work: Promise<T>): Promise<T> {
     return Promise.race([this.#failed.promise, work]);
   }
 
   /**
-   * Stops some or all processes, one after the other in reverse start order, because later ones may
-   * need the earlier ones. Resolves with their ends.
-   * @throws an error that names the first process that did not end in good order
+   * Stops the given processes, by default all, one after the other from the last to the first: give
+   * them in start order, because later ones may need earlier ones. Resolves with their ends, in the
+   * order in which they were stopped.
+   * @throws as `during` does, or an error that names the first process that did not end in good
+   *   order; the processes before it in the list are then still running
    */
   async stop(members: readonly Member[] = [...this.#members]): Promise<readonly End[]> {
     const ends: End[] = [];
     for (const member of members.toReversed()) {
       this.#leaving.add(member);
       const end = await this.during(member.stop(this.#stopMsMax));
-      if (!end.isOrderly) throw new Error(`when it was asked to stop, ${end.description}`);
+      if (!end.isOrderly) throw new Error(`asked to stop, ${end.description}`);
       ends.push(end);
     }
     return ends;

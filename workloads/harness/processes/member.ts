@@ -65,6 +65,8 @@ export class Member {
   readonly #child: ReturnType<typeof startProgram>;
   readonly #lines: string[] = [];
   #cpuSeconds = 0;
+  /** How long `stop` waited before it killed the process. */
+  #waitedMs: number | undefined;
 
   constructor({ name, program, options, onMessage = () => {} }: MemberOptions) {
     this.name = name;
@@ -91,12 +93,14 @@ export class Member {
     sent().catch(() => {});
   }
 
-  /** Asks it to stop, and kills it after `forMs`; resolves with its end. */
+  /** Asks it to stop, and kills it after `forMs`; resolves with its end, which says which. */
   async stop(forMs: number): Promise<End> {
     this.send({ kind: 'stop' } satisfies StopMessage);
     const over = new AbortController();
     const late = systemClock.sleep(forMs, over.signal).then(() => {
-      if (!over.signal.aborted) this.signal('SIGKILL');
+      if (over.signal.aborted) return;
+      this.#waitedMs = forMs;
+      this.signal('SIGKILL');
     });
     const end = await this.ended;
     over.abort();
@@ -136,7 +140,7 @@ export class Member {
     );
     await Promise.allSettled(said);
     const lastLines = [...this.#lines];
-    const how = `${this.name} (process ${this.pid}) ${wayOf(error)}`;
+    const how = `${this.name} (process ${this.pid}) ${wayOf(error, this.#waitedMs)}`;
     const lines = lastLines.map((line) => `\n    ${line}`).join('');
     const description = lines === '' ? `${how}, and said nothing` : `${how}; it said last:${lines}`;
     const isOrderly = error === undefined;
@@ -169,9 +173,12 @@ function startProgram(program: URL, options: unknown) {
   });
 }
 
-function wayOf(error: unknown): string {
+function wayOf(error: unknown, waitedMs: number | undefined): string {
   if (error === undefined) return 'ended as if it were done';
   if (!(error instanceof execa().ExecaError)) throw error; // Execa throws nothing else.
+  if (error.signal === 'SIGKILL' && waitedMs !== undefined) {
+    return `did not stop within ${waitedMs / 1000} s and was killed`;
+  }
   if (error.signal !== undefined) return `was ended by ${error.signal}`;
   if (error.exitCode !== undefined) return `ended with exit code ${error.exitCode}`;
   return `could not be started: ${error.originalMessage ?? error.shortMessage}`;

@@ -299,14 +299,14 @@ describe('runs that differ are refused with the first difference:', () => {
     }
   });
 
-  test('but neither repeats nor the commit is a difference', () => {
+  test('but none of repeats, jobs and the commit is a difference', () => {
     const a = runOf('repeats-a', { rate: 1000 });
     const b = runOf(
       'repeats-b',
       { rate: 1000 },
       {
         repeats: 9,
-        parameters: { ...HEADER.parameters, repeats: 9, sweepRepeats: 9 },
+        parameters: { ...HEADER.parameters, repeats: 9, sweepRepeats: 9, jobs: 9 },
       },
     );
     const commit = { hash: 'f'.repeat(40), dirty: false };

@@ -126,8 +126,8 @@ export function refuseSameRun(a: Side, b: Side): void {
 
 type Fact = RunRecord['parameters'][string] | undefined;
 
-/** How often a point is measured does not change what is measured. */
-const REPEATS = new Set(['repeats', 'sweepRepeats']);
+/** These say how often, and how much at the same time, but not what is measured. */
+const NOT_COMPARED = new Set(['repeats', 'sweepRepeats', 'jobs']);
 /** A machine of the same size never reports exactly the same memory. */
 const MEMORY_TOLERANCE = 0.05;
 
@@ -166,7 +166,7 @@ function valueText(value: Fact): string {
 
 function parameterNames(a: RunRecord, b: RunRecord): readonly string[] {
   const names = new Set([...Object.keys(a.parameters), ...Object.keys(b.parameters)]);
-  return [...names].filter((name) => name !== 'seed' && !REPEATS.has(name));
+  return [...names].filter((name) => name !== 'seed' && !NOT_COMPARED.has(name));
 }
 
 function memories(a: number, b: number): readonly [string, string] {

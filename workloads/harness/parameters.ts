@@ -1,7 +1,7 @@
 /**
- * Options of a script as the parameters of its run: all except those that do not change what is
- * measured (where to write, what to print, the exit code, the file of options), and the profile,
- * which the record has.
+ * The parameters of a run, from the options of its script. Left out are where to write, what to
+ * print, the exit code and the file of options, which do not change what is measured; and the
+ * profile, which has its own field in the record.
  */
 import type { Parameters } from '#results';
 
@@ -16,8 +16,8 @@ export function parametersOf(options: object): Parameters {
   return Object.fromEntries(given.map(([name, value]) => [name, parameterOf(value)])) as Parameters;
 }
 
-/** The only lists in a record are of numbers, so a list of texts becomes one text. */
+/** A list among the parameters of a record is of numbers, so a list of texts becomes one text. */
 function parameterOf(value: unknown): unknown {
-  const isTexts = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  const isTexts = Array.isArray(value) && value.some((one) => typeof one === 'string');
   return isTexts ? value.join(', ') : value;
 }

@@ -13,10 +13,10 @@
  * about the spread.
  *
  * A metric is better or worse only if chance does not explain that among all metrics that are
- * compared: one interval in forty misses the truth on the worse side, so of 178 metrics some would
- * be worse every time. Such a verdict therefore asks for a wider interval: all of the wider ones
- * together hold the truth 95 times in 100 (Bonferroni). The interval shown is that of the metric
- * alone, and it is enough for the verdict "same".
+ * compared: one interval in forty misses the truth on the worse side, about four of 178, so many
+ * comparisons of equal versions would find a worse metric. Such a verdict therefore asks for a
+ * wider interval: all of the wider ones together hold the truth 95 times in 100 (Bonferroni). The
+ * interval shown is that of the metric alone, and it is enough for the verdict "same".
  */
 import type { Interval } from '#results';
 import jstat from 'jstat';

@@ -99,9 +99,9 @@ function countedFromWords(result: FailoverResult): string {
 function recoveryFrom(result: FailoverResult, seconds: readonly Second[]): Recovery | undefined {
   const { marks, perSecond } = result;
   const { killed: killedAt } = marks;
-  const detectedAt = countedFrom(result);
-  if (detectedAt === undefined) return undefined;
-  return recoveryOf(seconds, { perSecond, killedAt, detectedAt });
+  const from = countedFrom(result);
+  if (from === undefined) return undefined;
+  return recoveryOf(seconds, { perSecond, killedAt, countedFrom: from });
 }
 
 /** What was completed before the kill, in percent of what was offered. */

@@ -37,7 +37,7 @@ describe('second by second,', () => {
     );
   });
 
-  test('the latency of a document belongs to the second in which it was due', () => {
+  test('a latency counts in the second in which its arrival was due', () => {
     assert.equal(first?.latencies.totalCount, 2);
     assert.ok(Math.abs((first?.latencies.maxValue ?? 0) / 1000 - 1_500) < 2);
     assert.equal(second?.latencies.totalCount, 0);
@@ -77,7 +77,7 @@ describe('second by second,', () => {
 });
 
 describe('the rate is back', () => {
-  const at = { perSecond: 100, killedAt: 3, detectedAt: 5.5 };
+  const at = { perSecond: 100, killedAt: 3, countedFrom: 5.5 };
   const seconds = (counts: readonly number[]): { completed: number }[] =>
     counts.map((completed) => ({ completed }));
   const before = [100, 100, 100];
@@ -115,7 +115,7 @@ describe('the rate is back', () => {
     assert.equal(recoveryOf(seconds(counts), at).recoveredAt, 16);
   });
 
-  test('not before the failure was detected', () => {
+  test('not before the moment from which it counts', () => {
     const counts = Array.from({ length: 15 }, () => 100);
     assert.equal(recoveryOf(seconds(counts), at).recoveredAt, 6);
   });

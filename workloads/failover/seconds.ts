@@ -1,9 +1,10 @@
 /**
- * The run second by second: what arrived, what was completed, what failed, and how long documents
- * waited; and from it the dip and the recovery.
+ * The run second by second: how many transactions of the load arrived, were completed or failed,
+ * and how long they took; and the dip and the recovery, computed from that.
  *
- * Seconds are whole ones since the measurement began; the warm-up has no second. A latency belongs
- * to the second in which its document was due, so the seconds of a failure show it.
+ * Seconds are numbered from 0, from the beginning of the measurement; those of the warm-up are not
+ * listed. A latency counts in the second in which its arrival was due, so the seconds in which the
+ * failure delayed arrivals show the delay.
  */
 import { createLatencyHistogram, type Histogram } from '#results';
 import { type Arrival, COMMITTED } from './attempts.ts';
@@ -12,9 +13,12 @@ export interface Second {
   readonly second: number;
   readonly arrived: number;
   readonly completed: number;
-  /** Attempts that ended in this second with an error, by its code. */
+  /**
+   * Attempts that ended in this second with an error, by its code; some of those with
+   * COMMIT_UNKNOWN were then found committed.
+   */
   readonly failed: ReadonlyMap<string, number>;
-  /** Microseconds from when a document was due until it was completed. */
+  /** Microseconds from when an arrival was due until it was completed. */
   readonly latencies: Histogram;
 }
 
@@ -49,17 +53,23 @@ export function secondsOf(
 }
 
 export interface Recovery {
-  /** The fewest completed in a second between the kill and the recovery, in percent of the rate. */
+  /**
+   * The fewest arrivals completed in a second from the kill to the recovery, or to the end if there
+   * was none, in percent of the rate.
+   */
   readonly lowestPercent: number;
-  /** Seconds from the kill to the recovery in which less than `SHARE` of the rate was completed. */
+  /** The number of those seconds in which less than `SHARE` of the rate was completed. */
   readonly secondsBelow: number;
-  /** The second from which `SHARE` of the rate was completed for good; undefined: never. */
+  /**
+   * The first second, not before `countedFrom`, that completed `SHARE` of the rate, and from which
+   * on every `WINDOW_SECONDS` seconds did, too. Undefined: the measurement has none.
+   */
   readonly recoveredAt: number | undefined;
 }
 
-/** "95 % of the rate is back." */
+/** The rate is back when this share of it is completed. */
 export const SHARE = 0.95;
-/** Single seconds vary by chance, so the rate is taken over this many. */
+/** Single seconds vary by chance, so a second is judged with the next ones, this many in all. */
 export const WINDOW_SECONDS = 5;
 /**
  * A second counts for at most this much of the rate. Otherwise the backlog, worked off at full
@@ -68,11 +78,14 @@ export const WINDOW_SECONDS = 5;
 export const COUNTED_MAX = 1.1;
 
 /**
- * @param killedAt, detectedAt seconds since the measurement began
+ * All times are in seconds since the measurement began.
+ *
+ * @param killedAt when the dip may begin
+ * @param countedFrom when the rate may be back: the detection of dead region servers, or the kill
  */
 export function recoveryOf(
   seconds: readonly Pick<Second, 'completed'>[],
-  { perSecond, killedAt, detectedAt }: Record<'perSecond' | 'killedAt' | 'detectedAt', number>,
+  { perSecond, killedAt, countedFrom }: Record<'perSecond' | 'killedAt' | 'countedFrom', number>,
 ): Recovery {
   const enough = seconds.map((_, i) => {
     const window = seconds.slice(i, i + WINDOW_SECONDS);
@@ -80,9 +93,9 @@ export function recoveryOf(
     const completed = counted.reduce((sum, one) => sum + one, 0);
     return completed >= SHARE * perSecond * window.length;
   });
-  // The last windows are short, so the last second alone could say anything.
+  // Without the last windows, which are too short: the very last is a single second.
   const whole = enough.slice(0, Math.max(0, seconds.length - WINDOW_SECONDS + 1));
-  const first = Math.max(Math.ceil(detectedAt), whole.lastIndexOf(false) + 1);
+  const first = Math.max(Math.ceil(countedFrom), whole.lastIndexOf(false) + 1);
   const isBack = (_: unknown, i: number): boolean =>
     i >= first && (seconds[i]?.completed ?? 0) >= SHARE * perSecond;
   const found = whole.findIndex(isBack);

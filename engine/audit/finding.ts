@@ -2,9 +2,9 @@
  * What an audit can find, by stable codes: scripts and tests compare codes, people read sentences.
  *
  * An *error* must never occur: some rule of the protocol was broken, by the engine, by the storage
- * or by hand. A *warning* does not prove that: a crash has left something that the next process
- * that meets it cleans up, or something waits for an operator, or the audit cannot tell whether a
- * rule was broken.
+ * or by hand. A *warning* does not prove that. Either a transaction in progress or a
+ * dead process has left something that the engine cleans up later; or something waits for an
+ * operator; or the audit cannot tell whether a rule was broken.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { CellAddress, Lock, ParkedEntry } from '../transaction/index.ts';
@@ -12,33 +12,38 @@ import type { CellAddress, Lock, ParkedEntry } from '../transaction/index.ts';
 /** The meaning of each code, as reports print it. */
 export const FINDING_CODES = {
   'lock-undecodable': 'The value of a lock cannot be decoded.',
-  'lock-overtaken': 'Another transaction has locked or committed a cell over a lock.',
+  'lock-overtaken': 'A locked cell was also locked, or committed to, by another transaction.',
   'lock-after-end': 'A lock is in a cell where its own transaction has already ended.',
   'lock-primary-absent': 'The primary of a lock has no lock, record or marker of its transaction.',
   'lock-primary-mismatch': 'The lock at the primary says that the primary is elsewhere (P15).',
-  'lock-left-committed': 'The transaction of a lock has committed; it waits to be rolled forward.',
-  'lock-left-rolled-back': 'The transaction of a lock was rolled back; the lock will be, too.',
+  'lock-left-committed':
+    'The transaction of a lock has committed; the lock waits to be rolled forward.',
+  'lock-left-rolled-back':
+    'The transaction of a lock was rolled back; the lock waits to be erased.',
   'lock-left-by-dead': 'The owner of a lock is dead, or its heartbeat has stopped.',
-  'lock-long-held': 'A lock has been held for long, and its owner is not known to be dead.',
-  'record-undecodable': 'The value of a write record cannot be decoded, or makes no sense.',
+  'lock-long-held': 'A lock has been held for a long time, and its owner is not known to be dead.',
+  'record-undecodable': 'A write record cannot be decoded, or is one that no transaction writes.',
   'record-without-data': 'A write record points to data that does not exist.',
   'record-overlap': 'Two transactions that committed the same cell overlap in time.',
-  'record-wrong-touch': 'A touch kept another version than the one that was current.',
+  'record-wrong-touch': 'A touch kept a version other than the current one.',
   'data-without-record': 'Data has neither a lock nor a record that points to it (P33).',
   'committed-and-rolled-back': 'A transaction was both committed and rolled back in one cell.',
-  'marker-below-horizon': 'A rollback marker is older than the horizon: garbage.',
-  'timestamp-ahead': 'A timestamp has not been handed out yet.',
-  'acknowledgment-ahead': 'An acknowledgment has a timestamp that has not been handed out yet.',
-  'acknowledgment-without-change': 'An observer has run for a column that was never written.',
-  'notification-lost': 'An observed cell is dirty and has no mark: no observer will find it.',
-  'notification-clean': 'A cell is marked, but no observer needs to run for it.',
-  'observer-parked': 'An observer failed for a cell too often; it waits for an operator.',
+  'marker-below-horizon': 'A rollback marker is below the horizon; a collector removes it.',
+  'timestamp-ahead': 'A cell has a timestamp that the oracle has not handed out yet.',
+  'acknowledgment-ahead':
+    'An acknowledgment has a timestamp that the oracle has not handed out yet.',
+  'acknowledgment-without-change':
+    'An observer has acknowledged a change of a column that has no record.',
+  'notification-lost':
+    'An observed cell is dirty, but neither marked nor parked: no worker will find it.',
+  'notification-clean': 'A cell is marked, but no observer is known that needs to run for it.',
+  'observer-parked': 'A cell whose observer failed too often is parked, and waits for an operator.',
   'table-missing': 'A table is defined but does not exist.',
   'table-unreadable':
     'A table lacks the column families of a Percolator table, or does not keep all versions.',
   'table-undefined': 'A table has the form of a Percolator table, but no legible definition.',
   'table-unfinished': 'A table is being created or dropped, or was when a process died.',
-  'table-left-over': 'The storage has a table of an incarnation that is gone.',
+  'table-left-over': 'The storage still has a table of a dropped incarnation.',
   'companion-missing': 'The companion table, which holds the notifications, does not exist.',
   'lease-undecodable': 'The value of a lease cannot be decoded.',
   'lease-left-by-dead':
@@ -53,25 +58,25 @@ export type Severity = 'error' | 'warning';
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** The row or the column is absent if the finding is about a whole table or row. */
+  /** Without the column if the finding is about a whole row; without both if about a table. */
   readonly cell: Pick<CellAddress, 'table'> & Partial<CellAddress>;
-  /** The timestamps concerned, start timestamps first. */
+  /** The timestamps concerned: start timestamps before commit timestamps, or in ascending order. */
   readonly timestamps: readonly Timestamp[];
   readonly sentence: string;
   /** For findings about a lock whose primary was asked (judge-lock.ts). */
   readonly lock?: { readonly owner: string; readonly ageMs: number } | undefined;
   readonly parked?: ParkedEntry | undefined;
-  /** What `repair` would do; absent if nothing safe can be done. */
+  /** What `repair` does; absent if there is nothing to do, or nothing can be done safely. */
   readonly fix?: Fix | undefined;
   /** With `repair`: whether something was done, and what was done, or why it was not. */
   readonly repair?: { readonly done: boolean; readonly note: string } | undefined;
 }
 
-/** All that a repair may do. Each action is idempotent. */
+/** All that a repair may do. Each action is harmless if it runs twice. */
 export type Fix =
   | { readonly kind: 'resolve lock'; readonly cell: CellAddress; readonly lock: Lock }
   | {
-      /** With the newest record seen: a later record may point to the data. */
+      /** Only if the cell has no record above `newestRecord`: a later one may point to the data. */
       readonly kind: 'erase data';
       readonly cell: CellAddress;
       readonly startTimestamp: Timestamp;
@@ -81,13 +86,14 @@ export type Fix =
   | { readonly kind: 'erase marks'; readonly cell: CellAddress; readonly upTo: Timestamp }
   | { readonly kind: 'create companion'; readonly table: string }
   | {
-      /** The storage's name of the table, and the incarnation that it belongs to. */
       readonly kind: 'drop leftover';
+      /** The storage's name of the table: that of its incarnation, or of the companion. */
       readonly table: string;
+      /** The storage's name of the incarnation. */
       readonly incarnation: string;
     };
 
-/** The same finding, made twice, has the same key. */
+/** Equal for two findings of one code, place and timestamps, as in two looks at one row. */
 export function keyOf({ code, cell, timestamps }: Finding): string {
   return JSON.stringify([code, cell.table, cell.row, cell.column, timestamps]);
 }

@@ -15,7 +15,7 @@ import { assert } from './base/index.ts';
 import { check, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
 import type { Mutation, RowMutation } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
-import { incarnationNow, StoredCatalog } from './tables/index.ts';
+import { findIncarnation, StoredCatalog } from './tables/index.ts';
 import {
   acknowledgmentColumn,
   checkUserColumn,
@@ -93,7 +93,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
     add: async (row) => {
       checkRow(row);
       // The first row's incarnation is used for all: later rows must not end up in a newer one.
-      const found = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
+      const found = tables.get(row.table) ?? (await findIncarnation(catalog, row.table));
       const table = tables.get(row.table) ?? found;
       tables.set(row.table, table);
       const stored = { ...row, table: table.stored };

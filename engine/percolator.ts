@@ -58,7 +58,7 @@ import {
 import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
 import {
   createTablesTable,
-  incarnationNow,
+  findIncarnation,
   namedBigtable,
   StoredCatalog,
   type TableDefinition,
@@ -247,7 +247,7 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
     // own.
     liveness: options.liveness ?? localProcesses(String(entropySeed())),
     isObserved: async (table: string, column: string) =>
-      (await incarnationNow(catalog, table)).observedColumns.has(column),
+      (await findIncarnation(catalog, table)).observedColumns.has(column),
     catalog,
     named: namedBigtable(batched.store, catalog),
   };
@@ -298,7 +298,7 @@ class Database implements Percolator {
 
   async storedName(table: string): Promise<string> {
     await this.#catalog.look([table]); // What this process knows may be out of date.
-    return (await incarnationNow(this.#catalog, table)).stored;
+    return (await findIncarnation(this.#catalog, table)).stored;
   }
 
   transact<T>(

@@ -11,4 +11,4 @@ export { isIncarnation, isOurs } from './drop.ts';
 export { whyLost } from './later-incarnation.ts';
 export { companionOf, incarnationOf, storedName } from './names.ts';
 export { namedBigtable } from './named-bigtable.ts';
-export { incarnationNow, Tables } from './tables.ts';
+export { findIncarnation, Tables } from './tables.ts';

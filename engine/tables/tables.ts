@@ -1,8 +1,9 @@
 /**
  * The tables of a database, as one process creates, drops and finds them.
  *
- * Definitions are kept in the storage (definition.ts), so that every process notifies observers of
- * the same columns: a loader that did not know that a column is observed would lose its changes.
+ * Definitions are kept in the storage (definition.ts), so that all processes agree on which columns
+ * are observed: a loader that did not know them would write without notifications, and no observer
+ * would run.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -33,8 +34,9 @@ export class Tables {
   }
 
   /**
-   * The storage's names of the existing tables, without their companions; with `locks`, also of
-   * tables that have lost their definition, in which there may be locks all the same.
+   * The storage's names of the tables that are in use or being dropped, by their definitions,
+   * without companions; with `locks`, also of tables that have lost their definition, because they
+   * may contain locks.
    */
   list(needs?: 'locks'): Promise<readonly string[]> {
     const { store } = this.#administration;
@@ -43,10 +45,11 @@ export class Tables {
 }
 
 /**
- * The incarnation that this process learned of last, or that it reads now.
- * @throws TABLE_NOT_FOUND
+ * The newest incarnation that this process knows, which may be out of date; if it knows none, the
+ * one that it reads now.
+ * @throws TABLE_NOT_FOUND if there is none, or it is being created or dropped
  */
-export async function incarnationNow(catalog: StoredCatalog, table: string): Promise<Incarnation> {
+export async function findIncarnation(catalog: StoredCatalog, table: string): Promise<Incarnation> {
   const incarnation = catalog.known(table) ?? (await catalog.look([table]))[0];
   if (incarnation !== undefined) return incarnation;
   throw new PercolatorError('TABLE_NOT_FOUND', `there is no Percolator table ${table}`);

@@ -3,24 +3,27 @@
 /**
  * The type of a column. Every number is a safe integer:
  *
- *     id        names a row; above 2^32 for customers, accounts and trades
- *     integer   a count, a quantity, or a rate in the unit that the column's comment states
+ *     id        the number of a row of this table or of another one; those of customers, accounts,
+ *               trades, companies and brokers are above 2^32
+ *     integer   a count, quantity, rate, year, time of day or code; where the unit or the meaning
+ *               is not obvious, the column's comment states it
  *     cents     money
- *     time      milliseconds since 1970 in UTC; days are the time of their midnight
+ *     time      milliseconds since 1970 began in UTC; a day is the time when it begins
  *     text, boolean
  *
- * `?` after the type: the column may be null.
+ * A `?` after the type means that the column may be null.
  */
 export type ColumnType = PlainType | `${PlainType}?`;
 type PlainType = 'id' | 'integer' | 'cents' | 'time' | 'text' | 'boolean';
 
 export interface TableDescription {
-  /** In the order of the specification. */
+  /** By name, in the order of TPC-E's specification. */
   readonly columns: Readonly<Record<string, ColumnType>>;
   readonly primaryKey: readonly string[];
   /**
-   * Secondary access paths: the columns that rows are found by, in their sort order. A minus sign
-   * precedes a column in descending order. Each path ends with columns that make it unique.
+   * Secondary access paths by name: the columns that rows are found by and sorted by, the first
+   * column first. A minus sign precedes a column in descending order. The last columns make each
+   * entry unique.
    */
   readonly paths: Readonly<Record<string, readonly string[]>>;
 }

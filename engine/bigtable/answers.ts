@@ -1,4 +1,7 @@
-/** The answers to conditional mutations that were sent together: a failed one with its error. */
+/**
+ * The answers to conditional mutations in flight, in their order. Never rejects: the answer to a
+ * failed mutation is its error.
+ */
 export async function answersTo(
   sent: readonly Promise<boolean>[],
 ): Promise<readonly (boolean | Error)[]> {

@@ -291,7 +291,7 @@ async function leftover(
     cell: { table },
     timestamps: [],
     sentence: `${table} belongs to an incarnation that is gone; it was made too late to be dropped with it`,
-    fix: { kind: 'drop leftover', table, incarnation: base },
+    fix: { kind: 'drop leftover', table, stored: base },
   };
   return { name: table, finding };
 }

@@ -90,7 +90,7 @@ export type Fix =
       /** The storage's name of the table: that of its incarnation, or of the companion. */
       readonly table: string;
       /** The storage's name of the incarnation. */
-      readonly incarnation: string;
+      readonly stored: string;
     };
 
 /** Equal for two findings of one code, place and timestamps, as in two looks at one row. */

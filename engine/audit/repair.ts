@@ -130,14 +130,14 @@ async function createCompanion(
 
 async function dropLeftover(
   { store, catalog }: Context,
-  { table, incarnation }: Extract<Fix, { kind: 'drop leftover' }>,
+  { table, stored }: Extract<Fix, { kind: 'drop leftover' }>,
 ): Promise<Repaired> {
-  if ((await catalog?.isGone(incarnation)) !== true) {
+  if ((await catalog?.isGone(stored)) !== true) {
     return { done: false, note: 'it may still be in use' };
   }
   // Another program may have made a table of that name since the audit. If its families differ,
   // this read rejects with FAMILY_NOT_FOUND, and the table stays.
-  const families = table === incarnation ? TABLE_FAMILIES : NOTIFY_FAMILIES;
+  const families = table === stored ? TABLE_FAMILIES : NOTIFY_FAMILIES;
   const filters = families.map((family) => ({ family, versions: 1 }));
   await store.readRange(table, { limit: 1 }, filters);
   await store.dropTable(table);

@@ -119,18 +119,23 @@ describe('a power cut at the end of a round', () => {
   });
 });
 
-test('settings come from a file as tune writes it: batching, reading ahead, several workers', async () => {
+test('settings come from a file as tune writes it; without --keep, a sound run keeps no store and no history', async () => {
+  const out = path.join(folder, 'tuned');
   const file = path.join(folder, 'tuned.json');
   const batches = { batching: 'on', batchDelay: 2, batchRows: 128, batchInFlight: 4 } as const;
   const settings = asConfig({ ...batches, prefetch: 'learn', scanners: 2 });
   writeFileSync(file, JSON.stringify(settings));
-  const options = ['--config', file, '--workloads', 'bank,pipeline', '--pairs', '100'];
-  const { exitCode, stdout, stderr } = await start(...options);
+  const options = ['--config', file, '--workloads', 'bank,ring,pipeline', '--pairs', '100'];
+  const more = ['--seed', '5', '--gc', '--no-fsync'];
+  const { exitCode, stdout, stderr } = await start(...options, ...more, '--out', out);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.match(
     stdout,
     / --batching on --batch-delay 2 --batch-rows 128 --batch-in-flight 4 --prefetch learn --scanners 2 --workloads /,
   );
+  assert.equal(readRunRecord(out).seed, 5);
+  const folders = readdirSync(out, { withFileTypes: true }).filter((one) => one.isDirectory());
+  assert.deepEqual(folders, []);
 });
 
 test('chaos also runs on the official emulator', async (t) => {
@@ -204,16 +209,6 @@ test('interrupted twice, chaos ends at once, and leaves no store and no history'
   assert.equal(stdout, '', 'stopping in good order ends with a report');
   assert.equal(readRunRecord(out).state, 'interrupted');
   assert.ok(!existsSync(path.join(out, 'work')));
-});
-
-test('without --keep, a run that found nothing keeps neither store nor history', async () => {
-  const out = path.join(folder, 'tidy');
-  const options = ['--pairs', '50', '--workloads', 'ring', '--seed', '5', '--gc', '--no-fsync'];
-  const { exitCode, stdout } = await start(...options, '--out', out);
-  assert.equal(exitCode, 0, stdout);
-  assert.equal(readRunRecord(out).seed, 5);
-  const folders = readdirSync(out, { withFileTypes: true }).filter((one) => one.isDirectory());
-  assert.deepEqual(folders, []);
 });
 
 test('a round that ends short of a floor says so', async () => {

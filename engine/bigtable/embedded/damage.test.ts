@@ -10,7 +10,7 @@ import { createRandom, PercolatorError, type Random, systemClock } from '../../b
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, Row } from '../bigtable.ts';
 import { openOnDisk } from './open-on-disk.ts';
-import { GROUP_BYTES } from './record.ts';
+import { GROUP_BYTES, GroupWriter } from './record.ts';
 import { SIZES } from './sizes.ts';
 
 const SMALL = {
@@ -282,6 +282,23 @@ test('a damaged group that the index shows is reported, even if it was provision
       .catch((error: PercolatorError) => error.message);
     assert.match(String(found), /is damaged/, `byte ${at} of ${log.length}`);
   }
+});
+
+test('a group that does not follow the one before it is reported if a later one shows that it was synced', async () => {
+  const writer = new GroupWriter();
+  const groups = [1, 3, 4].map((sequence, i) => {
+    const at = { file: 1, offset: i * GROUP_BYTES };
+    writer.begin(at);
+    const base = i === 0 ? { file: 0, offset: 0 } : at;
+    return Buffer.from(writer.finish({ store: 1, sequence, base, oldest: 1, unsynced: 0 }));
+  });
+  const disk = new SimulatedDisk({ random: createRandom(8) }, [
+    ['0000000001.log', Buffer.concat(groups)],
+  ]);
+  await assert.rejects(open(disk), {
+    code: 'STORE_UNAVAILABLE',
+    message: /: 0000000001\.log, byte 48: a group does not follow the one before it$/,
+  });
 });
 
 test('a store of format 1, whose groups were all synced, is read, and goes on in format 2', async () => {

@@ -57,18 +57,18 @@ export class GroupReader {
   }
 
   /**
-   * Whether a later group says that what is here was on the disk before that group was written.
-   * Then an intact group was here once.
+   * Whether a later group says that the group at `offset` was on the disk before the later one was
+   * written. Then an intact group was there once.
    */
-  wasSynced(): boolean {
+  wasSynced(offset: number): boolean {
     const magic = Buffer.alloc(4);
     magic.writeUInt32LE(MAGIC);
-    for (let at = this.#offset + 1; at < this.#end; at += PIECE_BYTES) {
+    for (let at = offset + 1; at < this.#end; at += PIECE_BYTES) {
       const piece = this.#bytes(at, PIECE_BYTES + GROUP_BYTES);
       for (let i = piece.indexOf(magic); i >= 0; i = piece.indexOf(magic, i + 1)) {
         const place = { file: this.#file, offset: at + i };
         const later = readGroup(piece.subarray(i), place);
-        if (later !== undefined && place.offset - later.unsynced > this.#offset) return true;
+        if (later !== undefined && place.offset - later.unsynced > offset) return true;
       }
     }
     return false;

@@ -234,7 +234,7 @@ class Recovery {
     const first = limit === undefined || isGivenUp ? reader.next() : reader.header();
     if (first === undefined) {
       // Its first group was never finished, unless more follows.
-      if (isGivenUp || (limit === undefined && !reader.wasSynced())) return undefined;
+      if (isGivenUp || (limit === undefined && !reader.wasSynced(0))) return undefined;
       throw damaged(nameOfLog(file), 0, 'its first group is not intact');
     }
     if (!FORMATS_READ.includes(first.format)) throw refused(wrongFormat(first.format));
@@ -271,9 +271,8 @@ class Recovery {
       const at = { file, offset: reader.offset };
       const group = reader.next();
       if (group === undefined || !this.#isNext(group, at)) {
-        if (at.offset < end && (isEnded || reader.wasSynced())) {
-          throw damaged(nameOfLog(file), at.offset, 'a group is not intact');
-        }
+        const isLost = at.offset < end && (isEnded || reader.wasSynced(at.offset));
+        if (isLost) throw damaged(nameOfLog(file), at.offset, whatIsWrongWith(group));
         return;
       }
       this.#last.push({ at, group });
@@ -315,6 +314,13 @@ class Recovery {
  */
 function startOf({ at, group }: LastGroup): Mark {
   return at.offset === 0 ? group.base : at;
+}
+
+/** @param group is not the next one; undefined if it is not intact */
+function whatIsWrongWith(group: FoundGroup | undefined): string {
+  return group === undefined
+    ? 'a group is not intact'
+    : 'a group does not follow the one before it';
 }
 
 function wrongFormat(format: number): string {

@@ -12,6 +12,10 @@ function opened(time: string, region: string, server: string): string {
   return `2026-11-24T07:20:${time} ${STORE} ${state}, regionLocation=${server}`;
 }
 
+function closed(time: string, region: string): string {
+  return `2026-11-24T07:20:${time} ${STORE} updating hbase:meta row=${region}, regionState=CLOSED`;
+}
+
 const BEFORE = [
   `2026-11-24T07:20:04,355 ${RPC} master.ServerManager: Registering regionserver=${A}`,
   `2026-11-24T07:20:04,437 ${RPC} master.ServerManager: Registering regionserver=${B}`,
@@ -66,5 +70,12 @@ describe('the log of the master says', () => {
 
   test('which regions a server had last; those that it had only before do not count', () => {
     assert.equal(failover(opened('17,000', 'cc', A), DEAD).regions, 1);
+  });
+
+  test('which regions were closed before: a server no longer had one that was split', () => {
+    const split = [closed('17,000', 'cc'), opened('17,100', 'c1', B), opened('17,100', 'c2', A)];
+    const moved = [opened('30,057', 'bb', A), opened('30,785', 'c1', A)];
+    const { regions, reassignedMs } = failover(...split, DEAD, ...moved);
+    assert.deepEqual({ regions, reassignedMs }, { regions: 2, reassignedMs: at('30,785') });
   });
 });

@@ -3,13 +3,16 @@
  *
  *     "processing expiration"        it has found a server dead: its session with ZooKeeper is over
  *     "regionState=OPEN"             a region is served, and by which server
+ *     "regionState=CLOSED"           it is served no more: it is split, or its table is dropped
  *     "Registering regionserver"     a server has come, or come back
  *
  * The sentences are those of HBase 2.6. The log has the time of this machine's clock.
  */
 
 export type ClusterEvent =
-  | { readonly kind: 'dead' | 'registered'; readonly atMs: number; readonly server: string }
+  | { readonly kind: 'dead'; readonly atMs: number; readonly server: string }
+  | { readonly kind: 'registered'; readonly atMs: number; readonly server: string }
+  | { readonly kind: 'closed'; readonly atMs: number; readonly region: string }
   | {
       readonly kind: 'open';
       readonly atMs: number;
@@ -25,6 +28,7 @@ const REGISTERED = new RegExp(`Registering regionserver=${SERVER}`);
 const OPEN = new RegExp(
   `updating hbase:meta row=(\\w+), regionState=OPEN,.* regionLocation=${SERVER}`,
 );
+const CLOSED = /updating hbase:meta row=(\w+), regionState=CLOSED\b/;
 
 /** In the order of the log. */
 export function readEvents(log: string): readonly ClusterEvent[] {
@@ -39,6 +43,8 @@ function eventOf(line: string): readonly ClusterEvent[] {
   if (dead !== undefined) return [{ kind: 'dead', atMs, server: dead }];
   const [, registered] = REGISTERED.exec(line) ?? [];
   if (registered !== undefined) return [{ kind: 'registered', atMs, server: registered }];
+  const [, closed] = CLOSED.exec(line) ?? [];
+  if (closed !== undefined) return [{ kind: 'closed', atMs, region: closed }];
   const [, region, server] = OPEN.exec(line) ?? [];
   if (region === undefined || server === undefined) return [];
   return [{ kind: 'open', atMs, server, region }];
@@ -56,13 +62,13 @@ export interface Failover {
   readonly returnedMs: number | undefined;
 }
 
-/** @param killedMs by the machine's clock; every server found dead later counts as killed then */
+/** @param killedMs by the machine's clock; every server found dead after it counts as killed */
 export function failoverOf(
   events: readonly ClusterEvent[],
   { killedMs, servers }: { readonly killedMs: number; readonly servers: number },
 ): Failover {
   const after = events.filter(({ atMs }) => atMs >= killedMs);
-  const deaths = after.filter(({ kind }) => kind === 'dead');
+  const deaths = after.filter((event) => event.kind === 'dead');
   const dead = new Set(deaths.map(({ server }) => server));
   const lost = regionsOf(
     events.filter(({ atMs }) => atMs < killedMs),
@@ -90,6 +96,7 @@ function regionsOf(
   const places = new Map<string, string>();
   for (const event of events) {
     if (event.kind === 'open') places.set(event.region, event.server);
+    if (event.kind === 'closed') places.delete(event.region);
   }
   return new Set([...places].filter(([, server]) => servers.has(server)).map(([region]) => region));
 }

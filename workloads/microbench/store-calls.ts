@@ -1,7 +1,7 @@
 /**
- * Watches every call of a storage: the number of calls, their sizes, and their contents.
+ * Watches the calls of a storage that read or mutate rows: their number, sizes and contents.
  *
- * Nothing is measured through it; it counts in a pass of its own, because counting takes time.
+ * No time is measured through it; it counts in a pass of its own, because counting takes time.
  */
 import { type Bigtable, decorate } from '#engine';
 
@@ -24,7 +24,7 @@ export interface StoreCall {
   readonly answer: unknown;
 }
 
-/** The same storage; each call that has succeeded is passed to `onCall`. */
+/** The same storage; each call of one of `METHODS` is passed to `onCall` when it has succeeded. */
 export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): Bigtable {
   const watched = METHODS.map((method) => [
     method,
@@ -39,8 +39,9 @@ export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): 
 
 export interface CallCounts {
   calls: number;
-  /** Size of keys, names, timestamps and values, before any encoding. */
+  /** Of all texts, values, numbers (8) and flags (1) in the arguments, before any encoding. */
   bytesSent: number;
+  /** The same of the answers. */
   bytesReceived: number;
 }
 

@@ -190,7 +190,7 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
     caption:
       'Calls of the storage per operation, without those of the oracle; a renewal of the lease that keeps what snapshots ' +
       'read may be among them; ' +
-      'bytes are of keys, names, timestamps and values, before any encoding; disk commits are groups that ' +
+      'bytes are of all texts, numbers, flags and values, before any encoding; disk commits are groups that ' +
       'the embedded storage writes, each shared by the operations that gather in it; a group of ' +
       'prewrites alone has no sync of its own.',
     columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],

@@ -4,7 +4,7 @@
  *     0000000007.log  group │ group │ group        0000000008.log  group │ group │ (next)
  *     oldest ─────────────────────────────▶ order ───────────────────────────▶ newest
  *
- * A file belongs to one opening of the store: the next one, and the next group after a failure,
+ * A file belongs to one opening of the store: the next opening, and the next group after a failure,
  * begin a new file. The first group there says where the group before it ends, so what may have
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
@@ -53,7 +53,7 @@ export interface LogState {
 
 export class Log {
   readonly sizes: Sizes;
-  /** A part of a file that the cleaner has read: while it is here, its records are read from it. */
+  /** A part of a file, while the cleaner works on it: its records are read from these bytes. */
   held: { readonly at: Mark; readonly bytes: Buffer } | undefined;
   readonly #disk: Disk;
   readonly #recent: Recent;
@@ -139,8 +139,8 @@ export class Log {
   /**
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
    * group that `isCopy` repeats earlier groups, which stay until it counts.
-   * @throws STORE_UNAVAILABLE if the group will never count, STORE_IN_DOUBT if it may count should
-   * the process end before the next group is written. In both cases the groups that waited no
+   * @throws STORE_UNAVAILABLE if the group will never count; STORE_IN_DOUBT if it may count, in
+   * case the process ends before the next group is written. In both cases the groups that waited no
    * longer count once the next one is written: it must hold all that they held.
    */
   async append(
@@ -165,7 +165,7 @@ export class Log {
       if (at.offset === 0) await this.#disk.sync();
     } catch (cause) {
       this.#giveUp();
-      if (isCopy) this.#erase(at); // Each opening that fails would leave one more.
+      if (isCopy) this.#erase(at); // Else each opening that fails would leave one more.
       throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
     }
     this.#recent.add(group, at);
@@ -227,7 +227,7 @@ export class Log {
     return next;
   }
 
-  /** The last group says that no file before `oldest` is needed: removes them. */
+  /** Removes the files before `oldest`: the last group says that they are not needed. */
   removeBefore(oldest: number): void {
     this.#oldest = oldest;
     for (const [number, { size }] of this.#files) {
@@ -318,9 +318,9 @@ export class Log {
    * After a failure: the next group begins a new file, and says that what is left of the failed one
    * does not count. A failed sync may have lost what waited for it, and no later sync would tell.
    *
-   * A group that is in doubt stays where it is. Should the process end now, the next one that may
-   * write finds it, and writes it again. Were it erased, the next one would serve the store without
-   * it, and a power failure later, which may undo what was not synced, could bring it back.
+   * A group that is in doubt stays where it is. If this process ends now, the next process that may
+   * write finds it, and writes it again. If it were erased, that process would serve the store
+   * without it, and a later power failure, which may undo what was not synced, could bring it back.
    */
   #giveUp(): void {
     this.#isWriting = false;

@@ -2,8 +2,9 @@
  * The messages of HBase's protocol, encoded and decoded by protobufjs from `hbase.proto`, which the
  * program reads when it first opens an HBase: there is no generated code to keep up to date.
  *
- * The types below say what this client sends and what it looks at in answers. Whole numbers are
- * sent as numbers; all of ours stay below 2^53.
+ * The types below say what this client sends and what it looks at in answers. Our own whole numbers
+ * are at most 2^53, and are sent as numbers. HBase's numbers of scanners and procedures have 64
+ * bits, and go back as they came.
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -115,7 +116,7 @@ export interface Action {
   };
 }
 
-/** A Java exception: the name of its class, and its stack as text. */
+/** The name of a Java class, and an exception's stack as text, or the message of a result. */
 export interface NamedBytes {
   readonly name: string;
   readonly value?: Uint8Array;
@@ -152,7 +153,7 @@ export interface ScanRequest {
 }
 
 export interface ScanResponse {
-  /** 0 if the scan cannot be continued. */
+  /** Names the scan in the next call. */
   readonly scannerId: Long | number;
   readonly moreResults?: boolean;
   readonly moreResultsInRegion?: boolean;
@@ -179,7 +180,7 @@ export interface ProcedureResult {
 
 const codecs = new Map<string, unknown>();
 
-/** The message of this name, with or without the types above. */
+/** Encodes and decodes the message of this name in `hbase.proto`. */
 export function messageOf<Message extends object>(name: string): Codec<Message> & Framed {
   let codec = codecs.get(name) as (Codec<Message> & Framed) | undefined;
   if (codec === undefined) {
@@ -208,7 +209,7 @@ export function readerOf(bytes: Uint8Array): protobuf.Reader {
   return library().Reader.create(bytes);
 }
 
-/** A decoded int64, which protobufjs gives as a Long if that package is there. */
+/** A decoded uint64, which protobufjs gives as a Long if that package is there. */
 export function numberOf(value: Long | number): number {
   return typeof value === 'number' ? value : value.high * 2 ** 32 + (value.low >>> 0);
 }

@@ -40,8 +40,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P2',
     name: 'absent-primary-is-rolled-back',
-    mistake:
-      'Secondaries are locked first, and a primary that is not there yet is taken for rolled back.',
+    mistake: 'Secondaries are locked first, and the absent primary of a dead owner gets no marker.',
     changes: [
       ...SECONDARIES_FIRST,
       change(

@@ -7,9 +7,9 @@
  * The publisher decides in a transaction what is to be served under a URL, and writes it to a queue
  * with one place for each URL: a newer entry takes the place of one that was not exported yet. The
  * exporter tells the serving index. That is outside of the transaction, so it may happen twice, and
- * late: a process that dies between the call and its commit leaves the entry to another one. The
- * version makes the second time harmless. It is the start timestamp of the publisher's transaction:
- * of two that write one entry, the later one started after the commit of the other.
+ * late: a process that dies between the call and its commit leaves the entry to another process.
+ * The version makes both harmless. It is the start timestamp of the publisher's transaction: of two
+ * transactions that write one entry, the later one started after the commit of the other.
  */
 import { hash } from 'node:crypto';
 import type { Observer, Transaction } from '#engine';

@@ -73,3 +73,13 @@ test('a record that lies in two pieces, or beyond what could be read, is not fou
   assert.notEqual(recent.find(at(MB + LENGTH)), undefined);
   assert.equal(recent.find(at(MB + LENGTH + 1)), undefined);
 });
+
+test('a piece that ends before a record is read once, however many records it lacks', () => {
+  const recent = new Recent(4 * MB);
+  const { read, reads } = fileOf(MB + LENGTH);
+  for (let record = 1; record < 10; record++) {
+    assert.equal(recent.load(at(MB + record * LENGTH), read), undefined);
+  }
+  assert.equal(reads.length, 1);
+  assert.notEqual(recent.find(at(MB)), undefined, 'what it has is found');
+});

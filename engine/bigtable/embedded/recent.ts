@@ -8,8 +8,8 @@
  * What is written stays here, because transactions read what was just written: locks, write
  * records, notifications. A piece that an earlier opening has written is loaded as a whole when one
  * of its records is read. If there are too many pieces, the oldest goes, and is not loaded again,
- * so a scan of a large store pushes no newer piece out. A record that lies in two pieces is not
- * found; there is one such record in each megabyte.
+ * so a scan of a large store pushes no newer piece out. A record that does not lie in one piece
+ * alone is not found; there is at most one such record for each megabyte.
  */
 import type { Mark } from './record.ts';
 import type { Place } from './leaf.ts';
@@ -58,18 +58,20 @@ export class Recent {
   }
 
   /**
-   * The same for a piece that is not in memory: loads it, unless it would be the first to go.
+   * The same for a piece that is not in memory: loads it, unless it would be the first to go. It
+   * stays even if it ends before the record, as where a read-only opening finds groups that do not
+   * count yet: otherwise each of their records would be a reason to load it again.
    * @param read returns what there is from the mark on, at most `bytesMax` bytes
    */
   load(place: Place, read: (from: Mark, bytesMax: number) => Buffer): Piece | undefined {
     const { file, offset, length } = place;
     const key = keyOf(file, offset);
     const start = this.startOf(place);
-    const isFull = this.#pieces.size >= this.#piecesMax;
-    if (start + length > PIECE_BYTES || (isFull && key < this.#oldest)) return undefined;
+    if (start + length > PIECE_BYTES || this.#pieces.has(key)) return undefined;
+    if (this.#pieces.size >= this.#piecesMax && key < this.#oldest) return undefined;
     const bytes = read({ file, offset: offset - start }, PIECE_BYTES);
-    const end = bytes.length;
-    return end < start + length ? undefined : this.#keep(key, { bytes, end, isLoaded: true });
+    this.#keep(key, { bytes, end: bytes.length, isLoaded: true });
+    return this.find(place);
   }
 
   startOf({ offset }: Pick<Place, 'offset'>): number {

@@ -9,28 +9,28 @@ const [A, B, B_AGAIN] = ['127.0.0.1,33683,1', '127.0.0.1,41725,2', '127.0.0.1,41
 
 function opened(time: string, region: string, server: string): string {
   const state = `updating hbase:meta row=${region}, regionState=OPEN, openSeqNum=2`;
-  return `2026-11-24T07:20:${time} ${STORE} ${state}, regionLocation=${server}`;
+  return `2026-11-24T07:20:${time}Z ${STORE} ${state}, regionLocation=${server}`;
 }
 
 function closed(time: string, region: string): string {
-  return `2026-11-24T07:20:${time} ${STORE} updating hbase:meta row=${region}, regionState=CLOSED`;
+  return `2026-11-24T07:20:${time}Z ${STORE} updating hbase:meta row=${region}, regionState=CLOSED`;
 }
 
 const BEFORE = [
-  `2026-11-24T07:20:04,355 ${RPC} master.ServerManager: Registering regionserver=${A}`,
-  `2026-11-24T07:20:04,437 ${RPC} master.ServerManager: Registering regionserver=${B}`,
-  `2026-11-24T07:20:16,022 ${STORE} updating hbase:meta row=aa, regionState=OPENING, regionLocation=${A}`,
+  `2026-11-24T07:20:04,355Z ${RPC} master.ServerManager: Registering regionserver=${A}`,
+  `2026-11-24T07:20:04,437Z ${RPC} master.ServerManager: Registering regionserver=${B}`,
+  `2026-11-24T07:20:16,022Z ${STORE} updating hbase:meta row=aa, regionState=OPENING, regionLocation=${A}`,
   opened('16,302', 'aa', A),
   opened('16,569', 'bb', B),
   opened('16,600', 'cc', B),
 ];
 const KILLED_MS = at('18,000');
-const DEAD = `2026-11-24T07:20:24,656 INFO [RegionServerTracker-0] master.RegionServerTracker: RegionServer ephemeral node deleted, processing expiration [${B}]`;
+const DEAD = `2026-11-24T07:20:24,656Z INFO [RegionServerTracker-0] master.RegionServerTracker: RegionServer ephemeral node deleted, processing expiration [${B}]`;
 const MOVED = [opened('30,057', 'bb', A), opened('30,785', 'cc', A)];
-const BACK = `2026-11-24T07:20:50,887 ${RPC} master.ServerManager: Registering regionserver=${B_AGAIN}`;
+const BACK = `2026-11-24T07:20:50,887Z ${RPC} master.ServerManager: Registering regionserver=${B_AGAIN}`;
 
 function at(time: string): number {
-  return Date.parse(`2026-11-24T07:20:${time.replace(',', '.')}`);
+  return Date.parse(`2026-11-24T07:20:${time.replace(',', '.')}Z`);
 }
 
 function failover(...lines: readonly string[]): ReturnType<typeof failoverOf> {
@@ -77,5 +77,20 @@ describe('the log of the master says', () => {
     const moved = [opened('30,057', 'bb', A), opened('30,785', 'c1', A)];
     const { regions, reassignedMs } = failover(...split, DEAD, ...moved);
     assert.deepEqual({ regions, reassignedMs }, { regions: 2, reassignedMs: at('30,785') });
+  });
+
+  test('the time in UTC, whatever the time zone of this process', (t) => {
+    const { TZ } = process.env;
+    t.after(() => {
+      if (TZ === undefined) delete process.env['TZ'];
+      else process.env['TZ'] = TZ;
+    });
+    process.env['TZ'] = 'America/New_York';
+    // There, the clocks have just been set back: it is half past one for the second time.
+    const line = DEAD.replace('2026-11-24T07:20:24,656', '2026-11-01T06:30:00,000');
+    assert.deepEqual(
+      readEvents(line).map(({ atMs }) => atMs),
+      [Date.UTC(2026, 10, 1, 6, 30)],
+    );
   });
 });

@@ -6,7 +6,7 @@
  *     "regionState=CLOSED"           it is served no more: it is split, or its table is dropped
  *     "Registering regionserver"     a server has come, or come back
  *
- * The sentences are those of HBase 2.6. The log has the time of this machine's clock.
+ * The sentences are those of HBase 2.6. The log has the time of this machine's clock, in UTC.
  */
 
 export type ClusterEvent =
@@ -22,7 +22,7 @@ export type ClusterEvent =
 
 /** `host,port,start code`: a server that is started again is another one. */
 const SERVER = String.raw`([\w.-]+,\d+,\d+)`;
-const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[,.](\d{3})/;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[,.](\d{3})Z/;
 const DEAD = new RegExp(`processing expiration \\[${SERVER}\\]`);
 const REGISTERED = new RegExp(`Registering regionserver=${SERVER}`);
 const OPEN = new RegExp(
@@ -38,7 +38,7 @@ export function readEvents(log: string): readonly ClusterEvent[] {
 function eventOf(line: string): readonly ClusterEvent[] {
   const [, time, milliseconds] = TIME.exec(line) ?? [];
   if (time === undefined) return [];
-  const atMs = Date.parse(`${time}.${milliseconds}`);
+  const atMs = Date.parse(`${time}.${milliseconds}Z`);
   const [, dead] = DEAD.exec(line) ?? [];
   if (dead !== undefined) return [{ kind: 'dead', atMs, server: dead }];
   const [, registered] = REGISTERED.exec(line) ?? [];

@@ -1,7 +1,6 @@
 /**
  * The configuration files of a local HBase: everything on the loopback address and on free ports,
- * without web pages, and with small memories. A setting of one process alone is an option of its
- * command line.
+ * and without web pages. A setting of one process alone is an option of its command line.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -70,8 +69,8 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
     'hbase.unsafe.regionserver.hostname': HOST,
     'hbase.regionserver.port': ports.regionServers[0] ?? 0,
     'hbase.regionserver.info.port': -1,
-    // How long the master gathers what it tells the servers; the default of 150 is half of the time
-    // that making a table takes.
+    // How long the master gathers what it tells the servers; the default of 150 ms is half of the
+    // time that making a table takes.
     'hbase.assignment.dispatch.wait.msec': 5,
     'hbase.procedure.remote.dispatcher.delay.msec': 5,
     // The master begins when all region servers are there.
@@ -82,11 +81,15 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
   };
 }
 
+/**
+ * Times are in UTC: Java may take another time zone for the machine's than a reader of the log, and
+ * where clocks are set back in autumn, an hour of local times comes twice.
+ */
 const LOGGING = `status = warn
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_OUT
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{ISO8601} %p [%t] %c{2}: %m%n
+appender.console.layout.pattern = %d{ISO8601}{UTC}Z %p [%t] %c{2}: %m%n
 rootLogger = INFO,console
 `;

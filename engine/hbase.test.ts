@@ -3,9 +3,9 @@
  * share one.
  *
  *   1. It is a Bigtable: the same suite as for every other store, and what is special to HBase.
- *   2. A whole database is on it. 3. Transactions crash at each step of their commits, where every
- *   message goes to another process
- *      and erases are tombstones.
+ *   2. A whole database is on it.
+ *   3. Transactions crash at each step of their commits, where every message goes to another
+ *      process and erases are tombstones.
  *
  * What the manifest does not promise is skipped, and says so. All crash cases run on the store in
  * memory (transaction/crashes.test.ts); here only some of them run, because each costs dozens of

@@ -1,5 +1,5 @@
 /**
- * Notifications planted by hand: lost, left over, parked, and those in order
+ * Notifications planted by hand: lost, left over, parked, and those that are right
  * (audit/planted.test.ts).
  */
 import type { AuditedTable } from '../audit/index.ts';
@@ -13,7 +13,7 @@ export interface Planted {
   readonly found: readonly string[];
   /** The sentence of the first finding, if the test is about that. */
   readonly says?: string;
-  /** Still found after a repair; default: the same. */
+  /** What is found after a repair. Default: `found`. */
   readonly left?: readonly string[];
   readonly tables?: readonly AuditedTable[];
 }

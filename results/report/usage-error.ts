@@ -4,7 +4,7 @@
  *
  * Its message is one clear sentence that names the option or file, the value found, and the values
  * allowed. Code that throws it promises that no file is half-written. `runCommand` prints the
- * sentence alone, without a stack trace, and exits with code 2.
+ * sentence alone, with a stack trace only if `--verbose` is given, and exits with code 2.
  */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

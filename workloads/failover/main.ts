@@ -68,7 +68,7 @@ const SIZES = {
 const START_SECONDS = { each: 3, rest: 12 } as const;
 /** Draining and checking. */
 const END_SECONDS = 10;
-const LOADED_PER_SECOND = 2_000;
+const DOCUMENTS_LOADED_PER_SECOND = 2_000;
 /** With all the rows that belong to them. */
 const TRADES_LOADED_PER_SECOND = 500;
 const DOCUMENT_BYTES = 1_024;
@@ -85,7 +85,7 @@ function secondsOf(options: Omit<Plan, 'documentBytes'>): number {
   const loaded =
     workload === 'brokerage'
       ? countsOf(scale).tradeIds / TRADES_LOADED_PER_SECOND
-      : repository / LOADED_PER_SECOND;
+      : repository / DOCUMENTS_LOADED_PER_SECOND;
   return (
     START_SECONDS.rest +
     START_SECONDS.each * regionServers +
@@ -130,7 +130,7 @@ await runExperiment(
           'suspend instead of killing, as if the machine had hung, and resume after the time of --down',
       }),
       regionServers: integer({
-        description: 'region servers, each a process of up to 768 MB',
+        description: 'region servers, each a process with up to 768 MB of heap',
         min: 3,
         max: 24,
       }),

@@ -17,7 +17,7 @@ export interface ProcessOptions {
   readonly database: { readonly store: StoreAddress } | { readonly shared: SharedDatabase };
   readonly documents: SyntheticOptions;
   readonly schedule: Schedule;
-  /** Observer runs in flight in this process. */
+  /** Observer runs in flight in this process; rounded up to a multiple of its scanners. */
   readonly concurrency: number;
   readonly engine: EngineValues;
 }

@@ -3,8 +3,9 @@
  *
  * FTS5 has functions for this, `snippet` and `highlight`, but the first takes time that grows with
  * the square of the hits: five minutes for a page of a megabyte in which every other word is a hit.
- * Pages are untrusted. So the text is cut into passages, these are indexed in memory by the same
- * tokenizer, and FTS5 marks the best one alone. The time grows with the length, and that is cut.
+ * Pages are untrusted. So the text is cut into passages, FTS5 indexes these in memory by the same
+ * tokenizer, and the best one is shown. The time grows with the length of the text, so passages
+ * come only from its beginning.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { MarkedText } from './serving-index.ts';
@@ -14,19 +15,19 @@ export const TOKENIZER = `tokenize = 'porter unicode61 remove_diacritics 2'`;
 /** FTS5 puts these around a hit. `cleaned` takes them out of every page. */
 const [HIT_BEGINS, HIT_ENDS] = ['\u0002', '\u0003'];
 const PASSAGE_CHARACTERS = 280;
-/** Passages are taken from the text up to here; words after it are found, but not shown. */
+/** Passages begin before this place; words far after it are found, but not shown. */
 const LOOKED_AT_CHARACTERS = 150_000;
+/** By how much a cut may move to the next space. Fewer: more words are cut in two. */
+const WORD_REST_CHARACTERS = 40;
 
 export class Excerpts {
   readonly #database = new DatabaseSync(':memory:');
   readonly #add: StatementSync;
-  readonly #clear: StatementSync;
   readonly #best: StatementSync;
 
   constructor() {
     this.#database.exec(`CREATE VIRTUAL TABLE passages USING fts5(text, ${TOKENIZER})`);
     this.#add = this.#database.prepare('INSERT INTO passages (text) VALUES (?)');
-    this.#clear = this.#database.prepare('DELETE FROM passages');
     this.#best = this.#database.prepare(
       `SELECT highlight(passages, 0, '${HIT_BEGINS}', '${HIT_ENDS}') AS text
        FROM passages WHERE passages MATCH ? ORDER BY bm25(passages), rowid LIMIT 1`,
@@ -35,30 +36,30 @@ export class Excerpts {
 
   /** The passage that has most of what the expression asks for; the first one if none has any. */
   best(text: string, expression: string): MarkedText {
-    const passages = passagesOf(text.slice(0, wholeAt(text, LOOKED_AT_CHARACTERS)));
-    this.#database.exec('BEGIN');
-    try {
-      for (const passage of passages) this.#add.run(passage);
-      const found = this.#best.get(expression)?.['text'];
-      this.#clear.run();
-      return markedText(String(found ?? passages[0] ?? ''));
-    } finally {
-      this.#database.exec('COMMIT');
-    }
+    return this.#bestOf(passagesOf(text), expression);
   }
 
-  /** The beginning of a text that is shown in any case. */
+  /** The beginning of the text, whether it has a hit or not. */
   beginning(text: string, charactersMax: number, expression: string): MarkedText {
     const cut =
       text.length <= charactersMax ? text : `${text.slice(0, wholeAt(text, charactersMax))}…`;
-    this.#add.run(cut);
-    const found = this.#best.get(expression)?.['text'];
-    this.#clear.run();
-    return markedText(String(found ?? cut));
+    return this.#bestOf([cut], expression);
   }
 
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
+  }
+
+  /** No passage stays in the table, also after an error: the next caller would be shown it. */
+  #bestOf(passages: readonly string[], expression: string): MarkedText {
+    this.#database.exec('BEGIN');
+    try {
+      for (const passage of passages) this.#add.run(passage);
+      const found = this.#best.get(expression)?.['text'];
+      return markedText(String(found ?? passages[0] ?? ''));
+    } finally {
+      this.#database.exec('ROLLBACK');
+    }
   }
 }
 
@@ -71,7 +72,7 @@ export function cleaned(text: string): string {
 /** Cut at spaces where there are any. Each begins in the middle of the one before it. */
 function passagesOf(text: string): readonly string[] {
   const passages: string[] = [];
-  for (let start = 0; start < text.length;) {
+  for (let start = 0; start < Math.min(text.length, LOOKED_AT_CHARACTERS);) {
     const end = wordEnd(text, start + PASSAGE_CHARACTERS);
     const words = text.slice(start, end).trim();
     passages.push(`${start > 0 ? '…' : ''}${words}${end < text.length ? '…' : ''}`);
@@ -81,12 +82,12 @@ function passagesOf(text: string): readonly string[] {
   return passages;
 }
 
-/** The end of the word at a position, if it is near. */
+/** The end of the word at a position if it is near, else the position. */
 function wordEnd(text: string, at: number): number {
-  if (at >= text.length) return text.length;
-  const space = text.indexOf(' ', at);
-  if (space >= 0 && space < at + 40) return space;
-  return text.length < at + 40 ? text.length : wholeAt(text, at);
+  const near = text.slice(at, at + WORD_REST_CHARACTERS);
+  const space = near.indexOf(' ');
+  if (space >= 0) return at + space;
+  return near.length < WORD_REST_CHARACTERS ? text.length : wholeAt(text, at);
 }
 
 /** The position, or the one before it if it lies within a character of two units. */

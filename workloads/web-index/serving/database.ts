@@ -6,11 +6,14 @@ import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { TOKENIZER } from './excerpts.ts';
 
 const FILE = 'index.sqlite';
-/** Changes with the schema: an index of another version is refused, and can be rebuilt. */
+/**
+ * Changes with the schema. An index of another version is refused; once its folder is removed, the
+ * next load makes it again.
+ */
 const SCHEMA_VERSION = 3;
-/** How long a writer waits for another one. Too short: a busy pipeline fails. */
+/** How long one process waits for another one. Too short: a busy pipeline fails. */
 const BUSY_MS = 30_000;
-/** How often a file that another process is making is looked at. */
+/** The time between two looks at a file that another process is making. */
 const LOOK_MS = 10;
 const SQLITE_BUSY = 5;
 
@@ -49,7 +52,7 @@ export function openToWrite(folder: string): DatabaseSync {
   return checked(database);
 }
 
-/** While another process does the same with a new file, SQLite refuses at once, without waiting. */
+/** Retries while another process does the same with a new file: SQLite itself would not wait. */
 function useWriteAheadLog(database: DatabaseSync): void {
   const untilMs = performance.now() + BUSY_MS;
   for (;;) {
@@ -98,7 +101,9 @@ function checked(database: DatabaseSync): DatabaseSync {
   const version = versionOf(database);
   if (version === SCHEMA_VERSION) return database;
   database.close();
-  throw new Error(`its schema is version ${version}, not ${SCHEMA_VERSION}`);
+  throw new Error(
+    `its schema is version ${version}, not ${SCHEMA_VERSION}; once the folder is removed, the next load makes it again`,
+  );
 }
 
 function versionOf(database: DatabaseSync): number {

@@ -360,6 +360,19 @@ describe('a folder', () => {
     await assert.rejects(openIndexReader(path.join(folder, 'wrong')), isOneSentence);
   });
 
+  test('with an index of another version is refused, and the sentence says what to do', async () => {
+    const folder = temporaryFolder();
+    using database = new DatabaseSync(path.join(folder, 'index.sqlite'));
+    database.exec('PRAGMA user_version = 2');
+    for (const open of [openServingIndex, openIndexReader]) {
+      await assert.rejects(open(folder), (error) => {
+        assert.ok(isOneSentence(error));
+        assert.match((error as Error).message, /version 2, not 3; once the folder is removed, /);
+        return true;
+      });
+    }
+  });
+
   function isOneSentence(error: unknown): boolean {
     assert.ok(error instanceof UsageError);
     assert.match(error.message, /^The serving index in ".*" cannot be opened: [^.]+\.$/);

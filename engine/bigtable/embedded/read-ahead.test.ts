@@ -59,6 +59,7 @@ test('a record that is longer than what is read ahead, or lacks its end, is not 
   const files = new Files();
   files.has({ file: 0, offset: 0, length: 100 });
   assert.equal(files.has({ file: 0, offset: 100, length: 20_000 }), false);
+  assert.equal(files.reads, 0, 'nothing is read in vain');
   assert.equal(files.has({ file: 0, offset: 99_900, length: 50 }), false);
   assert.equal(files.has({ file: 0, offset: 99_950, length: 100 }), false);
 });

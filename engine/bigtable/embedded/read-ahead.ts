@@ -1,6 +1,6 @@
 /**
- * Reads ahead where reads go on in the order of the log: rows that were written in the order of
- * their keys, as a bulk load writes them, are scanned in that order.
+ * Reads ahead where records are read in the order of the log. A scan does so if its rows were
+ * written in the order of their keys, as a bulk load writes them.
  *
  *     read before          wanted
  *     ... │ record │ hole │ record │ record │ record │ ...
@@ -13,7 +13,10 @@ import type { Mark } from './record.ts';
 
 /** Larger: more is read in vain where a scan ends. Smaller: a scan asks the system more often. */
 const AHEAD_BYTES = 2 ** 14;
-/** Reads go on if at most this much was left out: headers of groups, and pages written again. */
+/**
+ * A record follows another one if at most this much lies between them: headers of groups, and pages
+ * that were written again later.
+ */
 const HOLE_BYTES_MAX = 2 ** 12;
 const NOWHERE: Mark = { file: -1, offset: 0 };
 
@@ -25,7 +28,8 @@ export class ReadAhead {
   #end: Mark = NOWHERE;
 
   /**
-   * The record, if it was read ahead, or if it follows the last record that was asked for.
+   * The record, if it was read ahead, or if it follows the last record that was asked for and is
+   * no longer than what is read ahead.
    * @param read returns what there is from the mark on, at most `bytesMax` bytes
    */
   find(place: Place, read: (from: Mark, bytesMax: number) => Buffer): Buffer | undefined {
@@ -34,6 +38,7 @@ export class ReadAhead {
     this.#end = { file, offset: offset + length };
     const known = this.#known(place);
     if (known !== undefined || hole < 0 || hole > HOLE_BYTES_MAX) return known;
+    if (length > AHEAD_BYTES) return undefined;
     this.#bytes = read(place, AHEAD_BYTES);
     this.#from = place;
     return this.#known(place);

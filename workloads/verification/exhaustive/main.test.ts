@@ -91,7 +91,13 @@ describe('exhaust', () => {
     ['a story of several searches', ['--replay', '0'], /^--replay needs one --scenario, /],
     ['a story as JSON', ['--replay', '0', '--json'], /^--json .* with --replay there is none/],
     ['choices that do not exist', [...ONE_SEARCH, '--replay', '0.99'], /there is no choice 99/],
-    ['choices that are not numbers', [...ONE_SEARCH, '--replay', 'a'], /there is no choice NaN/],
+    [
+      'choices that are not numbers',
+      [...ONE_SEARCH, '--replay', 'a'],
+      /must be .*, but is "a"\.$/m,
+    ],
+    ['an empty choice', [...ONE_SEARCH, '--replay', '0..0'], /must be .*, but is "0\.\.0"\.$/m],
+    ['a dot at the end', [...ONE_SEARCH, '--replay', '0.'], /must be .*, but is "0\."\.$/m],
   ] as const) {
     test(`refuses ${what} in one sentence`, async () => {
       const { exitCode, stdout, stderr } = await run(...options);

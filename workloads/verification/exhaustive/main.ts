@@ -129,9 +129,17 @@ async function tell(searches: readonly Search[], given: string): Promise<void> {
       '--replay needs one --scenario, one --suspicion, and --lost-answers 0 or --duplicates 0.',
     );
   }
-  const told = await retoldOrRefused(only, given.split('.').map(Number));
+  const told = await retoldOrRefused(only, choicesIn(given));
   process.stdout.write(`\n${storyLines(told).join('\n')}\n\n`);
   if (told.violations.length > 0) process.exitCode = 1;
+}
+
+/** Refuses an empty choice, which would be taken for choice 0. */
+function choicesIn(given: string): readonly number[] {
+  if (/^\d+(?:\.\d+)*$/.test(given)) return given.split('.').map(Number);
+  throw new UsageError(
+    `--replay must be numbers with dots between them, such as 0.2.1, but is ${JSON.stringify(given)}.`,
+  );
 }
 
 async function retoldOrRefused(search: Search, choices: readonly number[]): Promise<Failure> {

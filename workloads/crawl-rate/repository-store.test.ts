@@ -1,4 +1,4 @@
-/** A store that is not embedded gets its repository point by point. */
+/** What is counted as progress, and what stays in memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';

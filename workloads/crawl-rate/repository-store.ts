@@ -1,6 +1,6 @@
 /**
- * The store of the Percolator points, in which each point begins with the repository and nothing
- * else.
+ * The store of the Percolator points. Each point begins with the repository, and with nothing that
+ * an earlier point has added.
  *
  *     embedded      loaded once, and copied for each point
  *     any other     provided once; for each point our tables are dropped, and loaded anew

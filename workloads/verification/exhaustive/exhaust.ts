@@ -51,7 +51,7 @@ export interface Report {
   /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
   /**
-   * The outcomes of the transactions, and in how many endingJudge each occurred: `A committed, B
+   * The outcomes of the transactions, and in how many endings each occurred: `A committed, B
    * failed`.
    */
   readonly outcomes: ReadonlyMap<string, number>;

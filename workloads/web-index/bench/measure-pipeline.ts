@@ -15,17 +15,17 @@ const STOP_MS_MAX = 120_000;
 export interface Point {
   readonly crawl: CrawlSize;
   readonly schedule: Schedule;
-  /** An empty folder. */
+  /** A folder of its own, which need not exist yet. */
   readonly work: string;
   readonly signal: AbortSignal;
 }
 
 export interface PipelineResult extends Freshness {
   readonly load: LoadedAnswer;
-  /** Per recrawl of the measured time. */
+  /** Per recrawl of the measured time; includes what the warm-up has left to do. */
   readonly counts: StoreCounts;
   readonly findings: readonly string[];
-  /** How late the generator was. */
+  /** How late the generator was, 99th percentile. */
   readonly lagP99Ms: number;
 }
 

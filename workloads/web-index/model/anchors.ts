@@ -30,7 +30,7 @@ export function shownAnchors(anchors: readonly Anchor[]): readonly Anchor[] {
   return anchors.map(({ text, count }) => ({ text, count: 2 ** (31 - Math.clz32(count)) }));
 }
 
-/** The anchors of one link. */
+/** What the links from one page to one target add to the target's anchors. */
 export function anchorsOf(texts: readonly string[]): readonly Anchor[] {
   return texts.map((text) => ({ text, count: 1 }));
 }

@@ -16,7 +16,7 @@ import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 export interface Attempt {
   readonly beganMs: number;
   readonly endedMs: number;
-  /** `committed`, or the code of its error. */
+  /** `committed`, also if it only read or was rolled back on request; or the code of its error. */
   readonly outcome: string;
 }
 
@@ -24,7 +24,7 @@ export interface Attempt {
 export interface Arrival {
   readonly dueMs: number;
   readonly attempts: readonly Attempt[];
-  /** When its caller was told that it has committed. */
+  /** When its caller was told that it has ended: committed, or rolled back on request. */
   readonly acknowledgedMs: number | undefined;
   /** When all that it was to bring about had happened, as far as the load was told. */
   readonly completedMs: number | undefined;
@@ -90,16 +90,19 @@ export class Persistence {
     }
   }
 
-  /** Asks until there is an answer. */
+  /**
+   * Asks until there is an answer.
+   * @throws an error that ends the run, if the evidence of the outcome has been collected
+   */
   readonly settle: Percolator['outcomeOf'] = async (name) => {
     this.settled.open++;
-    const outcome = await this.until(() => this.#percolator.outcomeOf(name));
+    const outcome = await this.until(() => this.#outcomeOf(name));
     this.settled.open--;
     this.settled[outcome === 'committed' ? 'committed' : 'rolledBack']++;
     return outcome;
   };
 
-  /** Repeats a call that changes nothing, until the storage answers. */
+  /** Repeats a call that may be made twice, until the storage answers. */
   async until<T>(once: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -110,6 +113,19 @@ export class Persistence {
       await this.#rest(REST_MS_MAX);
     }
   }
+
+  /**
+   * STALE_SNAPSHOT is final here, and says nothing about the outcome: the transaction may have
+   * committed, so it must not be run again.
+   */
+  readonly #outcomeOf: Percolator['outcomeOf'] = async (name) => {
+    try {
+      return await this.#percolator.outcomeOf(name);
+    } catch (error) {
+      const isCollected = error instanceof PercolatorError && error.code === 'STALE_SNAPSHOT';
+      throw isCollected ? new Error(error.message, { cause: error }) : error;
+    }
+  };
 
   /**
    * Waits for a random time up to `msMax`, so that transactions that collided do not meet again.

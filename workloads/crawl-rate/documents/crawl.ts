@@ -7,6 +7,7 @@
  *
  * Pages are numbered in the order of the files, and these numbers are their ids.
  */
+import { UsageError } from '#results';
 import { documentId, type Document } from './document.ts';
 import { keysOfPage, Redirects } from './page-keys.ts';
 import { readWarc, type CrawlRecord } from './warc.ts';
@@ -20,7 +21,7 @@ export interface Crawl {
 
 type RecordCounts = Readonly<Record<CrawlRecord['kind'], number>>;
 
-/** Throws a `UsageError` if a file cannot be read or is damaged. */
+/** Throws a `UsageError` if a file cannot be read or is damaged, or if no file has a page. */
 export async function openCrawl(files: readonly string[]): Promise<Crawl> {
   const redirects = new Redirects();
   const records = { page: 0, redirect: 0, failure: 0, 'not-html': 0, 'not-response': 0 };
@@ -28,6 +29,7 @@ export async function openCrawl(files: readonly string[]): Promise<Crawl> {
     records[record.kind]++;
     if (record.kind === 'redirect') redirects.add(record.url, record.target);
   }
+  if (records.page === 0) throw withoutPages(files);
   async function* documents(): AsyncGenerator<Document> {
     let arrival = 0;
     for await (const record of readAll(files)) {
@@ -37,6 +39,13 @@ export async function openCrawl(files: readonly string[]): Promise<Crawl> {
     }
   }
   return { records, documents };
+}
+
+function withoutPages(files: readonly string[]): UsageError {
+  const names = files.map((file) => JSON.stringify(file)).join(' or ');
+  return new UsageError(
+    `--input must be a WARC file with pages, but no response in ${names} has status 200 and an HTML content type.`,
+  );
 }
 
 async function* readAll(files: readonly string[]): AsyncGenerator<CrawlRecord> {

@@ -304,6 +304,16 @@ test('damage is found before the first document is returned', async () => {
   await assert.rejects(openCrawl([file]), UsageError);
 });
 
+test('a crawl without pages is refused: every clustering of it would be right', async () => {
+  const file = write('moved.warc', Buffer.concat(crawl.slice(3, 5)));
+  await assert.rejects(
+    openCrawl([file]),
+    new UsageError(
+      `--input must be a WARC file with pages, but no response in ${JSON.stringify(file)} has status 200 and an HTML content type.`,
+    ),
+  );
+});
+
 test('the pages of several files are one crawl, redirects included', async () => {
   const moved = response('1', 'HTTP/1.1 308 Moved\r\nLocation: http://b.example/\r\n', '');
   const opened = await openCrawl([

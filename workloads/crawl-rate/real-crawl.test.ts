@@ -23,13 +23,17 @@ const unused: ChainEngine = {
   [Symbol.asyncDispose]: async () => {},
 };
 
-test('a page that no observer has clustered fails the check', () => {
+test('a page that a system has not clustered fails the check, which names the system', () => {
   const whole = { partition: inOneCluster, order: ['0', '1'] };
   const lost = { partition: new Map([['0', '0']]), order: ['0'] };
   assert.deepEqual(bothChecks(pages, whole, inOneCluster).passed, true);
   assert.deepEqual(bothChecks(pages, lost, inOneCluster), {
     passed: false,
-    detail: 'document 1 is in no cluster; it belongs to 0',
+    detail: 'Percolator: document 1 is in no cluster; it belongs to 0',
+  });
+  assert.deepEqual(bothChecks(pages, whole, lost.partition), {
+    passed: false,
+    detail: 'MapReduce: document 1 is in no cluster; it belongs to 0',
   });
 });
 

@@ -116,12 +116,13 @@ export function bothChecks(
   // A page that no observer has clustered has no commit. It comes last, and fails the check.
   const order = new Set([...percolator.order, ...byId.keys()]);
   const inCommitOrder = [...order].flatMap((id) => byId.get(id) ?? []);
-  const checks = [
-    checkPartition(percolator.partition, inCommitOrder, 'commit order'),
-    checkPartition(inBatch, pages, 'order of arrival'),
-  ];
-  const failed = checks.find(({ passed }) => !passed);
-  if (failed !== undefined) return failed;
+  const checks = {
+    Percolator: checkPartition(percolator.partition, inCommitOrder, 'commit order'),
+    MapReduce: checkPartition(inBatch, pages, 'order of arrival'),
+  };
+  for (const [system, { passed, detail }] of Object.entries(checks)) {
+    if (!passed) return { passed, detail: `${system}: ${detail}` };
+  }
   return {
     passed: true,
     detail:

@@ -1,12 +1,12 @@
 /**
  * What two processes with one store say to each other over a socket.
  *
- *     frame: bytes of the text │ bytes of the values │ text: JSON, a list of messages │ values
+ *     frame: length of the text │ length of the values │ text: JSON, a list of messages │ values
  *
- * All that a process says in one turn of the event loop is one frame, and is taken in one turn, in
- * order: so a commit has the fate of the marks sent just before it (P61). The text has the place of
- * each value among the values: JSON is five times as fast as the serializer of Node for such
- * messages, but cannot hold bytes.
+ * All that a process says in one turn of the event loop is one frame. The receiver takes it in one
+ * turn, in order: so a commit has the fate of the marks sent just before it (P61). The text names
+ * the place of each value among the values, because JSON cannot hold bytes; but it is five times as
+ * fast as the serializer of Node for such messages.
  */
 import { hrtime } from 'node:process';
 import type {
@@ -39,7 +39,7 @@ export type Request = readonly [id: number, method: Method, deadlineMs: number, 
 /** To the owner, which from now on says when something has changed. */
 export type Listening = readonly ['listening'];
 
-/** From the owner: the answer to a request, or what is not an answer. */
+/** From the owner: the answer to a request, or a notice that answers none. */
 export type Answer =
   | readonly [id: number, value: unknown]
   | readonly [id: number, value: null, error: SentError]
@@ -65,8 +65,8 @@ export function receivedError({ code, message }: SentError): Error {
 
 /**
  * Milliseconds on a clock that all processes of a machine share, unlike the one of `base/clock.ts`.
- * It stands still while the machine is suspended. Time enters here only to refuse what comes too
- * late.
+ * It stands still while the machine is suspended. It serves deadlines alone: the owner refuses what
+ * comes too late, and a client gives up what gets no answer.
  */
 export function sharedClockMs(): number {
   return Number(hrtime.bigint() / 1_000_000n);
@@ -144,6 +144,7 @@ export class FrameWriter {
     ]);
   }
 
+  /** @throws if the answer cannot be sent; then nothing was added */
   addAnswer(id: number, method: Method, answer: unknown): void {
     this.#addSwapped((swap) => [id, HOLDERS[method].answer(answer as never, swap)]);
   }
@@ -186,7 +187,7 @@ type Place = readonly [offset: number, length: number];
 
 const HEADER_BYTES = 8;
 
-/** Takes the bytes of a socket apart. */
+/** Cuts the bytes of a socket into frames. */
 export class FrameReader {
   #chunks: Buffer[] = [];
   #length = 0;
@@ -203,7 +204,8 @@ export class FrameReader {
       this.#chunks = [bytes];
       this.#needed = end;
       if (this.#length < end) return;
-      this.#chunks = [bytes.subarray(end)];
+      // An empty rest would keep the memory of this frame, and have the next one copied.
+      this.#chunks = bytes.length > end ? [bytes.subarray(end)] : [];
       this.#length -= end;
       this.#needed = HEADER_BYTES;
       yield new Frame(bytes.subarray(0, end));

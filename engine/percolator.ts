@@ -167,8 +167,11 @@ export interface Percolator extends AsyncDisposable {
    */
   snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
   /**
-   * How a transaction that ended with COMMIT_UNKNOWN ended after all.
-   * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected
+   * How a transaction that ended with COMMIT_UNKNOWN ended after all. An error says nothing about
+   * that: the transaction must not be run again because of it, even if `isRetryable` is true.
+   * @throws STALE_SNAPSHOT if the outcome will never be known: it is so long ago that the evidence
+   *   has been collected, or the table of its primary was dropped
+   * @throws LOCKED if it is still committing; STORE_UNAVAILABLE, STORE_IN_DOUBT: ask again later
    */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /**

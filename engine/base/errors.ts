@@ -22,8 +22,8 @@ export type ErrorCode =
    */
   | 'STALE_SNAPSHOT'
   /**
-   * The answer to the commit was lost, or it was refused and could not be rolled back; the error
-   * says how to ask again. Never retried.
+   * The answer to the commit was lost, or the commit was refused and could not be rolled back; the
+   * error says how to ask again. Never retried.
    */
   | 'COMMIT_UNKNOWN'
   /** The transaction has already committed, failed or been closed. */
@@ -87,7 +87,9 @@ export class PercolatorError extends Error {
 
 /**
  * Whether the whole transaction may run again. After `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` it must
- * not: its writes may have been applied, and a second run could increment a counter twice.
+ * not: its writes may have been applied, and a second run could increment a counter twice. The same
+ * holds after any error of `outcomeOf`, which says nothing about the transaction that it was asked
+ * about.
  */
 export function isRetryable(error: unknown): boolean {
   return error instanceof PercolatorError && RETRYABLE.has(error.code);

@@ -74,7 +74,7 @@ export interface CellFilter {
   readonly family: string;
   /** Absent: every qualifier of the family. */
   readonly qualifier?: string | undefined;
-  /** Without `qualifier`: only qualifiers that end with this. A scan of columns, not a seek. */
+  /** Only qualifiers that end with this; not with `qualifier`. A scan of columns, not a seek. */
   readonly suffix?: string | undefined;
   /** Oldest timestamp wanted, inclusive. Default 0. */
   readonly from?: Timestamp | undefined;

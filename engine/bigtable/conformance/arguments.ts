@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { CellFilter, Mutation } from '../bigtable.ts';
 import { claim, erase, rejectWith, set, type Open } from './claim.ts';
 
+/** Half a character. */
 const ALONE = '\uD800';
 const BAD_TIMESTAMPS = [-1, 0.5, NaN, Infinity, 2 ** 53];
 
@@ -21,6 +22,8 @@ const BAD_FILTERS: readonly CellFilter[] = [
   ...BAD_TIMESTAMPS.map((to) => ({ family: 'data', to })),
   ...[0, -1, 1.5, NaN].map((versions) => ({ family: 'data', versions })),
   { family: 'data', qualifier: ALONE },
+  { family: 'data', suffix: ALONE },
+  { family: 'data', qualifier: 'q', suffix: 'q' },
 ];
 
 export function claimArguments(open: Open): void {
@@ -48,13 +51,13 @@ function claimKeys(open: Open): void {
   );
 
   claim(
-    'a range has whole characters and a limit of at least 1',
+    'a range has whole characters, and as its limit a whole number of at least 1',
     open,
     async ({ store, table }) => {
       const ranges = [
         { start: ALONE, limit: 1 },
         { end: ALONE, limit: 1 },
-        ...[0, -1, NaN].map((limit) => ({ limit })),
+        ...[0, -1, 1.5, NaN].map((limit) => ({ limit })),
       ];
       const refused = ranges.map((range) => store.readRange(table, range, [{ family: 'data' }]));
       await rejectWith('INVALID_ARGUMENT', refused);

@@ -11,14 +11,16 @@
  *                          roll-forward.ts, roll-back.ts
  *   locks/resolve-lock.ts  what happens when a process died in between; locks/heartbeat.ts and
  *                          locks/lock-watch.ts tell whether it has died
- *   classify.ts            what happens when an answer was lost
- *   bound-tables.ts        which incarnation a table's name means, when the table is dropped and
+ *   classify.ts            what it means that the storage found an obstacle, or that its answer was
+ *                          lost
+ *   bound-tables.ts        which incarnation a table's name means, if the table was dropped and
  *                          created again (catalog.ts)
  *   notifications.ts       how observers learn of a change, and parked-entry.ts what is known of
  *                          one that keeps failing
  *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
  *   transact.ts            the loop around all of it, with backoff.ts
- *   context.ts             what all of them share, with options.ts
+ *   context.ts             what all of them share: options.ts, which transactions are committing
+ *                          (committing.ts), how often the storage was called (counting.ts)
  */
 export { backoffMs } from './backoff.ts';
 export { isTableNotFound } from './bound-tables.ts';

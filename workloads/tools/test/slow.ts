@@ -44,7 +44,7 @@ export const SLOW: readonly string[] = [
   'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation,simulation/hbase/*}.test.ts',
   'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
   'workloads/verification/model/model.test.ts',
-  'workloads/verification/machine-mutants/verdict.test.ts',
+  'workloads/verification/machine-mutants/{bench,judge-all,verdict}.test.ts',
   'workloads/virtual-cluster/figure-7/{crawl,sensitivity}.test.ts',
   'workloads/failover/unknown.test.ts',
   'workloads/verification/mutants/mutants.test.ts',

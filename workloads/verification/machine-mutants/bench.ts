@@ -3,8 +3,8 @@
  * when it has ended.
  *
  * A step that computes for too long is ended. Time is the process's own processor time, which other
- * work on a busy machine does not lengthen, so no mutant is mistaken for one that loops because the
- * machine is busy.
+ * work does not lengthen: a busy machine does not make a mutant look as if it looped. Nor does a
+ * bench that stands still while its process takes step after step.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { ownCpuUs } from '../../harness/processes/processor-time.ts';
@@ -43,7 +43,7 @@ export class Bench implements Disposable {
    */
   async run(job: Job, cpuMsMax: (step: string) => number): Promise<JobResult> {
     if (this.#isOver) throw new Error('no judge is asked any more');
-    if (this.#jobs >= JOBS_MAX) this.#end();
+    if (this.#jobs >= JOBS_MAX || this.#child?.connected === false) this.#end();
     const child = (this.#child ??= startProcess());
     this.#jobs++;
     const startMs = cpuMsOf(child) ?? 0;
@@ -71,10 +71,12 @@ export class Bench implements Disposable {
       over.resolve();
     };
     const watching = setInterval(() => {
+      // By the time of the last look: what the process had told by then has been heard.
+      const isLate = cpuMs - beganMs >= cpuMsMax(step);
       look();
-      if (cpuMs - beganMs < cpuMsMax(step)) return;
-      failure ??= { step, why: 'computes for too long', isLoading: false, isLate: true };
-      child.kill('SIGKILL');
+      if (!isLate) return;
+      failure ??= { step, why: 'computes for too long', isLoading: false, isLate };
+      this.#end(); // Even if it has just told that it is as good as new.
     }, LOOK_MS);
     child.on('message', onMessage).on('exit', onExit);
     child.send(job);

@@ -1,0 +1,108 @@
+/** The bench between its processes and its own event loop, which may stand still for a while. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { kill } from 'node:process';
+import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { temporaryFolder } from '#engine/testing';
+import { Bench } from './bench.ts';
+import { readSource } from './folders.ts';
+import type { Job, Step } from './step.ts';
+
+const FILE = 'engine/transaction/backoff.ts';
+const LOADING: Step = { kind: 'tests', name: FILE };
+const CALLING: Step = { kind: 'tests', name: 'engine/transaction/rules-reads.test.ts' };
+const LOOK_MS = 200;
+const WAIT_MS = 20;
+const WAITS_MAX = 1_000;
+
+/** The file computes when it is loaded, and when its function is first called; then it says so. */
+function computing(steps: readonly Step[], { loadMs = 0, callMs = 0 }): Job & { said: string } {
+  const said = path.join(temporaryFolder(), 'said');
+  const helpers = `
+    const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1e3; };
+    const compute = (ms) => { for (const endMs = cpuMs() + ms; cpuMs() < endMs;); };
+    const say = () => process.getBuiltinModule('node:fs')
+      .writeFileSync(${JSON.stringify(said)}, String(process.pid));
+    let isCalled = false;
+    compute(${loadMs});
+    ${callMs === 0 ? 'say();' : ''}
+  `;
+  const called = `if (!isCalled) { isCalled = true; compute(${callMs}); say(); } const ceiling`;
+  const text = readSource(FILE)
+    .replace('export function', `${helpers} export function`)
+    .replace('const ceiling', callMs === 0 ? 'const ceiling' : called);
+  return { change: { file: FILE, text }, steps, measures: false, said };
+}
+
+/** Resolves when the bench has heard that the first step began; only then it looks at the time. */
+async function untilBegun(t: TestContext, asked: ReadonlySet<string>): Promise<void> {
+  for (let i = 0; i < WAITS_MAX && !asked.has(LOADING.name); i++) {
+    await sleep(WAIT_MS);
+    t.mock.timers.tick(LOOK_MS);
+  }
+  assert.ok(asked.has(LOADING.name));
+}
+
+/** Without giving way to events: as if this process had been stopped. */
+function standStillUntil(said: string): void {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  for (let i = 0; i < WAITS_MAX && !existsSync(said); i++) Atomics.wait(never, 0, 0, WAIT_MS);
+  Atomics.wait(never, 0, 0, 500); // Until the process has told how its step ended.
+}
+
+test('the time of two steps is not taken for that of one by a bench that stood still', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  using bench = new Bench();
+  const job = computing([LOADING, CALLING], { loadMs: 1_500, callMs: 500 });
+  const asked = new Set<string>();
+  const run = bench.run(job, (step) => {
+    asked.add(step);
+    return 2_000;
+  });
+  await untilBegun(t, asked);
+  standStillUntil(job.said);
+  t.mock.timers.tick(LOOK_MS);
+  const { failure, passed } = await run;
+  assert.equal(failure, undefined);
+  assert.equal(passed.length, 2);
+});
+
+test('a process that was ended as late does not get the next job, even if it was done', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  using bench = new Bench();
+  const job = computing([LOADING], { loadMs: 500 });
+  const asked = new Set<string>();
+  let cpuMsMax = Infinity;
+  const run = bench.run(job, (step) => {
+    asked.add(step);
+    return cpuMsMax;
+  });
+  await untilBegun(t, asked);
+  standStillUntil(job.said);
+  cpuMsMax = 0;
+  t.mock.timers.tick(LOOK_MS);
+  assert.equal((await run).failure?.isLate, true);
+  const next = await bench.run({ steps: [], measures: false }, () => Infinity);
+  assert.equal(next.failure, undefined);
+});
+
+test('a process that ended between two jobs is replaced', async () => {
+  using bench = new Bench();
+  const job = computing([LOADING], {});
+  assert.equal((await bench.run(job, () => Infinity)).failure, undefined);
+  const pid = Number(readFileSync(job.said, 'utf8'));
+  kill(pid, 'SIGKILL');
+  for (let i = 0; i < WAITS_MAX && isThere(pid); i++) await sleep(WAIT_MS);
+  const next = await bench.run({ steps: [], measures: false }, () => Infinity);
+  assert.equal(next.failure, undefined);
+});
+
+function isThere(pid: number): boolean {
+  try {
+    return kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -15,8 +15,8 @@ export interface Waiting<R = unknown> {
 }
 
 export class Queue<R = unknown> {
-  readonly #first: Waiting<R>[] = [];
-  readonly #others: Waiting<R>[] = [];
+  readonly #first = new Fifo<Waiting<R>>();
+  readonly #others = new Fifo<Waiting<R>>();
   /** Rows of all waiting requests. */
   #rows = 0;
 
@@ -30,7 +30,10 @@ export class Queue<R = unknown> {
 
   /** When the oldest waiting request was added. */
   get oldestMs(): number {
-    return Math.min(this.#first[0]?.sinceMs ?? Infinity, this.#others[0]?.sinceMs ?? Infinity);
+    return Math.min(
+      this.#first.at(0)?.sinceMs ?? Infinity,
+      this.#others.at(0)?.sinceMs ?? Infinity,
+    );
   }
 
   add(waiting: Waiting<R>, goesFirst: boolean): void {
@@ -42,27 +45,54 @@ export class Queue<R = unknown> {
   take(rowsMax: number): readonly Waiting<R>[] {
     const taken: Waiting<R>[] = [];
     let rows = 0;
-    for (let queue = this.#oldest(); queue.length > 0; queue = this.#next()) {
-      const [waiting] = queue;
+    let [first, others] = [0, 0];
+    for (let isFirst = !this.#isOthersTurn(); ; isFirst = first < this.#first.length) {
+      const waiting = isFirst ? this.#first.at(first) : this.#others.at(others);
       if (waiting === undefined || (taken.length > 0 && rows + waiting.rows > rowsMax)) break;
       taken.push(waiting);
       rows += waiting.rows;
-      queue.shift();
+      if (isFirst) first++;
+      else others++;
     }
+    this.#first.drop(first);
+    this.#others.drop(others);
     this.#rows -= rows;
     return taken;
   }
 
-  #next(): Waiting<R>[] {
-    return this.#first.length > 0 ? this.#first : this.#others;
+  /** Whether the oldest request is a normal one. */
+  #isOthersTurn(): boolean {
+    const [first, other] = [this.#first.at(0), this.#others.at(0)];
+    return first === undefined || (other !== undefined && other.sinceMs < first.sinceMs);
+  }
+}
+
+/**
+ * First in, first out. `Array.shift` moves all other elements of a large array, and a large
+ * transaction has many requests: to send them would take time that grows with the square.
+ */
+class Fifo<T> {
+  readonly #items: T[] = [];
+  /** Where the first one is; those before it have left. */
+  #start = 0;
+
+  get length(): number {
+    return this.#items.length - this.#start;
   }
 
-  /** The queue with the oldest request. */
-  #oldest(): Waiting<R>[] {
-    const [first] = this.#first;
-    const [other] = this.#others;
-    return other !== undefined && (first === undefined || other.sinceMs < first.sinceMs)
-      ? this.#others
-      : this.#next();
+  at(index: number): T | undefined {
+    return this.#items[this.#start + index];
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  /** Removes the first ones. */
+  drop(count: number): void {
+    this.#start += count;
+    if (2 * this.#start < this.#items.length) return;
+    this.#items.splice(0, this.#start);
+    this.#start = 0;
   }
 }

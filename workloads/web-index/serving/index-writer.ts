@@ -3,11 +3,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Anchor } from '../model/index.ts';
 import { inTransaction, numberOf, openToWrite, rowId } from './database.ts';
 import { cleaned } from './excerpts.ts';
+import { hasWord } from './query.ts';
 import type { Change } from './serving-index.ts';
 
 /**
- * Full-text tables. `words` has a row for each served page; the others only for pages with a title,
- * or with texts of links.
+ * Full-text tables. `words` has a row for each served page; the others only for pages whose title,
+ * or whose texts of links, have a word.
  */
 const WORD_TABLES = ['words', 'titles', 'anchors'] as const;
 
@@ -72,9 +73,9 @@ export class IndexWriter implements Disposable {
     if (page === undefined) return;
     const [title, linked] = [cleaned(page.title), cleaned(anchorWords(anchors))];
     this.#setWords.run(id, title, linked, cleaned(page.text));
-    // Empty ones would lower the mean length, with which BM25 compares.
-    if (title !== '') this.#setTitle.run(id, title);
-    if (linked !== '') this.#setAnchors.run(id, linked);
+    // Those without a word would lower the mean length, with which BM25 compares.
+    if (hasWord(title)) this.#setTitle.run(id, title);
+    if (hasWord(linked)) this.#setAnchors.run(id, linked);
   }
 }
 

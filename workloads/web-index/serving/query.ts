@@ -27,6 +27,6 @@ export function expressionOf(phrases: readonly string[], joined: 'AND' | 'OR'): 
 }
 
 /** FTS5 makes words only of letters, digits and private-use characters. */
-function hasWord(phrase: string): boolean {
+export function hasWord(phrase: string): boolean {
   return /[\p{L}\p{N}\p{Co}]/u.test(phrase);
 }

@@ -215,6 +215,20 @@ describe('a search', () => {
     assert.deepEqual(urlsFound(index, 'vacuum'), ['http://a.org/vacuum', 'http://a.org/about']);
   });
 
+  test('does not compare with titles and anchors that have no word', async () => {
+    const folder = temporaryFolder();
+    await using index = await openServingIndex(folder);
+    const anchors = [{ text: '»', count: 4 }];
+    await index.put(pageOf({ title: '* * *', anchors, text: 'a text' }), 1);
+    await index.put(pageOf({ url: 'http://a.org/b', title: 'B', text: 'another text' }), 1);
+    using database = new DatabaseSync(path.join(folder, 'index.sqlite'), { readOnly: true });
+    const rows = ['words', 'titles', 'anchors'].map(
+      (table) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'],
+    );
+    assert.deepEqual(rows, [2, 1, 0]);
+    assert.equal(index.search('text', { limit: 9 }).total, 2);
+  });
+
   test('marks what matched, in the title and in the best passage of the text', async () => {
     await using index = await openServingIndex(temporaryFolder());
     const text = `${'Begin. '.repeat(99)} It calls sqlite3_open_v2(), then opens. ${'End. '.repeat(99)}`;

@@ -52,6 +52,21 @@ describe('looking for the emulator', () => {
     assert.equal(await findEmulator(environment), named);
   });
 
+  test('does not look in the working directory where a variable is empty', async () => {
+    const inSdk = ['platform', 'bigtable-emulator', 'cbtemulator'];
+    await plant('work', ...inSdk);
+    await plant('work', 'google-cloud-sdk', ...inSdk);
+    await plant('work', 'cbtemulator');
+    const before = process.cwd();
+    process.chdir(path.join(folder, 'work'));
+    try {
+      const found = await findEmulator({ PATH: '', CLOUDSDK_ROOT_DIR: '', HOME: '' });
+      assert.ok(found === undefined || path.isAbsolute(found), found);
+    } finally {
+      process.chdir(before);
+    }
+  });
+
   test('does not take a file that cannot be run', async () => {
     const program = await plant('data', 'cbtemulator');
     await chmod(program, 0o644);

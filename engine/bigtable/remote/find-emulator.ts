@@ -54,17 +54,15 @@ async function sdkFolders(
   path: readonly string[],
 ): Promise<readonly string[]> {
   const folders: string[] = [];
-  const { CLOUDSDK_ROOT_DIR: root, HOME: home } = environment as {
-    readonly [name: string]: string;
-  };
-  if (root !== undefined) folders.push(root);
+  const { CLOUDSDK_ROOT_DIR: root = '', HOME: home = '' } = environment;
+  if (root !== '') folders.push(root);
   for (const folder of path) {
     for (const tool of ['gcloud', 'cbt']) {
       const real = await realpath(join(folder, tool)).catch(() => undefined);
       if (real !== undefined) folders.push(dirname(dirname(real)));
     }
   }
-  if (home !== undefined) folders.push(join(home, 'google-cloud-sdk'));
+  if (home !== '') folders.push(join(home, 'google-cloud-sdk'));
   return [...folders, ...SDK_FOLDERS];
 }
 

@@ -158,6 +158,25 @@ test('the recovery of a load that was not kept up before the kill is not judged'
   assert.deepEqual(met(run({}, { latencyMs: 1_500 })), [true, null, true]);
 });
 
+test('a rate that was just too low before the failure is not said to have been enough', () => {
+  const few = run({ perSecond: 10.56 }); // 20 of 21.12 in two seconds are 94.7 %.
+  const rate = findingsOf(few).targets?.[1];
+  assert.deepEqual([rate?.met, rate?.reason], [null, 'only 94 % was completed before the failure']);
+});
+
+test('one server is found dead, and several are found dead', () => {
+  const two = { killed: ['region-server-1', 'region-server-2'] };
+  assert.match(findingsOf(run()).headline, / was killed .* The master found it dead after /);
+  assert.match(findingsOf(run(two)).headline, / were killed .* The master found them dead after /);
+});
+
+test('an axis of time has numbers that can be read, however long the run is', () => {
+  const plan = { ...run().plan, after: 5_000 };
+  const { ticks = [] } = findingsOf(run({ plan })).charts[0]?.x ?? {};
+  const numbers = ticks.filter(({ label }) => /^\d+$/.test(label));
+  assert.ok(numbers.length >= 4 && numbers.length <= 9, `${numbers.length}`);
+});
+
 test('a transaction that stays unknown misses a target', () => {
   assert.deepEqual(met(run({ settled: { committed: 0, rolledBack: 0, open: 1 } })), [
     true,

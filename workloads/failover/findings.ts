@@ -140,8 +140,8 @@ function measuredSeconds({ plan }: FailoverResult): number {
 
 function whatServersDidNot({ marks, regions }: FailoverResult): readonly string[] {
   return [
-    ...(marks.detected === undefined ? ['the master did not find the killed servers dead'] : []),
-    ...(regions === 0 ? ['the killed servers had no region'] : []),
+    ...(marks.detected === undefined ? ['the master did not find the failed servers dead'] : []),
+    ...(regions === 0 ? ['the failed servers had no region'] : []),
     ...(marks.reassigned === undefined && regions > 0 ? ['not every region is served again'] : []),
   ];
 }
@@ -158,7 +158,7 @@ function headlineOf(result: FailoverResult, recovery: Recovery | undefined): str
     return `${begin}The master did not find them dead.`;
   }
   const detection = isOfServers(result)
-    ? `The master found them dead after ${(from - marks.killed).toFixed(1)} s; the`
+    ? `The master found ${result.killed.length > 1 ? 'them' : 'it'} dead after ${(from - marks.killed).toFixed(1)} s; the`
     : 'The';
   const dip = `${detection} rate fell to ${recovery.lowestPercent.toFixed(0)} % at the lowest, and `;
   const back =
@@ -201,7 +201,7 @@ function targetsOf(
       target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${countedFromWords(result)}`,
       measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
       ...(steady < 100 * SHARE
-        ? { met: null, reason: `only ${steady.toFixed(0)} % was completed before the failure` }
+        ? { met: null, reason: `only ${Math.floor(steady)} % was completed before the failure` }
         : { met: tookSeconds !== undefined && tookSeconds <= TARGET_RECOVERY_SECONDS }),
     },
     {
@@ -325,7 +325,7 @@ function secondsTable(result: FailoverResult, seconds: readonly Second[]): Resul
     title: 'Second by second',
     caption:
       `Latency, in milliseconds, of the ${manyOf(result)} that were due in that second, from then ` +
-      `${WORDS[result.plan.workload].completed}. p90 and p99 need a hundred of them. Failed attempts by the code of their error.`,
+      `${WORDS[result.plan.workload].completed}. p90 and p99 need a hundred of them. Failed attempts are counted by the code of their error.`,
     columns: ['second', 'arrived', 'completed', 'median', 'p90', 'p99', 'max', 'samples', 'failed'],
     rows: seconds.map(({ second, arrived, completed, latencies, failed }) => [
       second,
@@ -343,7 +343,7 @@ function secondsTable(result: FailoverResult, seconds: readonly Second[]): Resul
 }
 
 /** The possible distances between two numbers on the axis of time. */
-const STEPS_SECONDS = [5, 10, 20, 30, 60, 120, 300];
+const STEPS_SECONDS = [5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 10_800, 36_000];
 const PAPERS_CURVE =
   'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
   'old level when the killed ones are back. ';
@@ -372,7 +372,7 @@ function axisOfMarks(result: FailoverResult): ResultChart['x'] {
   const { before, down, after } = result.plan;
   const total = before + down + after;
   const letters = lettersOf(result).map(([label, , at]) => ({ at, label }));
-  const step = STEPS_SECONDS.find((one) => total / one <= 8) ?? 300;
+  const step = STEPS_SECONDS.find((one) => total / one <= 8) ?? 36_000;
   const seconds = Array.from({ length: Math.floor(total / step) + 1 }, (_, i) => i * step);
   const isFree = (at: number): boolean =>
     letters.every((letter) => Math.abs(letter.at - at) > total / 30);
@@ -418,7 +418,7 @@ function latencyChart(result: FailoverResult, seconds: readonly Second[]): Resul
   return {
     name: 'seconds-latency',
     title: `Latency by the second in which ${manyOf(result)} were due`,
-    caption: `From when ${manyOf(result)} were due ${WORDS[result.plan.workload].completed}; ${all.totalCount} of them. ${marksInWords(result)}`,
+    caption: `Latency of ${all.totalCount} ${manyOf(result)}, from when they were due ${WORDS[result.plan.workload].completed}. ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [

@@ -20,10 +20,11 @@
  * scheduler.ts says when a batch is sent, and why no lane waits for another. Only the storage knows
  * which tablet server holds a row; if it has several, it divides a batch among them.
  *
- * Each caller receives its own outcome. If a call for many fails, a blind mutation in it may have
- * been applied or not: STORE_IN_DOUBT. If the storage refuses the call because of one caller's
- * request, each request is sent again alone, so that the others do not suffer: a blind mutation may
- * be repeated (promise 5 of the contract). No conditional mutation is ever sent twice.
+ * Each caller receives its own outcome. If a call for many fails in one row, a blind mutation of
+ * another row may have been applied or not: STORE_IN_DOUBT. If the storage refuses the call because
+ * of one caller's request, each request is sent again alone, so that the others do not suffer: a
+ * blind mutation may be repeated (promise 5 of the contract). No conditional mutation is ever sent
+ * twice.
  *
  * Lanes overtake one another, so the order in which mutations were sent is not kept, and
  * `manifest.ordered` is false. Reads of ranges and operations on whole tables pass through

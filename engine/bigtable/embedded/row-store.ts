@@ -120,7 +120,8 @@ export class RowStore implements Stored {
   /**
    * Applies changes to pending rows. If that fails, because a page cannot be read, the whole
    * gathering group fails: a part of the changes may have been applied, and no commit may be there
-   * without the marks that were sent before it (P61). The caller hears of it from `durable`.
+   * without the marks that were sent before it (P61). The caller hears of it from `durable` or
+   * `visible`.
    */
   change(apply: () => void): void {
     try {
@@ -150,7 +151,8 @@ export class RowStore implements Stored {
 
   /**
    * Writes a group of these pages, whatever is stored, before anything else is done with the store.
-   * Also without pages: the group says which files are no longer needed, and these are removed.
+   * The group is written even without pages: it says which files are no longer needed, and these
+   * are removed.
    */
   restore(pages: Iterable<PendingPage>): Promise<void> {
     const group = this.#gathering;
@@ -195,7 +197,7 @@ export class RowStore implements Stored {
   }
 
   /**
-   * Resolves when a new file of the log says that such a group does not count.
+   * Resolves when a new file of the log says that the group in doubt does not count.
    * @throws STORE_UNAVAILABLE if that file cannot be written
    */
   async settle(): Promise<void> {

@@ -2,9 +2,10 @@
  * What the lists of a history show: which transactions committed, in which order the elements of
  * each key were appended, and what contradicts every such order.
  *
- * The longest list that was read of a key is its order, and every other list must be the beginning
- * of it. A transaction that appended an element of it has committed, whatever its client knows: a
- * transaction of unknown outcome counts as soon as a counted transaction has seen its writes.
+ * The longest list that was read of a key is its order, and every other list must be a beginning of
+ * it. A transaction of unknown outcome has committed if a committed transaction has read an element
+ * that it appended. The same read of an element that a failed transaction appended is a violation
+ * (G1a).
  */
 import type { Findings } from './findings.ts';
 import type { Element, ListOperation, ListProof, ListTransaction } from './list-history.ts';

@@ -135,6 +135,16 @@ interface Request<T> {
   readonly serve: () => Promise<T>;
 }
 
+/** A request that a service has decided. */
+interface Served {
+  /** The life of the service's machine. */
+  readonly life: number;
+  readonly arrivedUs: number;
+  readonly decidedUs: number;
+  /** When the service finishes, but for pauses that begin after the request has arrived. */
+  readonly finishUs: number;
+}
+
 function request<T>(storage: Storage, asked: Request<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     new ServiceCall(storage, asked, { resolve, reject }).send();
@@ -181,8 +191,7 @@ class ServiceCall<T> {
     service.atDeath.add(repeat);
     const answer = (hear: () => void): void => {
       if (!service.atDeath.delete(repeat)) return;
-      const leavesUs = finishUs + service.delayedUs(arrivedUs, finishUs);
-      this.#answer({ life, leavesUs: Math.max(leavesUs, loop.nowUs) }, hear);
+      this.#answer({ life, arrivedUs, finishUs, decidedUs: loop.nowUs }, hear);
     };
     void serve().then(
       (value) => answer(() => resolve(value)),
@@ -190,18 +199,21 @@ class ServiceCall<T> {
     );
   }
 
-  #answer(
-    { life, leavesUs }: { readonly life: number; readonly leavesUs: number },
-    hear: () => void,
-  ): void {
+  #answer({ life, arrivedUs, finishUs, decidedUs }: Served, hear: () => void): void {
     const { loop, costs } = this.#storage;
     const { service, caller } = this.#asked;
-    const happen = (): void => {
+    const wayUs = costs.roundTrip.next() / 2;
+    const finishesUs = (): number => finishUs + service.delayedUs(arrivedUs, finishUs);
+    const leave = (leavesUs: number): void => {
+      loop.at(leavesUs + wayUs, { happen: () => hearOf(leavesUs) });
+    };
+    const hearOf = (leftUs: number): void => {
       const isDead = !service.isAlive || service.life !== life;
-      if (isDead && service.diedUs < leavesUs) this.#repeat();
+      if (isDead && service.diedUs < leftUs) this.#repeat();
+      else if (finishesUs() > leftUs) leave(finishesUs()); // The service was paused meanwhile.
       else caller.machine.deliver(caller.life, hear);
     };
-    loop.at(leavesUs + costs.roundTrip.next() / 2, { happen });
+    leave(Math.max(decidedUs, finishesUs()));
   }
 
   #repeat(): void {

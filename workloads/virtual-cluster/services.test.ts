@@ -1,0 +1,57 @@
+/** What callers of the two services notice when a service stands still, dies and starts again. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Calibration } from './calibration/calibration.ts';
+import { Cluster, type Machine } from './cluster.ts';
+import { PAPER, withoutCosts } from './testing.ts';
+
+const RANGE = { table: 't', from: 'a', to: 'b' };
+const FREE = withoutCosts(PAPER);
+/** Each call to a service takes 5 ms, and nothing else takes any time. */
+const SLOW: Calibration = {
+  ...FREE,
+  oracle: { ...FREE.oracle, perCallUs: 5_000 },
+  lockService: { ...FREE.lockService, perCallUs: 5_000 },
+};
+
+/** A story on a cluster with two clients, whose oracle has its lease. */
+async function tell(
+  calibration: Calibration,
+  story: (cluster: Cluster, clients: readonly [Machine, Machine]) => Promise<void>,
+): Promise<void> {
+  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
+  const clients = [cluster.addMachine('client'), cluster.addMachine('client')] as const;
+  await cluster.run(async () => {
+    await cluster.clock.sleep(100);
+    await story(cluster, clients);
+  });
+}
+
+const SERVICES: Readonly<
+  Record<string, (cluster: Cluster, client: Machine) => { service: Machine; answer: unknown }>
+> = {
+  'the oracle': ({ oracle, oracleMachine }, machine) => {
+    const answer = oracle.clientOf({ machine, life: machine.life }).next();
+    return { service: oracleMachine, answer };
+  },
+  'the lock service': (cluster, machine) => {
+    const answer = cluster.rangeLocks(machine).tryLock(RANGE);
+    return { service: cluster.lockMachine, answer };
+  },
+};
+
+for (const [name, ask] of Object.entries(SERVICES)) {
+  test(`an answer of ${name} is later by a pause that begins while it works on it`, async () => {
+    await tell(SLOW, async (cluster, [client]) => {
+      const { clock } = cluster;
+      const sentMs = clock.monotonicMs();
+      const { service, answer } = ask(cluster, client);
+      await clock.sleep(1);
+      cluster.pause(service, 0.01);
+      await clock.sleep(8);
+      cluster.pause(service, 0.01);
+      await answer;
+      assert.equal(clock.monotonicMs() - sentMs, 5 + 18);
+    });
+  });
+}

@@ -55,3 +55,33 @@ for (const [name, ask] of Object.entries(SERVICES)) {
     });
   });
 }
+
+test('callers wait while an oracle that was started again waits for the lease of its last life', async () => {
+  await tell(PAPER, async (cluster, [machine]) => {
+    const client = cluster.oracle.clientOf({ machine, life: machine.life });
+    const before = await client.next();
+    cluster.kill(cluster.oracleMachine);
+    await cluster.clock.sleep(500);
+    cluster.start(cluster.oracleMachine);
+    assert.ok((await client.next()) > before);
+  });
+});
+
+test('scanners work without locks for a second after the lock service has not answered', async () => {
+  await tell(FREE, async (cluster, [one, other]) => {
+    const { clock, lockMachine } = cluster;
+    const [ofOne, ofOther] = [cluster.rangeLocks(one), cluster.rangeLocks(other)];
+    assert.ok(await ofOne.tryLock(RANGE));
+    assert.equal(await ofOther.tryLock(RANGE), undefined);
+    cluster.kill(lockMachine);
+    for (const waitedMs of [200, 0]) {
+      const askedMs = clock.monotonicMs();
+      assert.ok(await ofOther.tryLock(RANGE));
+      assert.equal(clock.monotonicMs() - askedMs, waitedMs);
+    }
+    cluster.start(lockMachine);
+    assert.ok(await ofOne.tryLock(RANGE));
+    await clock.sleep(1_001);
+    assert.equal(await ofOther.tryLock(RANGE), undefined);
+  });
+});

@@ -5,11 +5,14 @@
  *
  *     client's cores ─▶ half a round trip ─▶ service's cores: asked ─▶ half a round trip ─▶ heard
  *
- * A request that meets a dead service is repeated every second, as the engine's client does, until
- * the service has been started again.
+ * As with the engine's clients, a request is repeated if the oracle is dead or may not hand out
+ * timestamps yet, and a scanner whose lock service is dead works without locks for a second. Unlike
+ * those clients, a caller waits for a dead oracle until it is started again, and for a service that
+ * is alive however long the answer takes.
  */
 import type { RangeLocks, TimestampOracle } from '#engine';
-import { RangeLockTable } from '../../engine/lock-service/index.ts';
+import { hasCode } from '#engine/base';
+import { type RangeLock, RangeLockTable } from '../../engine/lock-service/index.ts';
 import {
   batchTimestamps,
   type LeasedAllocator,
@@ -24,8 +27,15 @@ import type { Storage } from './storage.ts';
 const MESSAGE_BYTES = 64;
 /** As in the oracle's client: a request without an answer is repeated after this long. */
 const ATTEMPT_US = 1e6;
+/** As in the oracle's client: a request that the oracle refuses for longer is not repeated. */
+const REFUSED_US_MAX = 10e6;
+/** As in the lock service's client: how long a scanner waits for an answer, then goes without. */
+const LOCK_DEADLINE_US = 200_000;
+const WITHOUT_LOCKS_MS = 1_000;
+const NO_ANSWER = 'no answer';
+const NO_LOCK: RangeLock = { release: () => undefined };
 
-/** Of one service. */
+/** The requests to one service, and what they cost. */
 export interface ServiceCounts {
   calls: number;
   /** Processor time asked of the service and of its clients. */
@@ -38,7 +48,7 @@ export class OracleService {
   timestamps = 0;
   readonly #storage: Storage;
   readonly #machine: Machine;
-  /** That of the machine's present life. */
+  /** The allocator of the machine's present life. */
   #allocator: Promise<LeasedAllocator>;
 
   constructor(storage: Storage, machine: Machine) {
@@ -47,7 +57,7 @@ export class OracleService {
     this.#allocator = this.#open();
   }
 
-  /** To be called after the machine has been started again. */
+  /** To be called after the machine has started again. */
   restart(): void {
     this.#allocator = this.#open();
   }
@@ -106,23 +116,31 @@ export class LockService {
   }
 
   clientOf(caller: Caller, token: string): RangeLocks {
+    const { clock } = caller.machine;
+    let withoutLocksUntilMs = -Infinity;
     return {
       tryLock: async (range) => {
+        if (clock.monotonicMs() < withoutLocksUntilMs) return NO_LOCK;
         const number = await this.#ask(caller, () => this.#locks.lock(token, range));
+        if (number === NO_ANSWER) {
+          withoutLocksUntilMs = clock.monotonicMs() + WITHOUT_LOCKS_MS;
+          return NO_LOCK;
+        }
         if (number === undefined) return undefined;
         return { release: () => void this.#ask(caller, () => this.#locks.unlock(number)) };
       },
     };
   }
 
-  #ask<T>(caller: Caller, serve: () => T): Promise<T> {
+  #ask<T>(caller: Caller, serve: () => T): Promise<T | typeof NO_ANSWER> {
     const { perCallUs } = this.#storage.costs.calibration.lockService;
-    return request(this.#storage, {
+    return request<T | typeof NO_ANSWER>(this.#storage, {
       caller,
       service: this.#machine,
       serviceUs: perCallUs,
       counts: this.counts,
       serve: async () => serve(),
+      unanswered: { value: NO_ANSWER, afterUs: LOCK_DEADLINE_US },
     });
   }
 }
@@ -133,6 +151,8 @@ interface Request<T> {
   readonly serviceUs: number;
   readonly counts: ServiceCounts;
   readonly serve: () => Promise<T>;
+  /** What the caller goes on with if the service is dead. Default: it repeats the request. */
+  readonly unanswered?: { readonly value: T; readonly afterUs: number } | undefined;
 }
 
 /** A request that a service has decided. */
@@ -155,6 +175,8 @@ class ServiceCall<T> {
   readonly #storage: Storage;
   readonly #asked: Request<T>;
   readonly #settlers: { resolve: (value: T) => void; reject: (error: unknown) => void };
+  /** When the service first refused it. */
+  #refusedUs = Infinity;
 
   constructor(
     storage: Storage,
@@ -179,23 +201,23 @@ class ServiceCall<T> {
   #arrive(): void {
     const { loop } = this.#storage;
     const { service, serviceUs, counts, serve } = this.#asked;
-    if (!service.isAlive) return this.#repeat();
+    if (!service.isAlive) return this.#goUnanswered();
     const { life } = service;
     const arrivedUs = loop.nowUs;
     const finishUs = service.work(serviceUs);
     counts.serverUs += serviceUs;
     // The answer is decided now, or once the storage has answered the service, and leaves when the
-    // service has finished. If the service dies before that decision, the caller asks again.
-    const { resolve, reject } = this.#settlers;
-    const repeat = (): void => this.#repeat();
-    service.atDeath.add(repeat);
+    // service has finished. If the service dies before that decision, the caller hears of none.
+    const { resolve } = this.#settlers;
+    const die = (): void => this.#goUnanswered();
+    service.atDeath.add(die);
     const answer = (hear: () => void): void => {
-      if (!service.atDeath.delete(repeat)) return;
+      if (!service.atDeath.delete(die)) return;
       this.#answer({ life, arrivedUs, finishUs, decidedUs: loop.nowUs }, hear);
     };
     void serve().then(
       (value) => answer(() => resolve(value)),
-      (error: unknown) => answer(() => reject(error)),
+      (error: unknown) => answer(() => this.#hearError(error)),
     );
   }
 
@@ -209,16 +231,30 @@ class ServiceCall<T> {
     };
     const hearOf = (leftUs: number): void => {
       const isDead = !service.isAlive || service.life !== life;
-      if (isDead && service.diedUs < leftUs) this.#repeat();
+      if (isDead && service.diedUs < leftUs) this.#goUnanswered();
       else if (finishesUs() > leftUs) leave(finishesUs()); // The service was paused meanwhile.
       else caller.machine.deliver(caller.life, hear);
     };
     leave(Math.max(decidedUs, finishesUs()));
   }
 
-  #repeat(): void {
-    const { machine, life } = this.#asked.caller;
-    const happen = (): void => machine.deliver(life, () => this.send());
-    this.#storage.loop.after(ATTEMPT_US, { happen });
+  /** An oracle that may not hand out timestamps yet is asked again. */
+  #hearError(error: unknown): void {
+    const { nowUs } = this.#storage.loop;
+    this.#refusedUs = Math.min(this.#refusedUs, nowUs);
+    const isTooLong = nowUs - this.#refusedUs > REFUSED_US_MAX;
+    if (hasCode(error, 'STORE_UNAVAILABLE') && !isTooLong) this.#goUnanswered();
+    else this.#settlers.reject(error);
+  }
+
+  #goUnanswered(): void {
+    const { loop } = this.#storage;
+    const { caller, unanswered } = this.#asked;
+    const goOn = (): void => {
+      if (unanswered === undefined) this.send();
+      else this.#settlers.resolve(unanswered.value);
+    };
+    const happen = (): void => caller.machine.deliver(caller.life, goOn);
+    loop.after(unanswered?.afterUs ?? ATTEMPT_US, { happen });
   }
 }

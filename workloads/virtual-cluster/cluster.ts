@@ -221,9 +221,10 @@ export class Cluster {
    * tablets until `spread`.
    */
   start(machine: Machine): void {
+    if (machine.isAlive) return;
     const isServer = machine.kind === 'tablet server';
     // It would serve its old tablets at once, without a replay of their logs.
-    assert(!isServer || machine.isAlive || this.#isNoticed(machine), 'its death was noticed');
+    assert(!isServer || this.#isNoticed(machine), 'its death was noticed');
     machine.start();
     if (machine === this.oracleMachine) this.oracle.restart();
     if (machine === this.lockMachine) this.locks.restart();

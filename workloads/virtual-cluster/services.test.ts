@@ -67,6 +67,18 @@ test('callers wait while an oracle that was started again waits for the lease of
   });
 });
 
+test('to start a service that is alive changes nothing', async () => {
+  await tell(PAPER, async (cluster, [machine, other]) => {
+    const client = cluster.oracle.clientOf({ machine, life: machine.life });
+    const before = await client.next();
+    assert.ok(await cluster.rangeLocks(machine).tryLock(RANGE));
+    cluster.start(cluster.oracleMachine);
+    cluster.start(cluster.lockMachine);
+    assert.ok((await client.next()) > before);
+    assert.equal(await cluster.rangeLocks(other).tryLock(RANGE), undefined);
+  });
+});
+
 test('scanners work without locks for a second after the lock service has not answered', async () => {
   await tell(FREE, async (cluster, [one, other]) => {
     const { clock, lockMachine } = cluster;

@@ -70,7 +70,7 @@ export class Cleaner {
     this.#written = log.written;
     this.#rewritten = 0;
     const bytesMax = SIZE_FACTOR * index.footprint + log.sizes.garbageBytes;
-    if (log.bytes <= bytesMax && log.files <= log.sizes.files) return;
+    if (log.bytes <= bytesMax && log.files <= log.filesMax(index.footprint)) return;
     if (this.#error !== undefined) throw this.#error;
     try {
       this.#step(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));

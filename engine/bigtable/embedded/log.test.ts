@@ -1,14 +1,16 @@
 /**
- * Claims of the log that need a simulated file: offsets larger than a test can write, files that
- * fail to close, and reading ahead.
+ * Claims of the log that need a simulated file: offsets and data larger than a test can write,
+ * files that fail to close, and reading ahead.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Cleaner } from './cleaner.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import type { Place } from './leaf.ts';
 import { Log } from './log.ts';
 import { GroupWriter, type Mark } from './record.ts';
 import { SIZES } from './sizes.ts';
+import { SortedIndex } from './sorted-index.ts';
 
 /** A disk that forgets what is written. */
 function nowhere(): Disk {
@@ -49,6 +51,24 @@ test('a file ends before its offsets need more than 32 bits, however much data t
     () => writer.finish(log.header(at, 1)),
     'the header holds where the file ends',
   );
+});
+
+test('data that fills many of the largest files is not cleaned because of their number', () => {
+  const unreadable = nowhere().open('');
+  const [newest, size] = [200, 2 ** 31];
+  const files = new Map(
+    Array.from({ length: newest }, (_, i) => [i + 1, { file: unreadable, size }] as const),
+  );
+  const end = { file: newest, offset: size };
+  const log = new Log(nowhere(), { store: 1, files, end, sequence: 1, oldest: 1, newest }, SIZES);
+  const index = new SortedIndex();
+  const rewrite = (): never => assert.fail('nothing is written again');
+  const cleaner = new Cleaner({ index, log, pendingRow: rewrite, rewrite });
+  // A cleaner at work reads the oldest file, and fails.
+  assert.throws(() => cleaner.clean(), /ends too early/);
+  const entry = { file: 1, offset: 0, length: 10, footprint: 2 ** 32 - 1, newest: 1 };
+  for (let i = 0; i < 40; i++) index.set(Buffer.from(`row ${i}`), entry); // 160 GiB of data.
+  assert.doesNotThrow(() => new Cleaner({ index, log, pendingRow: rewrite, rewrite }).clean());
 });
 
 test('a file that cannot be closed does not leave the others open, and is reported', () => {

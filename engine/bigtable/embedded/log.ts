@@ -118,6 +118,12 @@ export class Log {
     return this.#files.size;
   }
 
+  /** The most files without cleaning. Data that fills files of the largest size may have more. */
+  filesMax(dataBytes: number): number {
+    const largest = FILES_FOR_DATA * FILE_BYTES_MAX;
+    return this.sizes.files * Math.max(1, dataBytes / largest);
+  }
+
   /** Where the next group begins. @param dataBytes all that is in use, for the size of the files */
   next(dataBytes: number): Mark {
     const wanted = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);

@@ -1,4 +1,7 @@
-/** The sizes that decide when the log is cut, cleaned and indexed. Tests have smaller ones. */
+/**
+ * The sizes that decide when a file of the log ends, when the log is cleaned and indexed, and how
+ * much of it stays in memory. Tests have smaller ones.
+ */
 export interface Sizes {
   /**
    * A file of the log is ended at this size, or at a sixteenth of the data if that is more, up to 2
@@ -10,7 +13,10 @@ export interface Sizes {
    * takes more disk. Smaller: more is written again.
    */
   readonly garbageBytes: number;
-  /** The log is also cleaned while it has more files: each opening that writes begins one. */
+  /**
+   * The log is also cleaned while it has more files, because each opening that writes begins one.
+   * Data above 32 GiB, which fills 16 files of 2 GiB, may have more in proportion.
+   */
   readonly files: number;
   /**
    * The log may grow by this much, or by the size of the index if that is more, before the index is
@@ -19,7 +25,7 @@ export interface Sizes {
   readonly hintBytes: number;
   /** Memory for the newest part of the log, as far as it was written or read. */
   readonly recentBytes: number;
-  /** Memory for records of the older log that were read lately. */
+  /** Memory for records of the older log that were read from the disk more than once lately. */
   readonly readBytes: number;
 }
 

@@ -172,6 +172,18 @@ async function digestOf(partition: ReadonlyMap<string, string>): Promise<string>
   return digestClusters(clusters());
 }
 
+test('a cluster of any size is read, and the last one even if its line does not end', async () => {
+  const outputFolder = join(folder, 'written');
+  mkdirSync(outputFolder);
+  const members = Array.from({ length: 30_000 }, (_, i) => `document ${i}`);
+  await writeFile(join(outputFolder, 'part-0'), `x\n${members.join('\t')}\ny\tz`);
+  assert.deepEqual(await Array.fromAsync(readClusters(outputFolder)), [
+    { representative: 'x', members: ['x'] },
+    { representative: members[0], members },
+    { representative: 'y', members: ['y', 'z'] },
+  ]);
+});
+
 test('documents appended after the end of an input do not count', async () => {
   const random = createRandom(3);
   const documents = randomDocuments(random, 100, 50);

@@ -26,12 +26,16 @@ export async function readRepresentatives(outputFolder: string): Promise<Map<str
 
 /** Does not use `node:readline`, which also ends lines at other characters that an id may hold. */
 async function* readClusterFile(path: string): AsyncGenerator<Cluster> {
-  let carry = '';
+  let line = '';
   for await (const text of createReadStream(path, 'utf8') as AsyncIterable<string>) {
-    const lines = (carry + text).split('\n');
-    carry = lines.pop() ?? '';
-    for (const line of lines) yield clusterOf(line);
+    const [rest = '', ...nextLines] = text.split('\n');
+    line += rest;
+    for (const next of nextLines) {
+      yield clusterOf(line);
+      line = next;
+    }
   }
+  if (line !== '') yield clusterOf(line); // It does not end with a newline.
 }
 
 function clusterOf(line: string): Cluster {

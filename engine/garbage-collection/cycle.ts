@@ -254,7 +254,7 @@ export class GarbageCollector {
   }
 
   /** If another program deleted the primary's table, or damaged the lock or the primary's record,
-   * it cannot be resolved, and stays. */
+   * the lock cannot be resolved: like a live one it stays, and holds the collector back. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);

@@ -1,9 +1,12 @@
 /**
  * The front door of the garbage collection. Read in this order:
  *
- *   horizon.ts       how far may be deleted, and how all processes learn of it
+ *   horizon.ts       how far a collector may delete, and how all processes learn of it
  *   cycle.ts         the steps of a cycle, and why in this order
+ *   progress.ts      where the next collector goes on if one dies
+ *   collect-rows.ts  reading some rows, and erasing what is garbage
  *   collect-row.ts   which cells of a row are garbage
+ *   collector.ts     runs one cycle, or cycle after cycle until it is stopped
  */
 export { type CollectionReport, collectGarbage, Collector } from './collector.ts';
 export type { CollectorCounters, CollectorServices, HeldBack } from './cycle.ts';

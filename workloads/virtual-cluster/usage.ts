@@ -6,8 +6,7 @@
  *   - Utilisation: no machine did more than its cores can, and all machines together did the work
  *     that the calls asked of them, and what it took to warm up.
  *   - Little's law, if no call is in flight: the integral of the calls in flight is the sum of
- *     their
- *     latencies.
+ *     their latencies.
  */
 import { assert } from '#engine/base';
 import type { Calibration } from './calibration/calibration.ts';

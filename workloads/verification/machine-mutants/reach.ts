@@ -1,4 +1,4 @@
-/** Which code of the engine has run in this process: V8's counts, as ranges of each file's text. */
+/** Which code of the engine has run in this process, by V8's counts: ranges of each file's text. */
 import { Session } from 'node:inspector/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,10 @@ export async function startMeasuring(): Promise<void> {
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 }
 
-/** By file, from the root. Node replaces types with spaces, so positions are those of the file. */
+/**
+ * What has run since `startMeasuring` or the last call, by file, whose path is from the root. Node
+ * replaces types with spaces, so positions are those of the file.
+ */
 export async function reachedBy(root: string): Promise<ReachedRanges> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const reached: Record<string, readonly (readonly [number, number])[]> = {};

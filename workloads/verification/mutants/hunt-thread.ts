@@ -1,9 +1,10 @@
-/** One thread of hunts.ts: hunts the given mutant with the given seeds, and reports the outcome. */
+/** One thread of hunts.ts: hunts each mutant that it is sent, and posts what has caught it. */
 import { parentPort } from 'node:worker_threads';
 import { hunt } from './hunt.ts';
 import type { Hunt } from './hunts.ts';
 import { MUTANTS } from './mutants.ts';
 
+// Conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
 parentPort?.on('message', ({ name, seeds }: Hunt) => {

@@ -154,7 +154,8 @@ function withoutPrimary(
   }
   const fix = { kind: 'resolve lock', cell, lock } as const;
   if (sight.kind === 'table dropped') {
-    return decided({ ...report(code, 'warning', `the table of ${primary} was dropped`), fix });
+    const what = `the table of ${primary} is not there, and no definition says that it should be`;
+    return decided({ ...report(code, 'warning', what), fix });
   }
   const isGivenUp = lock.startTimestamp < horizon;
   const why = isGivenUp ? ', which may have been collected (below the horizon)' : '';

@@ -118,7 +118,7 @@ class RemoteSource implements TimestampSource {
     const { first, horizon, drops } = await this.#ask<AllocateResponse>(
       'Allocate',
       { count },
-      (answer) => answer.first > this.#largest,
+      { isNew: (answer) => answer.first > this.#largest },
     );
     this.#largest = first + count - 1;
     return { first, horizon, drops };
@@ -128,8 +128,11 @@ class RemoteSource implements TimestampSource {
     return (await this.#ask<HorizonResponse>('ReadHorizon', {})).horizon;
   }
 
+  /** An oracle to which a timestamp that we have received is one of the future was replaced. */
   async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
-    return (await this.#ask<HorizonResponse>('RaiseHorizon', { horizon })).horizon;
+    const isReplaced = (error: unknown): boolean =>
+      horizon <= this.#largest && hasCode(error, 'INVALID_ARGUMENT');
+    return (await this.#ask<HorizonResponse>('RaiseHorizon', { horizon }, { isReplaced })).horizon;
   }
 
   async announceDrop(): Promise<number> {
@@ -145,7 +148,13 @@ class RemoteSource implements TimestampSource {
   async #ask<Answer extends { readonly epoch: number }>(
     method: string,
     request: object,
-    isNew: (answer: Answer) => boolean = () => true,
+    {
+      isNew = () => true,
+      isReplaced = () => false,
+    }: {
+      readonly isNew?: (answer: Answer) => boolean;
+      readonly isReplaced?: (error: unknown) => boolean;
+    } = {},
   ): Promise<Answer> {
     const startedMs = this.#clock.monotonicMs();
     let failed: { readonly error: unknown; readonly server: RpcClient } | undefined;
@@ -161,8 +170,9 @@ class RemoteSource implements TimestampSource {
           this.#epoch = Math.max(answer.epoch, this.#epoch);
           return answer;
         }
-        throw new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');
-      } catch (error) {
+        throw replaced();
+      } catch (given) {
+        const error = isReplaced(given) ? replaced() : given;
         // An attempt that was cut short says less of the oracle than one that was not.
         const isCut = deadlineMs < this.#attemptMs && hasCode(error, 'STORE_UNAVAILABLE');
         if (failed === undefined || !isCut) failed = { error, server };
@@ -202,4 +212,8 @@ class RemoteSource implements TimestampSource {
     const message = `the timestamp oracle at ${server.address} gives no answer: ${cause.message}`;
     return new PercolatorError(cause.code, message, { cause });
   }
+}
+
+function replaced(): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');
 }

@@ -28,7 +28,10 @@ export interface TimestampOracle {
   readonly horizon: Timestamp;
   /** The horizon, read after this call. */
   readHorizon(): Promise<Timestamp>;
-  /** Persists the horizon, unless it is already there or above; resolves with its current value. */
+  /**
+   * Persists the horizon, unless it is already there or above; resolves with its current value.
+   * @throws INVALID_ARGUMENT from a server, if no timestamp is above the horizon
+   */
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
   /**
    * How many drops have been announced, as far as this process has heard; only grows. After `next`

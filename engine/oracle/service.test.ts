@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
+import type { RpcServer } from '../rpc/index.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
 import {
   type Allocation,
@@ -79,6 +80,28 @@ test('P31: a horizon above all timestamps is refused: it could never be lowered 
     await assert.rejects(client.raiseHorizon(horizon), { code: 'INVALID_ARGUMENT' });
   }
   assert.equal(await client.readHorizon(), 0);
+  assert.equal(await client.raiseHorizon(timestamp), timestamp);
+});
+
+test('P35: an oracle that takes a timestamp of ours for one of the future is asked no more', async (t) => {
+  const serveFrom = async (first: number): Promise<RpcServer> => {
+    const source = await openAllocator(createMemoryBigtable());
+    await source.allocate(first);
+    const server = await serveOracle(source);
+    t.after(() => server.close());
+    return server;
+  };
+  const [former, lagging, now] = [
+    await serveFrom(1_000),
+    await serveFrom(1),
+    await serveFrom(2_000),
+  ];
+  const client = connectTo(
+    t,
+    [former, lagging, now].map(({ address }) => address),
+  );
+  const timestamp = await client.next();
+  await former.close();
   assert.equal(await client.raiseHorizon(timestamp), timestamp);
 });
 

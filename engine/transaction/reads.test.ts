@@ -101,6 +101,20 @@ test('reads use the cells and ranges as they were given, whatever becomes of the
   assert.deepEqual(found, ['x 1']);
 });
 
+test('a scan takes time in proportion to the rows that its transaction has written', async () => {
+  const database = await openTestDatabase();
+  const transaction = await database.client('A').begin();
+  const value = Buffer.from('1');
+  for (let row = 0; row < 200_000; row++) {
+    transaction.set({ table: 't', row: `${row}`, column: 'c' }, value);
+  }
+  const beganMs = performance.now();
+  let rows = 0;
+  for await (const _ of transaction.scan({ table: 't', columns: ['c'] })) rows++;
+  assert.equal(rows, 200_000);
+  assert.ok(performance.now() - beganMs < 10_000, 'it took less than a second when it was written');
+});
+
 test('with batching, the error of one row leaves no promise of another row unhandled', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', BATCHING);

@@ -1,5 +1,7 @@
-/** A scan that sees the transaction's own writes:
- * the snapshot's rows and the buffer's, merged by key. */
+/**
+ * A scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged by
+ * key.
+ */
 import type { Context } from './context.ts';
 import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
 import type { HeldSnapshot } from './stale.ts';
@@ -11,21 +13,21 @@ export function scanWithWrites(
   held: HeldSnapshot,
   writes: WriteBuffer,
 ): AsyncGenerator<ScannedRow> {
-  const pending = writtenRows(range, writes);
-  return pending.length === 0
+  const written = writtenRows(range, writes);
+  return written.length === 0
     ? scanSnapshot(context, range, held)
-    : mergeInto(context, range, held, pending);
+    : mergeInto(context, range, held, new Pending(written));
 }
 
 async function* mergeInto(
   context: Context,
   range: ScanRange,
   held: HeldSnapshot,
-  pending: WrittenRow[],
+  pending: Pending,
 ): AsyncGenerator<ScannedRow> {
   for await (const scanned of scanSnapshot(context, range, held)) {
     yield* rowsBefore(scanned.row, pending);
-    const own = pending[0]?.row === scanned.row ? pending.shift() : undefined;
+    const own = pending.first?.row === scanned.row ? pending.take() : undefined;
     const merged = own === undefined ? scanned : overlay(scanned, own.writes);
     if (merged.values.size > 0) yield merged;
   }
@@ -35,6 +37,24 @@ async function* mergeInto(
 interface WrittenRow {
   readonly row: string;
   readonly writes: readonly Write[];
+}
+
+/** Written rows that the scan has not come to. An array would move all others for each taken. */
+class Pending {
+  readonly #rows: readonly WrittenRow[];
+  #taken = 0;
+
+  constructor(rows: readonly WrittenRow[]) {
+    this.#rows = rows;
+  }
+
+  get first(): WrittenRow | undefined {
+    return this.#rows[this.#taken];
+  }
+
+  take(): WrittenRow | undefined {
+    return this.#rows[this.#taken++];
+  }
 }
 
 /** The rows of the range that the transaction writes, in key order. */
@@ -55,12 +75,12 @@ function isWanted(range: ScanRange, { row, column, operation }: Write): boolean 
 }
 
 /** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */
-function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
+function* rowsBefore(row: string | undefined, pending: Pending): Generator<ScannedRow> {
   for (;;) {
-    const [next] = pending;
+    const next = pending.first;
     if (next === undefined) return;
     if (row !== undefined && compareRows(next.row, row) >= 0) return;
-    pending.shift();
+    pending.take();
     const fresh = overlay({ row: next.row, values: new Map() }, next.writes);
     if (fresh.values.size > 0) yield fresh;
   }

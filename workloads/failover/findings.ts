@@ -258,7 +258,7 @@ function marksTable(
     ],
     ['started again, after the failure', since(started), 's'],
     ['back, after the failure', since(returned), 's'],
-    ['regions of the killed servers', regions, ''],
+    ['regions of the failed servers', regions, ''],
     ['lowest second', recovery?.lowestPercent ?? null, '% of the rate'],
     ['seconds below 95 %', recovery?.secondsBelow ?? null, 's'],
     ...COUNTERS.map((name) => [COUNTER_NAMES[name], sinceKill[name], ''] as const),

@@ -27,6 +27,8 @@ import type { Storage } from './storage.ts';
 const MESSAGE_BYTES = 64;
 /** As in the oracle's client: a request without an answer is repeated after this long. */
 const ATTEMPT_US = 1e6;
+/** About as in the oracle's client: how soon a request is repeated that the oracle has refused. */
+const REFUSED_PAUSE_US = 100_000;
 /** As in the oracle's client: a request that the oracle refuses for longer is not repeated. */
 const REFUSED_US_MAX = 10e6;
 /** As in the lock service's client: how long a scanner waits for an answer, then goes without. */
@@ -243,18 +245,20 @@ class ServiceCall<T> {
     const { nowUs } = this.#storage.loop;
     this.#refusedUs = Math.min(this.#refusedUs, nowUs);
     const isTooLong = nowUs - this.#refusedUs > REFUSED_US_MAX;
-    if (hasCode(error, 'STORE_UNAVAILABLE') && !isTooLong) this.#goUnanswered();
-    else this.#settlers.reject(error);
+    if (hasCode(error, 'STORE_UNAVAILABLE') && !isTooLong) {
+      this.#after(REFUSED_PAUSE_US, () => this.send());
+    } else this.#settlers.reject(error);
   }
 
   #goUnanswered(): void {
-    const { loop } = this.#storage;
-    const { caller, unanswered } = this.#asked;
-    const goOn = (): void => {
-      if (unanswered === undefined) this.send();
-      else this.#settlers.resolve(unanswered.value);
-    };
-    const happen = (): void => caller.machine.deliver(caller.life, goOn);
-    loop.after(unanswered?.afterUs ?? ATTEMPT_US, { happen });
+    const { unanswered } = this.#asked;
+    this.#refusedUs = Infinity;
+    if (unanswered === undefined) this.#after(ATTEMPT_US, () => this.send());
+    else this.#after(unanswered.afterUs, () => this.#settlers.resolve(unanswered.value));
+  }
+
+  #after(us: number, goOn: () => void): void {
+    const { machine, life } = this.#asked.caller;
+    this.#storage.loop.after(us, { happen: () => machine.deliver(life, goOn) });
   }
 }

@@ -74,6 +74,17 @@ test('a record that lies in two pieces, or beyond what could be read, is not fou
   assert.equal(recent.find(at(MB + LENGTH + 1)), undefined);
 });
 
+test('a piece of which nothing could be read is read again', () => {
+  const recent = new Recent(4 * MB);
+  const { read, reads } = fileOf(MB);
+  assert.equal(
+    recent.load(at(0), () => Buffer.alloc(0)),
+    undefined,
+  );
+  assert.notEqual(recent.load(at(0), read), undefined);
+  assert.equal(reads.length, 1);
+});
+
 test('a piece that ends before a record is read once, however many records it lacks', () => {
   const recent = new Recent(4 * MB);
   const { read, reads } = fileOf(MB + LENGTH);

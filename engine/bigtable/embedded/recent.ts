@@ -70,6 +70,7 @@ export class Recent {
     if (start + length > PIECE_BYTES || this.#pieces.has(key)) return undefined;
     if (this.#pieces.size >= this.#piecesMax && key < this.#oldest) return undefined;
     const bytes = read({ file, offset: offset - start }, PIECE_BYTES);
+    if (bytes.length === 0) return undefined; // It cannot be read now, or does not count yet.
     this.#keep(key, { bytes, end: bytes.length, isLoaded: true });
     return this.find(place);
   }

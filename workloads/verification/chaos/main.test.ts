@@ -131,7 +131,7 @@ test('settings come from a file as tune writes it; without --keep, a sound run k
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.match(
     stdout,
-    / --batching on --batch-delay 2 --batch-rows 128 --batch-in-flight 4 --prefetch learn --scanners 2 --workloads /,
+    / --batching on --batch-delay 2 --batch-rows 128 --batch-in-flight 4 --prefetch learn --scanners 2 --gc --workloads /,
   );
   assert.equal(readRunRecord(out).seed, 5);
   const folders = readdirSync(out, { withFileTypes: true }).filter((one) => one.isDirectory());

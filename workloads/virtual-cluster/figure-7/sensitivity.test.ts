@@ -27,7 +27,7 @@ test('the capacity follows the cores of the tablet servers, and not the cores of
     ...given,
     changes: [
       { place: 'cluster.tabletServerCores', factor: 0.5 },
-      { place: 'oracle.cores', factor: 0.5 },
+      { place: 'oracle.cores', factor: 2 },
       { place: 'cluster.tabletServerCores', factor: 2 },
     ],
     onVariation: (done, total) => counts.push(done / total),

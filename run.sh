@@ -44,7 +44,7 @@ main() {
 print_help() {
   cat <<'HELP'
 ./run.sh [options]            sets up, then runs the quick evaluation: figure 7 of the paper, on this machine
-./run.sh test                 sets up, then checks the code and passes all tests
+./run.sh test                 sets up, then checks the code and runs all tests
 ./run.sh <script> [options]   sets up, then runs one of the scripts below
 ./run.sh <script> --help      the options of a script that measures, proves or reports
 ./run.sh --version            the version of this repository
@@ -87,7 +87,7 @@ Tools:
   compare:commit        What has changed since a commit? (measures both, in turns)
   runs                  Which runs were measured here, and which of them can go?
   report                What did a run find? (its page again; with --all, one of all runs)
-  fetch                 What do optional parts need? (brings HBase, Hadoop and a checker)
+  fetch                 What do optional parts need? (brings HBase, Hadoop and the model checker)
   pack:engine           How can another project use the engine? (makes a package)
 
 Development:
@@ -170,13 +170,13 @@ major_version() {
   esac
 }
 
-# The stamp is written last, so a missing or incomplete node_modules has no stamp or a wrong one.
+# `install` removes the stamp first and writes it last, so that an interrupted installation has none.
+# One for another lockfile or platform has another stamp.
 set_up() {
   wanted=$(dependencies_hash)
-  without_node="$wanted, without its own Node, npm's ignore-scripts being"
   case "$(cat "$stamp_file" 2>/dev/null || :)" in
     "$wanted") own_node_runs || install ;;
-    "$without_node $(ignore_scripts)") ;; # Installing again would change nothing.
+    "$(stamp_without_node)") ;; # Installing again would change nothing.
     *) install ;;
   esac
 }
@@ -199,8 +199,13 @@ install() {
   }
   trap - INT TERM HUP
   stamp=$wanted
-  own_node_runs || stamp="$without_node $(ignore_scripts)"
+  own_node_runs || stamp=$(stamp_without_node)
   printf '%s' "$stamp" >"$stamp_file"
+}
+
+# Of an installation that did not bring Node: only under another setting would a new one bring it.
+stamp_without_node() {
+  echo "$wanted, without its own Node, npm's ignore-scripts being $(ignore_scripts)"
 }
 
 stop_installing() {

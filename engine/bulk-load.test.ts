@@ -1,5 +1,7 @@
-/** P57 for bulk load: observed cells that were not acknowledged are marked,
- * and observers run for them. */
+/**
+ * P57 for bulk load: observed cells that were not acknowledged are marked,
+ * and observers run for them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from './base/index.ts';

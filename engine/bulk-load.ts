@@ -52,8 +52,10 @@ export interface BulkRow {
   readonly table: string;
   readonly row: string;
   readonly cells: readonly BulkCell[];
-  /** Observers that count as having run for the cells of this row that they name.
-   * Such a cell is not marked, unless it is `derived`. */
+  /**
+   * Observers that count as having run for the cells of this row that they name.
+   * Such a cell is not marked, unless it is `derived`.
+   */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
@@ -135,8 +137,10 @@ function rowMutation(
   return { table, row, mutations: [...values, ...acknowledgments] };
 }
 
-/** Marks the observed cells that no observer has acknowledged;
- * `derived` ones come after all observers. */
+/**
+ * Marks the observed cells that no observer has acknowledged;
+ * `derived` ones come after all observers.
+ */
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
   observed: ReadonlySet<string>,

@@ -1,5 +1,7 @@
-/** The claims of the audit of a whole database:
- * which tables exist, and that it writes nothing unasked. */
+/**
+ * The claims of the audit of a whole database:
+ * which tables exist, and that it writes nothing unasked.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from './base/index.ts';

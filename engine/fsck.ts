@@ -46,8 +46,10 @@ import {
 } from './transaction/index.ts';
 
 export interface FsckOptions extends AuditOptions {
-  /** The tables to audit, by the user's name or the storage's.
-   * Default: every Percolator table of the store. */
+  /**
+   * The tables to audit, by the user's name or the storage's.
+   * Default: every Percolator table of the store.
+   */
   readonly tables?: readonly string[] | undefined;
   /** Defaults: this machine's clock and processes. */
   readonly clock?: Clock | undefined;
@@ -82,8 +84,10 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
   };
 }
 
-/** The engine's own tables that the store lacks. The first opening may be creating them: those
- * that are missing are looked for once more. */
+/**
+ * The engine's own tables that the store lacks. The first opening may be creating them: those
+ * that are missing are looked for once more.
+ */
 async function missingTables(
   store: Bigtable,
   existing: ReadonlySet<string>,
@@ -221,8 +225,10 @@ function isOver(
   return definitions.get(stored)?.state === 'gone';
 }
 
-/** Undefined for a companion, which is audited with its table; and for a table that is not part of
- * the database, or no longer there. */
+/**
+ * Undefined for a companion, which is audited with its table; and for a table that is not part of
+ * the database, or no longer there.
+ */
 async function withoutDefinition(
   store: Bigtable,
   table: string,

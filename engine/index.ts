@@ -1,5 +1,7 @@
-/** The front door of the engine: re-exports only.
- * Start reading at percolator.ts and transaction/. */
+/**
+ * The front door of the engine: re-exports only.
+ * Start reading at percolator.ts and transaction/.
+ */
 export * from './base/index.ts';
 export {
   batchBigtable,

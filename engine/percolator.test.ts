@@ -1,5 +1,7 @@
-/** The claims of the public interface: tables, transactions, scans, snapshots, options;
- * what each refuses. */
+/**
+ * The claims of the public interface: tables, transactions, scans, snapshots, options;
+ * what each refuses.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

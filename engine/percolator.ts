@@ -201,8 +201,10 @@ export interface Percolator extends AsyncDisposable {
   replayParked(cell: ParkedCell): Promise<void>;
   /** Resolves when the background work of committed transactions is done. */
   settled(): Promise<void>;
-  /** Waits for background work and closes what was opened. Stop workers and collectors first.
-   * Twice is harmless. */
+  /**
+   * Waits for background work and closes what was opened. Stop workers and collectors first.
+   * Twice is harmless.
+   */
   close(): Promise<void>;
 }
 

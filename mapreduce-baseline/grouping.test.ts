@@ -1,6 +1,6 @@
 /**
- * Three ways to bring equal keys together, compared with an obvious one: hash, sort, external
- * merge.
+ * Three ways to bring equal keys together (hash, sort, external merge), each compared with an
+ * obvious one.
  */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
@@ -90,7 +90,7 @@ test('grouping by sort gives each key once, in byte order, with its values in or
   );
 });
 
-test('grouping by sort follows a long chain of keys that are prefixes of one another', () => {
+test('grouping by sort does not overflow the stack on thousands of keys, each a prefix of the next', () => {
   const count = 8000;
   const text = Buffer.alloc(4 * count, 'k');
   const chain = Array.from({ length: count }, (_, i) => new Slice(text, 0, 4 * i));

@@ -24,8 +24,10 @@ export type TroubleKind =
   | 'callback'
   /** A step of the collector fails. The collector tries it again after a pause. */
   | 'step'
-  /** The worker or the collector has ended: the store was closed, a caller gave an invalid name, or
-   * there is a bug. */
+  /**
+   * The worker or the collector has ended: the store was closed, a caller gave an invalid name, or
+   * there is a bug.
+   */
   | 'ended';
 
 export interface Trouble {

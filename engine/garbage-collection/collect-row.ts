@@ -47,8 +47,10 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** What to read of a row: of a long column only the newest `versions` above D, and the newest up to
- * D (see `hiddenColumns` and `cutColumns`). */
+/**
+ * What to read of a row: of a long column only the newest `versions` above D, and the newest up to
+ * D (see `hiddenColumns` and `cutColumns`).
+ */
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
@@ -75,8 +77,10 @@ export function cutColumns(
   return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
 }
 
-/** The columns whose oldest records above D the filters may have left out;
- * the newest are always read. */
+/**
+ * The columns whose oldest records above D the filters may have left out;
+ * the newest are always read.
+ */
 export function hiddenColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -87,8 +91,10 @@ export function hiddenColumns(
   return new Set([...counts].filter(([, { length }]) => length >= versions).map(([name]) => name));
 }
 
-/** Whether a column whose records above D were left out has data below D
- * that no record up to D knows. */
+/**
+ * Whether a column whose records above D were left out has data below D
+ * that no record up to D knows.
+ */
 export function isUndecided(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -115,8 +121,10 @@ export function tombstoneColumns(
     .map(([column]) => column);
 }
 
-/** Whether every record can be decoded. A row with another one is not collected: it is not known
- * what is garbage there. */
+/**
+ * Whether every record can be decoded. A row with another one is not collected: it is not known
+ * what is garbage there.
+ */
 export function isLegible(cells: readonly Cell[]): boolean {
   try {
     for (const cell of cells) if (isOf(WRITE, cell)) decodeWriteRecord(cell);

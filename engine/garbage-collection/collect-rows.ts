@@ -56,9 +56,11 @@ export async function collectRows(
   return erased;
 }
 
-/** Collects a row with columns of many versions:
+/**
+ * Collects a row with columns of many versions:
  * some at a time, the newest first, until none up to the deletion horizon is left out, or none that
- * was read can go yet. */
+ * was read can go yet.
+ */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,
@@ -122,8 +124,10 @@ async function readWaiting(
   );
 }
 
-/** If an observer ran between the two reads,
- * its acknowledgment is in the row and keeps the tombstone. */
+/**
+ * If an observer ran between the two reads,
+ * its acknowledgment is in the row and keeps the tombstone.
+ */
 async function readAgain(
   store: Bigtable,
   { table, deletionHorizon }: CollectionTarget,

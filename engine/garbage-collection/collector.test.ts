@@ -1,5 +1,7 @@
-/** P56 for the collector: a failed step is reported and tried again; a collector that ends says so.
- * And one cycle in a process that has just been started. */
+/**
+ * P56 for the collector: a failed step is reported and tried again; a collector that ends says so.
+ * And one cycle in a process that has just been started.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, PercolatorError, type Trouble } from '../base/index.ts';

@@ -27,8 +27,10 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
    * perhaps what is older.
    */
   readonly deletionHorizon: Timestamp;
-  /** False if a live owner held a lock for longer than `lockWaitMsMax`;
-   * the next cycle continues there. */
+  /**
+   * False if a live owner held a lock for longer than `lockWaitMsMax`;
+   * the next cycle continues there.
+   */
   readonly completed: boolean;
   /**
    * What keeps versions from being collected: a lock that is alive, or else the oldest lease (that
@@ -131,8 +133,10 @@ export class Collector implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the collector was stopped.
-   * Rejects, as soon as it cannot go on, with what ended it. */
+  /**
+   * Resolves when the collector was stopped.
+   * Rejects, as soon as it cannot go on, with what ended it.
+   */
   get ended(): Promise<void> {
     return this.#running;
   }
@@ -156,8 +160,10 @@ export class Collector implements AsyncDisposable {
     return this.#collector.heldBackBy;
   }
 
-  /** Resolves when the step in progress has ended.
-   * Rejects with what ended the collector, if not the stop. */
+  /**
+   * Resolves when the step in progress has ended.
+   * Rejects with what ended the collector, if not the stop.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;

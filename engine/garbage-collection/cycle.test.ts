@@ -1,5 +1,7 @@
-/** The cycle itself: what a step does, when it ends,
- * and how it treats tables and stores that fail. */
+/**
+ * The cycle itself: what a step does, when it ends,
+ * and how it treats tables and stores that fail.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';

@@ -74,8 +74,10 @@ import {
 export interface CollectorServices {
   readonly context: Context;
   readonly watch: LeaseWatch;
-  /** The storage's names of the Percolator tables, those being dropped included,
-   * companions excluded; with `locks`, also of tables that have lost their definition. */
+  /**
+   * The storage's names of the Percolator tables, those being dropped included,
+   * companions excluded; with `locks`, also of tables that have lost their definition.
+   */
   listTables(needs?: 'locks'): Promise<readonly string[]>;
 }
 
@@ -152,8 +154,10 @@ export class GarbageCollector {
     return this.#progress.phase === 'done';
   }
 
-  /** Runs one step. If it fails, it may be tried again.
-   * A `signal` that aborts ends a wait early. */
+  /**
+   * Runs one step. If it fails, it may be tried again.
+   * A `signal` that aborts ends a wait early.
+   */
   async step(signal?: AbortSignal): Promise<StepResult> {
     this.#progress ??= await this.#readProgress();
     const { phase } = this.#progress;
@@ -253,8 +257,10 @@ export class GarbageCollector {
     return alive;
   }
 
-  /** If another program deleted the primary's table, or damaged the lock or the primary's record,
-   * the lock cannot be resolved: like a live one it stays, and holds the collector back. */
+  /**
+   * If another program deleted the primary's table, or damaged the lock or the primary's record,
+   * the lock cannot be resolved: like a live one it stays, and holds the collector back.
+   */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
@@ -328,8 +334,10 @@ export class GarbageCollector {
     }
   }
 
-  /** If the storage loses the answer, the old progress may still be stored,
-   * which only means more work. */
+  /**
+   * If the storage loses the answer, the old progress may still be stored,
+   * which only means more work.
+   */
   async #moveTo(progress: Progress): Promise<void> {
     await writeProgress(this.#context.store, progress);
     this.#progress = progress;
@@ -337,16 +345,20 @@ export class GarbageCollector {
   }
 }
 
-/** The table to continue with: that of the progress or, if there is none or it is gone,
- * the one after it. */
+/**
+ * The table to continue with: that of the progress or, if there is none or it is gone,
+ * the one after it.
+ */
 function placeIn(tables: readonly string[], progress: Progress): Progress | undefined {
   if (tables.includes(progress.table)) return progress;
   const table = tables.toSorted().find((one) => one > progress.table);
   return table === undefined ? undefined : { ...progress, table, row: '' };
 }
 
-/** The locks below D. Where every row is looked at, also one cell of each,
- * so that the limit of a range limits the work, too. */
+/**
+ * The locks below D. Where every row is looked at, also one cell of each,
+ * so that the limit of a range limits the work, too.
+ */
 function lockFilters({ deletionHorizon, after }: Progress): readonly CellFilter[] {
   const locks = { ...everywhere(LOCK), to: deletionHorizon - 1 };
   if (after !== undefined) return [{ ...locks, from: after.collected }];

@@ -200,8 +200,10 @@ async function assertPast({ database, truth }: Run): Promise<void> {
 }
 
 describe('a collector may die at any mutation', () => {
-  /** Old versions, tombstones, markers,
-   * and the lock of a client that died after the commit point. */
+  /**
+   * Old versions, tombstones, markers,
+   * and the lock of a client that died after the commit point.
+   */
   async function prepare(): Promise<{ database: TestDatabase; collector: Client }> {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];

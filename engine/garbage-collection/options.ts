@@ -11,11 +11,15 @@ export interface CollectorOptions {
    * against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
-  /** Rows per step. Default 256. Too small: a round trip every few rows.
-   * Too large: a step keeps the storage busy for long. */
+  /**
+   * Rows per step. Default 256. Too small: a round trip every few rows.
+   * Too large: a step keeps the storage busy for long.
+   */
   readonly rowsPerStep?: number | undefined;
-  /** Milliseconds of rest after a step. Default 1. Too small: transactions slow down meanwhile.
-   * Too large: a cycle takes that much longer for each step. */
+  /**
+   * Milliseconds of rest after a step. Default 1. Too small: transactions slow down meanwhile.
+   * Too large: a cycle takes that much longer for each step.
+   */
   readonly pauseMs?: number | undefined;
   /**
    * Milliseconds of rest after a cycle, after a step that failed or was held back, and after a look

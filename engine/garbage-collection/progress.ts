@@ -19,8 +19,10 @@ export interface Progress {
    */
   readonly phase: 'resolving' | 'collecting' | 'done';
   readonly deletionHorizon: Timestamp;
-  /** The next row to visit is the first at or after `row` in `table`,
-   * or the first of the tables after it. */
+  /**
+   * The next row to visit is the first at or after `row` in `table`,
+   * or the first of the tables after it.
+   */
   readonly table: string;
   readonly row: string;
   /** How the cycle goes on from earlier ones; absent if it looks at every row. */

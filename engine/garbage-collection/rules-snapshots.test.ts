@@ -1,5 +1,7 @@
-/** P31: nothing that may have been collected is read, or committed on.
- * Each test fails without its part of the rule. */
+/**
+ * P31: nothing that may have been collected is read, or committed on.
+ * Each test fails without its part of the rule.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';

@@ -1,5 +1,7 @@
-/** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32, P34 and P66.
- * Each test fails without its rule. */
+/**
+ * The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32, P34 and P66.
+ * Each test fails without its rule.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';
@@ -86,8 +88,10 @@ describe('what is garbage', () => {
 });
 
 describe('P9: a second phase brings nothing back', () => {
-  /** Between A's commit point and its second phase, others finish it,
-   * delete its cells, and collect. */
+  /**
+   * Between A's commit point and its second phase, others finish it,
+   * delete its cells, and collect.
+   */
   async function collectInBetween(
     scene: Scene,
     a: Client,

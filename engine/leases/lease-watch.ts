@@ -28,8 +28,10 @@ export class LeaseWatch {
     this.#clock = clock;
   }
 
-  /** The leases that count now; one that has not changed is the same object as before.
-   * Erases the others. */
+  /**
+   * The leases that count now; one that has not changed is the same object as before.
+   * Erases the others.
+   */
   async liveLeases(): Promise<readonly Lease[]> {
     await createLeaseTable(this.#store);
     const askedMs = this.#clock.monotonicMs();

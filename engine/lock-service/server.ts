@@ -22,8 +22,10 @@ import { type Session, Tokens } from './tokens.ts';
 export interface ServeLocksOptions {
   /** Host and port. Default: a free port, for processes of this machine only. */
   readonly address?: string | undefined;
-  /** Milliseconds after which a range lock ends unless it is released. Default 10,000;
-   * range-locks.ts says what a wrong value costs. */
+  /**
+   * Milliseconds after which a range lock ends unless it is released. Default 10,000;
+   * range-locks.ts says what a wrong value costs.
+   */
   readonly rangeTimeToLiveMs?: number | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;

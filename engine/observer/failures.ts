@@ -18,8 +18,10 @@ interface Failing {
 const NONE: Omit<Failing, 'untilMs'> = { failures: 0, refusals: 0 };
 /** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
-/** Milliseconds from the end of its rest until a cell is forgotten although no scan was whole.
- * A cell that the worker meets less often than that is never parked. */
+/**
+ * Milliseconds from the end of its rest until a cell is forgotten although no scan was whole.
+ * A cell that the worker meets less often than that is never parked.
+ */
 const FORGOTTEN_MS = 1_800_000;
 /** Milliseconds between two searches for cells to forget: each search visits all failing cells. */
 const SWEEP_MS = 1_000;
@@ -48,15 +50,19 @@ export class Failures {
     this.#restFor(1, name, { failures, refusals });
   }
 
-  /** The storage has refused a run. That is no failure, but it may go on for long: the cell rests
-   * twice as long each time. */
+  /**
+   * The storage has refused a run. That is no failure, but it may go on for long: the cell rests
+   * twice as long each time.
+   */
   refuse(name: string): void {
     const { failures, refusals } = this.#failing.get(name) ?? NONE;
     this.#restFor(refusals + 1, name, { failures, refusals: refusals + 1 });
   }
 
-  /** Ends the rests of all refused cells. The extra try does not count: if it is refused, too, the
-   * cell rests for as long again. */
+  /**
+   * Ends the rests of all refused cells. The extra try does not count: if it is refused, too, the
+   * cell rests for as long again.
+   */
   wakeRefused(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [name, { failures, refusals, untilMs }] of this.#failing) {
@@ -95,8 +101,10 @@ export class Failures {
     }
   }
 
-  /** False for a cell that only rests after a conflict or a refusal: it is work that is still to be
-   * done. */
+  /**
+   * False for a cell that only rests after a conflict or a refusal: it is work that is still to be
+   * done.
+   */
   hasFailed(name: string): boolean {
     return (this.#failing.get(name)?.failures ?? 0) > 0 && !this.isRefused(name);
   }

@@ -32,8 +32,10 @@ export class ListedColumns {
     this.#observers = Map.groupBy(observers, ({ table }) => table);
   }
 
-  /** Asks for the table's columns if it is time to.
-   * If the storage refuses, the scan meets that as well and reports it. */
+  /**
+   * Asks for the table's columns if it is time to.
+   * If the storage refuses, the scan meets that as well and reports it.
+   */
   async check(table: string): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - (this.#lookedMs.get(table) ?? -Infinity) < LOOK_MS) return;

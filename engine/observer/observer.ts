@@ -33,8 +33,10 @@ export interface Observer {
   /** Names the acknowledgment column: changing it makes every notified cell new to the observer. */
   readonly name: string;
   readonly table: string;
-  /** The observed column. The table's definition must list it under `observedColumns`; each worker
-   * that observes it must have all of its observers. */
+  /**
+   * The observed column. The table's definition must list it under `observedColumns`; each worker
+   * that observes it must have all of its observers.
+   */
   readonly column: string;
   /** Reacts to a change of the cell. What it writes commits together with the acknowledgment. */
   run(transaction: Transaction, cell: DirtyCell): Promise<void>;

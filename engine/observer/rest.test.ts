@@ -1,5 +1,7 @@
-/** The claims of the rest between two scans:
- * short while something happens, cheap while nothing does. */
+/**
+ * The claims of the rest between two scans:
+ * short while something happens, cheap while nothing does.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable } from '../bigtable/index.ts';

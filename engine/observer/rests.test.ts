@@ -1,5 +1,7 @@
-/** What a worker remembers: how long cells rest after a failure (P45), which rows it has locked,
- * what is marked. */
+/**
+ * What a worker remembers: how long cells rest after a failure (P45), which rows it has locked,
+ * what is marked.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LockedRange } from '../lock-service/range-locks.ts';

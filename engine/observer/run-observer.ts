@@ -33,8 +33,10 @@ import {
 import { DoubtfulRuns } from './doubtful-runs.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
-/** How often a run is tried in all, with backoff after each conflict,
- * before its cell rests and waits for the next scan. */
+/**
+ * How often a run is tried in all, with backoff after each conflict,
+ * before its cell rests and waits for the next scan.
+ */
 const ATTEMPTS_MAX = 10;
 
 export interface Notified extends DirtyCell {

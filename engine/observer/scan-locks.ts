@@ -48,8 +48,10 @@ export class ScanLocks {
     this.#among = table.of(String(++workers));
   }
 
-  /** Locks the rows of a batch, which is in order and of one table.
-   * False if another scanner works on one of them. */
+  /**
+   * Locks the rows of a batch, which is in order and of one table.
+   * False if another scanner works on one of them.
+   */
   async tryLock(cells: readonly FoundCell[]): Promise<boolean> {
     const [first, last] = [cells[0], cells.at(-1)];
     if (first === undefined || last === undefined) return true;

@@ -94,8 +94,10 @@ export class NotificationScanner {
     this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
   }
 
-  /** A few rows of each batch. If all were kept, every remembered place would be from the last
-   * batch, where the other scanner is, too. */
+  /**
+   * A few rows of each batch. If all were kept, every remembered place would be from the last
+   * batch, where the other scanner is, too.
+   */
   #some(keys: readonly string[]): readonly string[] {
     if (keys.length <= REMEMBERED_OF_BATCH) return keys;
     return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));

@@ -22,8 +22,10 @@ export interface WorkerOptions {
    * and more runs meet one another's locks.
    */
   readonly concurrency?: number | undefined;
-  /** Rows per scanned batch. Default 256; with `rangeLocks`, at most 32. Too small: scans cost more
-   * than runs. Too large: late marks wait. */
+  /**
+   * Rows per scanned batch. Default 256; with `rangeLocks`, at most 32. Too small: scans cost more
+   * than runs. Too large: late marks wait.
+   */
   readonly scanRows?: number | undefined;
   /**
    * Milliseconds of rest after a scan that found nothing new, while there is work. Default 5. It is

@@ -55,8 +55,10 @@ export interface WorkerCounters {
   runs: number;
   /** Notifications that needed no run: their change had been seen, or was never committed. */
   clean: number;
-  /** Times that the observers of a cell failed; conflicts, lost answers and refusals of the storage
-   * are no failures. */
+  /**
+   * Times that the observers of a cell failed; conflicts, lost answers and refusals of the storage
+   * are no failures.
+   */
   failures: number;
   /** Cells parked. */
   parked: number;
@@ -64,8 +66,10 @@ export interface WorkerCounters {
   meetings: number;
 }
 
-/** Rows locked at a time: few, so that two workers can share even a little work;
- * enough to be worth a call. */
+/**
+ * Rows locked at a time: few, so that two workers can share even a little work;
+ * enough to be worth a call.
+ */
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
@@ -363,8 +367,10 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Locks the cells that this worker does not know yet.
-   * False if another worker's scanner works on one of their rows. */
+  /**
+   * Locks the cells that this worker does not know yet.
+   * False if another worker's scanner works on one of their rows.
+   */
   async #tryLock(cells: readonly Notified[], locks: ScanLocks): Promise<boolean> {
     const unknown = cells
       .map((cell) => ({ name: nameOf(cell), table: cell.table, row: cell.row }))
@@ -474,8 +480,10 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** After a conflict, without an answer, or if the storage refuses, the cell only rests; other
-   * errors count towards parking. */
+  /**
+   * After a conflict, without an answer, or if the storage refuses, the cell only rests; other
+   * errors count towards parking.
+   */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
     const storages = await storagesError(this.#context, cell, error);
     if (storages?.isRefusal === true) {
@@ -510,8 +518,10 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Reports a slow run or scan while it lasts:
-   * a report at its end would come too late, or never. */
+  /**
+   * Reports a slow run or scan while it lasts:
+   * a report at its end would come too late, or never.
+   */
   async #watch(): Promise<void> {
     const { clock } = this.#context;
     const { slowMs } = this.#options;

@@ -1,5 +1,7 @@
-/** A program for tests: writes an observed cell each time its parent asks,
- * and reports each commit. */
+/**
+ * A program for tests: writes an observed cell each time its parent asks,
+ * and reports each commit.
+ */
 import process from 'node:process';
 import { openPercolator } from '../percolator.ts';
 

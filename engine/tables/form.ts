@@ -13,8 +13,8 @@ import {
 import { companionOf } from './names.ts';
 
 /**
- * Which of the two tables of the first incarnation exist: the table, its companion. Both were
- * checked: if one is dropped meanwhile, looks again.
+ * Which of the two tables of the first incarnation exist: the table, its companion. Checks the form
+ * of each that exists; if one is dropped during the check, looks again.
  * @throws TABLE_MISMATCH if one has another form
  * @throws TABLE_NOT_FOUND if the storage lists one and does not find it
  */
@@ -47,7 +47,8 @@ export async function hasForm(store: Bigtable, stored: string): Promise<boolean>
     await checkForm(store, stored);
     return true;
   } catch (error) {
-    // The storage may report a missing table by mistake, and its locks would be passed over.
+    // The storage may say by mistake that the table is missing. A caller that believed it would
+    // pass over the table's locks.
     if (isTableNotFound(error)) {
       if ((await store.listTables()).includes(stored)) throw error;
       return false;
@@ -57,7 +58,11 @@ export async function hasForm(store: Bigtable, stored: string): Promise<boolean>
   }
 }
 
-/** @throws TABLE_MISMATCH if the table, or companion, lacks one of the families; TABLE_NOT_FOUND */
+/**
+ * Checks one table of the storage, which may be a companion.
+ * @throws TABLE_MISMATCH if it lacks one of its families
+ * @throws TABLE_NOT_FOUND
+ */
 export async function checkForm(store: Bigtable, stored: string): Promise<void> {
   const families = companionOf(stored) === undefined ? TABLE_FAMILIES : NOTIFY_FAMILIES;
   try {

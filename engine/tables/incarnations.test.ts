@@ -1,5 +1,7 @@
-/** The claims about tables that are dropped and created again:
- * which process uses which incarnation (P52, P53). */
+/**
+ * The claims about tables that are dropped and created again:
+ * which process uses which incarnation (P52, P53).
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, PercolatorError } from '../base/index.ts';

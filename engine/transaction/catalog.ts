@@ -18,8 +18,10 @@ export interface Incarnation {
   readonly table: string;
   /** The storage's name of this incarnation, which no other table ever has. */
   readonly stored: string;
-  /** A timestamp handed out after the previous incarnation was gone:
-   * no older snapshot may read this one (P53). */
+  /**
+   * A timestamp handed out after the previous incarnation was gone:
+   * no older snapshot may read this one (P53).
+   */
   readonly createdAt: Timestamp;
   readonly observedColumns: ReadonlySet<string>;
 }

@@ -64,15 +64,19 @@ export interface Context {
   readonly leases: Leases;
   /** Transactions that are committing in the databases of this process that share the liveness. */
   readonly committing: Committing;
-  /** Work that no caller waits for: secondaries of committed transactions, and notify cells of
-   * transactions that may not have committed yet. `settled` waits for it. */
+  /**
+   * Work that no caller waits for: secondaries of committed transactions, and notify cells of
+   * transactions that may not have committed yet. `settled` waits for it.
+   */
   readonly background: Set<Promise<void>>;
   /** Which columns are observed: a write to one leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
   /** Undefined: every table exists for ever, under its own name. */
   readonly catalog: TableCatalog | undefined;
-  /** Called with cells whose notifications were committed here,
-   * which saves this process's workers a scan. */
+  /**
+   * Called with cells whose notifications were committed here,
+   * which saves this process's workers a scan.
+   */
   readonly notified: Set<(notification: CommittedNotification) => void>;
   /** How many workers this process has started. Only grows. */
   workersStarted: number;
@@ -162,8 +166,10 @@ export async function settled(context: Context): Promise<void> {
   while (context.background.size > 0) await Promise.all(context.background);
 }
 
-/** Runs `work` without a waiting caller;
- * its failure has no consequence (see the caller's comment). */
+/**
+ * Runs `work` without a waiting caller;
+ * its failure has no consequence (see the caller's comment).
+ */
 export function inBackground(context: Context, work: Promise<void>): void {
   const tracked = work
     .catch(() => {})

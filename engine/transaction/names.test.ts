@@ -1,5 +1,7 @@
-/** P60: names are any Unicode, and joining names never makes two cells,
- * rows or acknowledgments one. */
+/**
+ * P60: names are any Unicode, and joining names never makes two cells,
+ * rows or acknowledgments one.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runObservers } from '../observer/run-observer.ts';

@@ -1,5 +1,7 @@
-/** The claims of reads.ts: which calls a read of many cells makes;
- * its answers do not depend on them. */
+/**
+ * The claims of reads.ts: which calls a read of many cells makes;
+ * its answers do not depend on them.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../base/index.ts';

@@ -22,8 +22,10 @@ import type { Lock, Operation, Touched } from './locks/lock.ts';
 import { encodeWriteRecord } from './write-record.ts';
 import type { RowWrites, Write } from './writes.ts';
 
-/** Rolls another transaction's cell forward if its lock is still there;
- * if not, it was resolved before. */
+/**
+ * Rolls another transaction's cell forward if its lock is still there;
+ * if not, it was resolved before.
+ */
 export async function rollForwardCell(
   context: Context,
   { table, row, column }: CellAddress,

@@ -1,5 +1,7 @@
-/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29:
- * each fails without its rule. */
+/**
+ * The rules of protocol.md about liveness, clocks and resolving, P24 to P29:
+ * each fails without its rule.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decorate } from '../bigtable/index.ts';

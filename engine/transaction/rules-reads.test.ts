@@ -1,5 +1,7 @@
-/** The rules of protocol.md about reading and contention, P19 to P23:
- * each fails without its rule. */
+/**
+ * The rules of protocol.md about reading and contention, P19 to P23:
+ * each fails without its rule.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';

@@ -16,18 +16,19 @@ export function scanWithWrites(
   const written = writtenRows(range, writes);
   return written.length === 0
     ? scanSnapshot(context, range, held)
-    : mergeInto(context, range, held, new Pending(written));
+    : mergeInto(context, range, held, written.toReversed());
 }
 
+/** `pending` has its first row last: `pop` moves no other row, as `shift` would. */
 async function* mergeInto(
   context: Context,
   range: ScanRange,
   held: HeldSnapshot,
-  pending: Pending,
+  pending: WrittenRow[],
 ): AsyncGenerator<ScannedRow> {
   for await (const scanned of scanSnapshot(context, range, held)) {
     yield* rowsBefore(scanned.row, pending);
-    const own = pending.first?.row === scanned.row ? pending.take() : undefined;
+    const own = pending.at(-1)?.row === scanned.row ? pending.pop() : undefined;
     const merged = own === undefined ? scanned : overlay(scanned, own.writes);
     if (merged.values.size > 0) yield merged;
   }
@@ -37,24 +38,6 @@ async function* mergeInto(
 interface WrittenRow {
   readonly row: string;
   readonly writes: readonly Write[];
-}
-
-/** Written rows that the scan has not come to. An array would move all others for each taken. */
-class Pending {
-  readonly #rows: readonly WrittenRow[];
-  #taken = 0;
-
-  constructor(rows: readonly WrittenRow[]) {
-    this.#rows = rows;
-  }
-
-  get first(): WrittenRow | undefined {
-    return this.#rows[this.#taken];
-  }
-
-  take(): WrittenRow | undefined {
-    return this.#rows[this.#taken++];
-  }
 }
 
 /** The rows of the range that the transaction writes, in key order. */
@@ -75,12 +58,12 @@ function isWanted(range: ScanRange, { row, column, operation }: Write): boolean 
 }
 
 /** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */
-function* rowsBefore(row: string | undefined, pending: Pending): Generator<ScannedRow> {
+function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
   for (;;) {
-    const next = pending.first;
+    const next = pending.at(-1);
     if (next === undefined) return;
     if (row !== undefined && compareRows(next.row, row) >= 0) return;
-    pending.take();
+    pending.pop();
     const fresh = overlay({ row: next.row, values: new Map() }, next.writes);
     if (fresh.values.size > 0) yield fresh;
   }

@@ -62,7 +62,8 @@ export async function* scanSnapshot(
     const rows = await held.tables.read(range.table, (table) =>
       context.store.readRange(table, batch, filters),
     );
-    await validateRead(context, held); // Also for the rows that were not found.
+    // Even if no row was found: the rows that are missing may have been collected.
+    await validateRead(context, held);
     for (const row of rows) {
       const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
       if (values.size > 0) yield { row: row.key, values };

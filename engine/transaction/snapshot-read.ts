@@ -49,8 +49,10 @@ export interface RowToRead {
   readonly table: string;
   readonly row: string;
   readonly columns: readonly string[];
-  /** Columns read ahead, which may be asked for later (prefetch.ts).
-   * Locks at them are left alone. */
+  /**
+   * Columns read ahead, which may be asked for later (prefetch.ts).
+   * Locks at them are left alone.
+   */
   readonly alongside?: readonly string[] | undefined;
 }
 
@@ -76,8 +78,10 @@ export async function snapshotRead(
   return seenRow(context, target, { row, filters, startTimestamp });
 }
 
-/** The same for several rows of one table, in one call. All targets must name the same columns.
- * Each row is still a read of its own. */
+/**
+ * The same for several rows of one table, in one call. All targets must name the same columns.
+ * Each row is still a read of its own.
+ */
 export async function snapshotReadRows(
   context: Context,
   targets: readonly RowToRead[],

@@ -28,8 +28,10 @@ export interface HeldSnapshot {
   readonly tables: BoundTables;
 }
 
-/** Call it after a read, and await the promise before the result is used; undefined if there is
- * nothing to wait for. @throws STALE_SNAPSHOT */
+/**
+ * Call it after a read, and await the promise before the result is used; undefined if there is
+ * nothing to wait for. @throws STALE_SNAPSHOT
+ */
 export function validateRead(
   context: Context,
   { startTimestamp, hold }: HeldSnapshot,

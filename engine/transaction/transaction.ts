@@ -46,8 +46,10 @@ export interface Reader {
   scan(range: ScanRange): AsyncIterable<ScannedRow>;
 }
 
-/** A read-only view of the database.
- * Close it: until then it keeps what it sees from being collected. */
+/**
+ * A read-only view of the database.
+ * Close it: until then it keeps what it sees from being collected.
+ */
 export interface Snapshot extends Reader, AsyncDisposable {
   /** Closing twice is harmless. */
   close(): Promise<void>;
@@ -134,8 +136,10 @@ export class Transaction implements Snapshot {
     this.#buffer(cell, { operation: 'put', value: bytes });
   }
 
-  /** Older snapshots still see the value, and later writers the conflict:
-   * a delete is a write (P17). */
+  /**
+   * Older snapshots still see the value, and later writers the conflict:
+   * a delete is a write (P17).
+   */
   delete(cell: CellAddress): void {
     this.#buffer(cell, { operation: 'delete' });
   }

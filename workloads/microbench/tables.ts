@@ -1,4 +1,7 @@
-/** The tables of figure 8: next to the paper's, decomposed, and the cost of each operation. */
+/**
+ * The tables of figure 8: rates next to the paper's, their parts, and what each operation costs in
+ * CPU time and messages.
+ */
 import {
   higherIsBetter,
   type Interval,
@@ -26,7 +29,7 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
     caption:
       'Relative is Percolator over raw, round by round, with its 95 % confidence interval; relative CPU is the CPU ' +
       'time of a raw operation, of client, server and services together, over that of a Percolator one; there is none ' +
-      `if the time of one of them is not known. ${durabilities}.`,
+      `if the time of one of them is not known. At 0.5 a Percolator operation takes twice the time of a raw one. ${durabilities}.`,
     columns: [
       'store',
       'operation',
@@ -155,7 +158,7 @@ export function processorTable(results: readonly StoreResult[]): ResultTable {
     caption:
       'Microseconds of CPU, of all threads. The storage of the embedded store runs in the client; with --processes N it ' +
       'runs in the process of the benchmark, which is then the server. The messages are ' +
-      'those of a transaction, sent without the engine; "us" is the time of one at the maximum rate. ' +
+      'those of a transaction, sent without the engine; "us" is the time of one operation at the maximum rate. ' +
       'Services are oracle and lock service: with --processes N they have a column of their own, and the client is N ' +
       'processes, added up; otherwise the oracle is in the client.',
     columns: [
@@ -254,7 +257,7 @@ function profileRow({ name, figure8 }: StoreResult, of: string, { parts }: CpuPr
     sums[column] = (sums[column] ?? 0) + part.us;
   }
   const total = sums.reduce((sum, us) => sum + us, 0);
-  // The profiled client contains the embedded storage, also with --processes.
+  // The benchmark's process is profiled, and the embedded storage runs in it, with --processes too.
   const serverUs = name === 'embedded' ? null : costOf(figure8.slices, of).serverUs;
   return [name, of, ...sums, total, serverUs];
 }

@@ -30,6 +30,7 @@ import {
   ConditionalWork,
   MutateWork,
   ReadWork,
+  type Scan,
   type Scanned,
   ScanWork,
   type Settlers,
@@ -84,20 +85,30 @@ export class ClientStore implements Bigtable {
     range: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
-    const { end, limit } = range;
-    const isOver = (start: string): boolean => end !== undefined && compareKeys(start, end) >= 0;
+    this.#assertOpen();
+    validateRange(range);
+    filters.forEach(validateFilter);
+    this.#inFlight++; // Between two of its calls, too: the store closes when all rows are read.
+    try {
+      return await this.#scan({ table, range, filters });
+    } finally {
+      this.#ended();
+    }
+  }
+
+  async #scan({ table, range, filters }: Scan): Promise<readonly Row[]> {
+    const { start = '', end, limit } = range;
     const rows: Row[] = [];
-    for (let start: string | undefined = range.start ?? ''; start !== undefined;) {
-      if (isOver(start)) break;
-      const rest = { start, end, limit: limit - rows.length };
-      const found: Scanned = await this.#call('scan', (resolve, reject) => {
-        validateRange(range);
-        filters.forEach(validateFilter);
-        return [new ScanWork({ table, range: rest, filters }, { resolve, reject })];
-      });
+    for (let from: string | undefined = start; from !== undefined;) {
+      const rest = { start: from, end, limit: limit - rows.length };
+      const found: Scanned = await this.#send('scan', (resolve, reject) => [
+        new ScanWork({ table, range: rest, filters }, { resolve, reject }),
+      ]);
       rows.push(...found.rows);
       if (rows.length >= limit) break;
-      start = found.next;
+      const { next } = found;
+      from =
+        next !== undefined && end !== undefined && compareKeys(next, end) >= 0 ? undefined : next;
     }
     return rows;
   }
@@ -136,7 +147,7 @@ export class ClientStore implements Bigtable {
     });
   }
 
-  /** Clients know the tablets, so this takes a round trip and costs nothing. */
+  /** Takes a round trip, but no processor time: a real client knows the tablets already. */
   sampleRowKeys(table: string): Promise<readonly string[]> {
     return this.#administer(() => {
       this.#storage.table(table);
@@ -172,8 +183,20 @@ export class ClientStore implements Bigtable {
     kind: OperationKind,
     works: (resolve: (value: T) => void, reject: (error: unknown) => void) => readonly RowWork[],
   ): Promise<T> {
-    return new Promise((resolve, reject) => {
+    try {
       this.#assertOpen();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.#send(kind, works);
+  }
+
+  /** Also for a caller that was in flight when the store began to close. */
+  #send<T>(
+    kind: OperationKind,
+    works: (resolve: (value: T) => void, reject: (error: unknown) => void) => readonly RowWork[],
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
       const made = works(
         (value) => {
           this.#ended();

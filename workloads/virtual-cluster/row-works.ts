@@ -71,21 +71,19 @@ export interface Scanned {
   readonly next: string | undefined;
 }
 
+export interface Scan {
+  readonly table: string;
+  readonly range: RowRange & { readonly limit: number };
+  readonly filters: readonly CellFilter[];
+}
+
 export class ScanWork extends RowWork {
   readonly #range: RowRange & { readonly limit: number };
   readonly #filters: readonly CellFilter[];
   readonly #settlers: Settlers<Scanned>;
   #scanned: Scanned = { rows: [], next: undefined };
 
-  constructor(
-    given: {
-      readonly table: string;
-      readonly range: RowRange & { readonly limit: number };
-      readonly filters: readonly CellFilter[];
-    },
-    settlers: Settlers<Scanned>,
-  ) {
-    const { table, range, filters } = given;
+  constructor({ table, range, filters }: Scan, settlers: Settlers<Scanned>) {
     // Start and end, taken to be equally long.
     const bytes = 2 * (range.start?.length ?? 0) + FILTER_BYTES * filters.length;
     super(table, range.start ?? '', { cells: 0, bytes });

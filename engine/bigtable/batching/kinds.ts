@@ -148,8 +148,10 @@ export class BlindMutations implements Kind<readonly RowMutation[], void> {
     }
   }
 
-  /** A refusal is about the request itself. Any other failure leaves in doubt what the first call
-   * did. */
+  /**
+   * A refusal is about the request itself. Any other failure leaves in doubt what the first call
+   * did.
+   */
   async #mutateAlone(rows: readonly RowMutation[]): Promise<void> {
     try {
       await this.#mutate(rows);

@@ -16,14 +16,15 @@ export interface BatchingOptions {
    */
   readonly rowsMax?: number | undefined;
   /**
-   * RPCs in flight at a time in each lane. Default 8. Too small: the storage idles between two
-   * batches. Too large: batches stay small. Conditional mutations are not limited where the storage
-   * cannot take many in one RPC.
+   * Batches in flight at a time in each lane: reads, conditional mutations, urgent and other blind
+   * mutations. Default 8. Too small: the storage idles between two batches. Too large: batches stay
+   * small. Conditional mutations are not limited where the storage cannot take many in one RPC. The
+   * requests of a batch that the storage refuses are sent one by one, at the same time.
    */
   readonly inFlightMax?: number | undefined;
   /**
    * Selects blind mutations that a caller's commit may wait for. They have a lane of their own, so
-   * that the others never take their places in flight. Default: none.
+   * that they never wait because other blind mutations have reached `inFlightMax`. Default: none.
    */
   readonly isUrgent?: ((row: RowMutation) => boolean) | undefined;
 }

@@ -15,8 +15,9 @@ export interface ServedHBase extends AsyncDisposable {
 }
 
 const PREAMBLE_BYTES = 6;
+/** The last byte of the preamble: a caller says its name, without Kerberos. */
 const SIMPLE = 80;
-/** The number of an answer that is for the whole connection: -1. */
+/** The number of an answer for the whole connection: HBase's -1, in a field of type uint32. */
 const FOR_ALL = 2 ** 32 - 1;
 
 export async function serveHBase({

@@ -101,12 +101,16 @@ export type Outcome =
   | { readonly kind: 'alive' }
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
-  /** Below the horizon, or the primary's table was dropped:
-   * no evidence is left that proves anything. */
+  /**
+   * Below the horizon, or the primary's table was dropped:
+   * no evidence is left that proves anything.
+   */
   | { readonly kind: 'collected' };
 
-/** Checks how the transaction of `lock` ended;
- * decides it if the owner is dead ("check transaction status"). */
+/**
+ * Checks how the transaction of `lock` ended;
+ * decides it if the owner is dead ("check transaction status").
+ */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
   try {
     return await settleAtPrimary(context, lock);

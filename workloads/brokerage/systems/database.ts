@@ -3,8 +3,10 @@ import type { MeasuredProcesses } from '../clients.ts';
 import type { SystemName } from '../plan.ts';
 import type { DatabaseAddress } from './address.ts';
 
-/** The ids given for processes that were not started here. No process has this id, so their
- * processor time is unknown, not 0. */
+/**
+ * The ids given for processes that were not started here. No process has this id, so their
+ * processor time is unknown, not 0.
+ */
 export const UNKNOWN_SERVERS: readonly number[] = [-1];
 
 export interface LoadedDatabase extends AsyncDisposable {

@@ -77,7 +77,9 @@ function ofWhich(groups: readonly Group[], found: number): string {
 function summaryLines(report: Report): readonly string[] {
   const { transactions, ok, fail, info, infoSeen, reads, readsNotJudged, keys } = report;
   const seen =
-    info === 0 ? '' : `; ${formatCount(infoSeen)} of the info were seen, so they have committed`;
+    info === 0
+      ? ''
+      : `; reads saw ${formatCount(infoSeen)} of those of outcome info, which count as committed`;
   const left =
     readsNotJudged === 0
       ? ''

@@ -1,7 +1,8 @@
 /**
  * The parts of `node:test` that the engine's tests use, for a process that judges mutants.
  *
- * It stops at the first test that fails, runs one test after the other, and does not track
+ * It stops at the first test that fails, without running the hooks after it, runs one test after
+ * the other, and does not track
  * promises, which makes the real `node:test` several times as slow. A test file that uses more of
  * `node:test` than this also fails for the unchanged engine, and so is not a judge of mutants;
  * judges.ts reports such files.
@@ -38,8 +39,8 @@ class Suite {
 export class TestFailure extends Error {}
 
 let current = new Suite('');
-/** The hooks to run after the test that is running. */
-let running: Hook[] | undefined;
+/** The hooks to run after the running test; undefined outside of tests. */
+let aftersOfTest: Hook[] | undefined;
 
 /** Loads a test file, and runs the tests it declares. Resolves with the number of tests. */
 export async function runTests(load: () => Promise<unknown>): Promise<number> {
@@ -52,7 +53,7 @@ export async function runTests(load: () => Promise<unknown>): Promise<number> {
 async function runSuite(suite: Suite, around: readonly Suite[]): Promise<number> {
   const suites = [...around, suite];
   let tests = 0;
-  for (const hook of suite.befores) await hook();
+  for (const hook of suite.befores) await toldAs(suite.name, hook);
   for (const entry of suite.entries) {
     if (entry instanceof Suite) tests += await runSuite(entry, suites);
     else {
@@ -60,23 +61,32 @@ async function runSuite(suite: Suite, around: readonly Suite[]): Promise<number>
       tests++;
     }
   }
-  for (const hook of suite.afters) await hook();
+  for (const hook of suite.afters) await toldAs(suite.name, hook);
   return tests;
 }
 
 async function runTest(name: string, body: Body, suites: readonly Suite[]): Promise<void> {
   const afters: Hook[] = [];
-  running = afters;
+  aftersOfTest = afters;
   try {
-    for (const hook of suites.flatMap(({ beforeEaches }) => beforeEaches)) await hook();
-    await body({ name, after: (hook) => afters.push(hook), skip: () => undefined });
-    for (const hook of afters) await hook();
-    for (const hook of suites.flatMap(({ afterEaches }) => afterEaches)) await hook();
+    await toldAs(name, async () => {
+      for (const hook of suites.flatMap(({ beforeEaches }) => beforeEaches)) await hook();
+      await body({ name, after: (hook) => afters.push(hook), skip: () => undefined });
+      for (const hook of afters) await hook();
+      for (const hook of suites.flatMap(({ afterEaches }) => afterEaches)) await hook();
+    });
+  } finally {
+    aftersOfTest = undefined;
+  }
+}
+
+/** @throws TestFailure with the name of the test, or of the suite whose hook failed */
+async function toldAs(name: string, work: Hook): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     const told = error instanceof Error ? error.message.split('\n')[0] : String(error);
     throw new TestFailure(`${name}: ${told}`, { cause: error });
-  } finally {
-    running = undefined;
   }
 }
 
@@ -101,7 +111,7 @@ export function before(hook: Hook): void {
 
 /** In a test, after that test; elsewhere, after the suite. */
 export function after(hook: Hook): void {
-  (running ?? current.afters).push(hook);
+  (aftersOfTest ?? current.afters).push(hook);
 }
 
 export function beforeEach(hook: Hook): void {

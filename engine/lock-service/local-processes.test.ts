@@ -14,7 +14,7 @@ const withProc = { skip: existsSync('/proc/self/stat') ? false : 'needs /proc' }
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const withBootId = { skip: existsSync(BOOT_ID) ? false : `needs ${BOOT_ID}` };
 
-/** The token that an engine in the child process would have. */
+/** The token of an engine in the child process, as where there is no /proc: without its start. */
 function tokenOf(child: ChildProcess, self: string): string {
   const [machine, , , nonce] = self.split('/');
   return [machine, child.pid, '', nonce].join('/');
@@ -60,7 +60,7 @@ test('a running process is alive, and dead as soon as it has exited', async (t) 
   assert.equal(liveness.isDead(token), true);
 });
 
-test('a reused process number is not its dead predecessor', withProc, () => {
+test('a process is dead, even if another process has its number now', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, pid, start, nonce] = liveness.self.split('/');
   assert.equal(liveness.isDead([machine, pid, Number(start) - 1, nonce].join('/')), true);
@@ -88,7 +88,7 @@ test('processes of another machine with our host name are never reported dead', 
   assert.equal(liveness.isDead([other, 999_999_999, ...rest].join('/')), false);
 });
 
-test('a process of another user, or of the system, is alive', withProc, () => {
+test('a process of another user, or of the system, is alive', () => {
   const liveness = localProcesses('1');
   const [machine, , , nonce] = liveness.self.split('/');
   const token = [machine, 1, '', nonce].join('/');

@@ -2,7 +2,7 @@
  * Liveness among the processes of one machine: the operating system knows which have exited.
  *
  * A token names the machine since its last boot, the process and the moment the process started, so
- * that a reused process number is not mistaken for its dead predecessor. Tokens of other machines
+ * that a dead process is not taken for the one that has its number now. Tokens of other machines
  * are not declared dead here: the lock service does that, or their locks wait for the time to live
  * to run out. So do the locks of processes from before a reboot: their tokens look like those of
  * another machine with our host name.

@@ -1,6 +1,6 @@
 /**
- * The experiment's targets on 2 cores, next to its measurements. A target is judged only where the
- * load asks for it.
+ * The experiment's targets, chosen for a machine of 2 cores, next to its measurements. A target is
+ * judged only if the run had the load that the target speaks of.
  */
 import { formatCount, type Point, type RunRecord, type Target } from '#results';
 
@@ -8,7 +8,7 @@ const DOCUMENTS_PER_SECOND = 3_000;
 const RATIO = 1_000;
 const RATIO_REPOSITORY = 1_000_000;
 const RATIO_RATE = 1;
-/** A scan interval would be tens of milliseconds or more. */
+/** At 1 %/hour a worker rests for about 20 ms between two scans (engine/observer/rest.ts). */
 const LOW_RATE_MEDIAN_MS = 10;
 /** At higher rates, in percent per hour, documents wait for one another. */
 const LOW_RATE_MAX = 10;
@@ -37,7 +37,7 @@ function capacityTarget({ capacity, points, store }: RunRecord): Target {
 }
 
 function lowRateTarget(record: RunRecord): Target {
-  const point = lowest(record, 'percolator');
+  const [point] = byRate(record, 'percolator');
   const medianMs = point?.latency?.medianMs;
   const rate = point?.ratePercentPerHour ?? Infinity;
   return {
@@ -51,12 +51,8 @@ function lowRateTarget(record: RunRecord): Target {
 }
 
 function ratioTarget(record: RunRecord): Target {
-  const batch = lowest(record, 'mapreduce');
+  const { ours, batch } = lowestOfBoth(record);
   const rate = batch?.ratePercentPerHour ?? Infinity;
-  // An interrupted run may have measured its lowest rate on one system only.
-  const ours = record.points.find(
-    (point) => point.system === 'percolator' && point.ratePercentPerHour === rate,
-  );
   const ratio =
     ours?.latency && batch?.latency ? batch.latency.medianMs / ours.latency.medianMs : undefined;
   const documents = record.repository?.documents ?? 0;
@@ -78,8 +74,8 @@ function ratioTarget(record: RunRecord): Target {
 }
 
 /**
- * Why the ratio is not judged although the engine has a latency: the batch has none to compare it
- * with. Undefined otherwise.
+ * Why the ratio is not judged although the engine has a latency: the batch was wrong, or did not
+ * keep up. Undefined otherwise; `judged` tells of a batch that was not measured.
  */
 function withoutBatch(ours: Point, batch?: Point): Pick<Target, 'met' | 'reason'> | undefined {
   if (ours.latency === null || batch === undefined) return undefined;
@@ -105,8 +101,19 @@ function whyNotMeasured({ check, verdict, verdictReason, latency }: Point): stri
   return latency === null ? 'no document was measured' : undefined;
 }
 
-function lowest({ points }: RunRecord, system: Point['system']): Point | undefined {
+/** At the lowest rate of both systems: an interrupted run measured some rates on one of them. */
+function lowestOfBoth(record: RunRecord): { readonly ours?: Point; readonly batch?: Point } {
+  const ours = byRate(record, 'percolator');
+  const pairs = byRate(record, 'mapreduce').flatMap((batch) =>
+    ours
+      .filter(({ ratePercentPerHour: rate }) => rate === batch.ratePercentPerHour)
+      .map((one) => ({ ours: one, batch })),
+  );
+  return pairs[0] ?? {};
+}
+
+function byRate({ points }: RunRecord, system: Point['system']): readonly Point[] {
   return points
     .filter((point) => point.system === system)
-    .toSorted((a, b) => a.ratePercentPerHour - b.ratePercentPerHour)[0];
+    .toSorted((a, b) => a.ratePercentPerHour - b.ratePercentPerHour);
 }

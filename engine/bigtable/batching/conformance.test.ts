@@ -8,6 +8,7 @@ import { batchBigtable } from '../batching.ts';
 import { conformanceSuite } from '../conformance.ts';
 
 conformanceSuite('a batched store', async () => {
+  // Most claims write to the row `r`, some to other rows: both lanes are used.
   const options = { delayMs: 1, isUrgent: ({ row }: { readonly row: string }) => row === 'r' };
   return batchBigtable(createMemoryBigtable(), systemClock, options).store;
 });
@@ -15,6 +16,6 @@ conformanceSuite('a batched store', async () => {
 conformanceSuite('a batched store of the public API', async () => {
   const store = createMemoryBigtable();
   const remote = new FaultyBigtable(store, { conditionalBatch: false, ordered: false });
-  // Like a remote client, this one leaves its store open when it is closed.
+  // Without faults: only the manifest is another.
   return batchBigtable(remote, systemClock, { delayMs: 0, rowsMax: 3, inFlightMax: 1 }).store;
 });

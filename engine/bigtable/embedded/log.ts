@@ -8,10 +8,10 @@
  * begin a new file. The first group there says where the group before it ends, so what may have
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
- * A group that may be lost in a power failure waits for the sync of a later one, which makes
- * durable all that is before it. Each group says how much before it was not yet synced: what a
+ * A group that may be lost in a power failure is not synced on its own: the sync of a later one
+ * makes durable all that is before it. Each group says how much before it was not yet synced: what a
  * power failure tears there ends the log, even if a later group is whole. The first group of a file
- * never waits.
+ * is always synced.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
@@ -28,7 +28,7 @@ import type { Sizes } from './sizes.ts';
 
 /** The data takes about this many files, unless it is small or very large. */
 const FILES_FOR_DATA = 16;
-/** No group begins after this offset: offsets have 32 bits. */
+/** No group begins at or after this offset, so that offsets inside the last one fit in 32 bits. */
 const FILE_BYTES_MAX = 2 ** 31;
 /** Bytes that may wait for a sync. The next opening after a kill writes all of them again. */
 const UNSYNCED_BYTES_MAX = 2 ** 20;
@@ -43,7 +43,7 @@ export interface LogFile {
 export interface LogState {
   readonly store: number;
   readonly files: Map<number, LogFile>;
-  /** Where the last group ends, and its number. */
+  /** Where the last group ends that is certainly on the disk, and its number. */
   readonly end: Mark;
   readonly sequence: number;
   readonly oldest: number;
@@ -68,7 +68,7 @@ export class Log {
   #syncedSequence: number;
   #oldest: number;
   #newest: number;
-  /** Whether this opening writes the newest file. */
+  /** Whether the next group may follow in the newest file: this opening began it, none failed. */
   #isWriting = false;
   #bytes = 0;
   #written = 0;
@@ -118,7 +118,7 @@ export class Log {
     return this.#files.size;
   }
 
-  /** The most files without cleaning. Data that fills files of the largest size may have more. */
+  /** With more files the log is cleaned. Data that fills files of the largest size may have more. */
   filesMax(dataBytes: number): number {
     const largest = FILES_FOR_DATA * FILE_BYTES_MAX;
     return this.sizes.files * Math.max(1, dataBytes / largest);
@@ -146,8 +146,9 @@ export class Log {
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
    * group that `isCopy` repeats earlier groups, which stay until it counts.
    * @throws STORE_UNAVAILABLE if the group will never count; STORE_IN_DOUBT if it may count, in
-   * case the process ends before the next group is written. In both cases the groups that waited no
-   * longer count once the next one is written: it must hold all that they held.
+   * case the process ends before the next group is written. In both cases, once the next group is
+   * written, the groups that waited for a sync do not count any more: so the next group must hold
+   * all that they held.
    */
   async append(
     group: Buffer,
@@ -171,7 +172,8 @@ export class Log {
       if (at.offset === 0) await this.#disk.sync();
     } catch (cause) {
       this.#giveUp();
-      if (isCopy) this.#erase(at); // Else each opening that fails would leave one more.
+      // What a copy repeats is still there; without this, each failed opening would leave a copy.
+      if (isCopy) this.#erase(at);
       throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
     }
     this.#recent.add(group, at);
@@ -283,7 +285,7 @@ export class Log {
     return record;
   }
 
-  /** Fewer bytes if some cannot be read: only reading a record that lies there then fails. */
+  /** No bytes if some cannot be read: each record is then read on its own, and fails on its own. */
   readonly #readPiece = ({ file, offset }: Mark, bytesMax: number): Buffer => {
     const length = Math.max(0, Math.min(bytesMax, this.size(file) - offset));
     const bytes = Buffer.allocUnsafeSlow(length);
@@ -324,8 +326,8 @@ export class Log {
    * After a failure: the next group begins a new file, and says that what is left of the failed one
    * does not count. A failed sync may have lost what waited for it, and no later sync would tell.
    *
-   * A group that is in doubt stays where it is. If this process ends now, the next process that may
-   * write finds it, and writes it again. If it were erased, that process would serve the store
+   * A group that is in doubt stays where it is, unless it is a copy. If this process ends now, the
+   * next process that may write finds it, and writes it again. If it were erased, that process would serve the store
    * without it, and a later power failure, which may undo what was not synced, could bring it back.
    */
   #giveUp(): void {
@@ -345,7 +347,7 @@ export class Log {
     for (const one of this.#files.keys()) if (one > file && one < next) this.#remove(one);
     const known = this.#files.get(file);
     if (known === undefined) return;
-    // Up to its size, provisional rows are still read.
+    // Not to `offset`: until the index knows the new group, it names rows of the groups that waited.
     ignoringErrors(() => known.file.truncate(known.size));
     this.#bytes -= known.size - offset;
     known.size = offset;

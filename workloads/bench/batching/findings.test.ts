@@ -57,7 +57,7 @@ test('the ranks of the interval are those of the binomial distribution', () => {
   }
 });
 
-test('only a storage that takes several conditional mutations in one call is also measured without', () => {
+test('a storage that takes several conditional mutations in one call is also measured with one per call', () => {
   const values = { batchDelay: 1, batchRows: 100, batchInFlight: 8 };
   const namesOn = (store: 'embedded' | 'emulator'): readonly string[] =>
     variantsOf({ ...values, store }).map(({ name }) => name);
@@ -66,7 +66,7 @@ test('only a storage that takes several conditional mutations in one call is als
   assert.deepEqual(namesOn('emulator'), names);
 });
 
-test('the charts do not claim that the calls are those of Bigtable’s API', () => {
+test('each chart says that only the variant “both, public API” makes the calls of Bigtable’s API', () => {
   const { charts } = findingsOf({ crawl: [RESULT], tenColumns: [RESULT], concurrency: 1 });
   for (const { caption } of charts ?? []) assert.match(caption, /“both, public API”.* without/);
 });

@@ -1,5 +1,5 @@
 /**
- * How many documents had arrived and were clustered, over the time of a point.
+ * How many documents had arrived, and how many of them were clustered, over the time of a point.
  *
  * A process that stops also stops reporting, and by its last report it had kept up. So when a
  * report is overdue, a sample is taken without it: documents arrive, and no more are clustered.

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { serve, tellParent } from './serve.ts';
 
 export interface ChildOptions {
-  /** Grows while the process is alive. */
+  /** The file that grows while the process is alive. */
   readonly alive: string;
   /** The fault to simulate. */
   readonly fault?:
@@ -12,7 +12,7 @@ export interface ChildOptions {
     | 'never ready'
     | 'on message'
     | 'does not stop'
-    | 'leaves'
+    | 'ends on message'
     | undefined;
 }
 
@@ -25,7 +25,7 @@ await serve<string>(async ({ alive, fault }: ChildOptions) => {
     ready: { pid: process.pid },
     onMessage: (message) => {
       if (fault === 'on message') throw new Error(`cannot understand ${message}`);
-      if (fault === 'leaves') process.exit(0);
+      if (fault === 'ends on message') process.exit(0);
       tellParent(message.toUpperCase());
     },
     stop: async () => {

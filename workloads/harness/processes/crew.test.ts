@@ -105,7 +105,7 @@ test('a process that is killed, or leaves as if it were done, is named too', asy
   );
 
   await using another = new Crew(NEVER);
-  (await start(another, 'leaves')).send('go');
+  (await start(another, 'ends on message')).send('go');
   const more = another.during(new Promise(() => {}));
   await assert.rejects(more, /^Error: worker 7 .*ended as if it were done/);
 });

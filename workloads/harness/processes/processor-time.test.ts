@@ -1,4 +1,4 @@
-/** Claims about CPU time: it includes the time of every descendant, alive or ended. */
+/** Claims about CPU time: it includes living descendants, and ended ones whose parent waited. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { execaNode } from 'execa';
@@ -15,7 +15,7 @@ const PROGRAM = `
   child.stdout.once('data', () => console.log(1));
 `;
 
-test('children count, also those that have ended; a process that does not exist does not', async (t) => {
+test('children count, also ended ones; with a process that does not exist there is no time', async (t) => {
   if (cpuSecondsOf([process.pid]) === null) return t.skip('only Linux tells the time of processes');
   const parent = execaNode('--input-type=module', ['--eval', PROGRAM], { reject: false });
   t.after(() => parent.kill('SIGTERM'));
@@ -24,8 +24,11 @@ test('children count, also those that have ended; a process that does not exist 
   const family = cpuSecondsOf([pid]) ?? 0;
   assert.ok(family >= 0.6, `${family} s`);
   const both = cpuSecondsOf([pid, process.pid]) ?? 0;
-  assert.ok(both > family, 'a grandparent includes all of it');
-  assert.ok(both <= (cpuSecondsOf([process.pid]) ?? 0), 'no process counts twice');
+  assert.ok(both > family, 'the own time is added');
+  assert.ok(
+    both <= (cpuSecondsOf([process.pid]) ?? 0),
+    'a grandparent includes all of it, and no process counts twice',
+  );
   parent.kill('SIGTERM');
   await parent;
   assert.equal(cpuSecondsOf([pid]), null);

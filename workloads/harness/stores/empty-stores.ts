@@ -1,4 +1,4 @@
-/** Empty storages, one after the other: disposing of one deletes its data. */
+/** Stores without tables: new ones that are deleted when they are closed, and one of a script. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type Bigtable, decorate, openStore } from '#engine';
@@ -12,31 +12,29 @@ export function emptyStores(
   store: (typeof STORES)[number],
   folder: string,
 ): () => Promise<Bigtable> {
-  return store === 'embedded' ? () => emptyEmbedded(folder) : emptyEmulator;
+  return store === 'embedded' ? () => openEmptyEmbedded(folder) : openEmptyEmulator;
 }
 
-async function emptyEmbedded(parent: string): Promise<Bigtable> {
+async function openEmptyEmbedded(parent: string): Promise<Bigtable> {
   await mkdir(parent, { recursive: true });
-  const folder = await mkdtemp(path.join(parent, 'tuning-'));
-  const store = await openStore({ kind: 'embedded', folder });
-  return closingWith(store, async () => {
-    await store.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(path.join(parent, 'store-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const store = opened.use(await openStore({ kind: 'embedded', folder }));
+  return closingWith(store, opened.move());
 }
 
-async function emptyEmulator(): Promise<Bigtable> {
-  const provided = await provideEmptyStore('emulator', { folder: '' });
-  const store = await openStore(provided.address);
-  return closingWith(store, async () => {
-    await store.close();
-    await provided[Symbol.asyncDispose]();
-  });
+async function openEmptyEmulator(): Promise<Bigtable> {
+  await using opened = new AsyncDisposableStack();
+  const provided = opened.use(await provideEmptyStore('emulator', { folder: '' }));
+  const store = opened.use(await openStore(provided.address));
+  return closingWith(store, opened.move());
 }
 
 /**
- * The store of a script that loads a database of its own. One that was not started here must hold
- * no table, because the script would write into it, and holds none at the end.
+ * The store of a script that loads a database of its own. A server that was not started here must
+ * hold no table, because the script would write among them; at the end all its tables are dropped.
+ * An embedded folder is not checked: the caller gives a new one.
  * @throws UsageError as `provideStore`, and if the store holds a table
  */
 export async function provideEmptyStore(
@@ -63,8 +61,8 @@ async function dropAll(provided: ProvidedStore): Promise<void> {
   for (const table of await store.listTables()) await store.dropTable(table);
 }
 
-/** `store`, with its way of closing replaced by `close`, which runs once. */
-function closingWith(store: Bigtable, close: () => Promise<void>): Bigtable {
+/** `store`; to close it disposes of all that was opened for it, once. */
+function closingWith(store: Bigtable, opened: AsyncDisposableStack): Bigtable {
   let closed: Promise<void> | undefined;
-  return decorate(store, { close: () => (closed ??= close()) });
+  return decorate(store, { close: () => (closed ??= opened.disposeAsync()) });
 }

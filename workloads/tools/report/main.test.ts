@@ -65,7 +65,7 @@ describe('the page of all runs', () => {
     assert.ok(indexText().includes(`runs/${name}/report.html`));
   });
 
-  test('does not list runs after `runs clean`', async () => {
+  test('is made again by `runs clean --yes`, without the runs that are gone', async () => {
     pageOfRun(folder);
     rmSync(folder, { recursive: true });
     await runTool('runs', 'clean', '--days', '36500');
@@ -74,7 +74,7 @@ describe('the page of all runs', () => {
     assert.ok(!indexText().includes(name));
   });
 
-  test('is not linked from a run elsewhere, nor from the reference, which is committed', () => {
+  test('is not linked from a run elsewhere, nor from the reference, which is in git without it', () => {
     assert.ok(!pageOfRun(path.join(temporaryFolder(), 'run')).includes('index.html'));
     for (const figure of ['figure-7', 'figure-8', 'figure-9']) {
       const page = readFileSync(path.join(REFERENCE_FOLDER, figure, 'report.html'), 'utf8');

@@ -189,7 +189,7 @@ describe('clean chooses', () => {
     addRun('oracle-2', 2);
     addRun('oracle-0', 0, { state: 'interrupted' });
     addRun('micro-1', 9, { experiment: 'micro' });
-    const why = 'not among the newest 1';
+    const why = 'not among the newest 1 that finished';
     assert.deepEqual(chosen({ keepLast: 1 }), [`oracle-0: ${why}`, `oracle-2: ${why}`]);
     assert.equal(chosen({ keepLast: 0 }).length, 4);
     symlinkSync(path.join(root, 'oracle-1'), path.join(root, 'latest'), 'dir');
@@ -200,7 +200,7 @@ describe('clean chooses', () => {
     addRun('a', 1);
     addRun('b', 10);
     addRun('c', 20);
-    const why = 'older than 5 days, not among the newest 2';
+    const why = 'older than 5 days, not among the newest 2 that finished';
     assert.deepEqual(chosen({ days: 5, keepLast: 2 }), [`c: ${why}`]);
   });
 });
@@ -263,7 +263,7 @@ describe('clean never removes', () => {
       assert.ok(only !== undefined);
       rmSync(folder, { recursive: true });
       addRun('killed', 2, { ...before, ...change });
-      assert.throws(() => removeRun(only.run), /has changed, so it was not removed\.$/);
+      assert.throws(() => removeRun(only.run), /has changed or is gone, so it was not removed\.$/);
       assert.ok(existsSync(path.join(folder, 'run.json')));
     });
   }
@@ -275,7 +275,7 @@ describe('clean never removes', () => {
     addRun('b', 2, { state: 'failed', runId: 'another' });
     const { removed, failures } = removeRuns(all);
     assert.deepEqual(removed.map(({ run }) => run.name).toSorted(), ['a', 'c']);
-    assert.match(failures.join(), /has changed, so it was not removed/);
+    assert.match(failures.join(), /has changed or is gone, so it was not removed/);
     assert.deepEqual(readdirSync(root), ['b']);
   });
 
@@ -328,7 +328,7 @@ describe('clean never removes', () => {
       // Without --yes, because a clean that does not refuse it would remove the reference.
       const { exitCode, stderr } = await runs('clean', '--in', folder, '--days', '0');
       assert.equal(exitCode, 2);
-      assert.match(stderr, /^--in must not be the reference, .*\.$/);
+      assert.match(stderr, /^--in must not be, hold or be in the reference, .*\.$/);
     }
   });
 });

@@ -1,8 +1,8 @@
 /**
  * Which runs `./run.sh runs clean` removes, and the removal.
  *
- * It never removes a run that may still be measured, a link, a folder whose record cannot be read
- * (it may belong to another program, or to a newer version), or anything in results/reference.
+ * It never removes a run that a process may be measuring, a link, a folder whose record cannot be
+ * read (it may belong to another program, or to a newer version), or anything in results/reference.
  */
 import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -24,8 +24,8 @@ export interface Choice {
   /** Runs older than this many days. */
   readonly days: number | undefined;
   /**
-   * All but this many of the newest finished runs of each experiment; with `days`, a run is removed
-   * only if both choose it.
+   * All runs, unfinished ones too, but this many of the newest finished ones of each experiment;
+   * with `days`, a run is removed only if both choose it.
    */
   readonly keepLast: number | undefined;
 }
@@ -55,13 +55,13 @@ export function removable(
     if (!isOld || newest.has(run)) return [];
     const why = [
       ...(days === undefined ? [] : [`older than ${counted(days, 'days')}`]),
-      ...(keepLast === undefined ? [] : [`not among the newest ${keepLast}`]),
+      ...(keepLast === undefined ? [] : [`not among the newest ${keepLast} that finished`]),
     ];
     return [{ run, why: why.join(', ') }];
   });
 }
 
-/** What became of a run; `killed` if its record still says that it is running. */
+/** What became of a run; `killed` if its record says `running`, but no process can be measuring. */
 export function stateText(record: RunRecord): string {
   return record.state === 'running' && !mayBeMeasuring(record) ? 'killed' : record.state;
 }
@@ -95,7 +95,7 @@ export function removeRun({ folder, record }: FoundRun): void {
   const now = findRun(path.dirname(folder), path.basename(folder));
   const isSame = now?.record?.runId === record?.runId && now?.record?.state === record?.state;
   if (now === null || now.record === null || !isSame || !mayBeRemoved(now, now.record)) {
-    throw new UsageError(`The run ${folder} has changed, so it was not removed.`);
+    throw new UsageError(`The run ${folder} has changed or is gone, so it was not removed.`);
   }
   try {
     for (const name of readdirSync(folder)) {
@@ -116,10 +116,10 @@ export function removeRun({ folder, record }: FoundRun): void {
 export function refuseReference(root: string): void {
   if (!existsSync(root)) return;
   const [runs, reference] = [root, REFERENCE_FOLDER].map((folder) => realpathSync(folder));
-  const isWithin = (a = '', b = ''): boolean => `${a}${path.sep}`.startsWith(`${b}${path.sep}`);
+  const isWithin = (a = '', b = ''): boolean => !/^\.\.(?![^/\\])/.test(path.relative(b, a));
   if (!isWithin(runs, reference) && !isWithin(reference, runs)) return;
   throw new UsageError(
-    `--in must not be the reference, which is never removed, but is ${JSON.stringify(root)}.`,
+    `--in must not be, hold or be in the reference, which is never removed, but is ${JSON.stringify(root)}.`,
   );
 }
 

@@ -44,7 +44,7 @@ export interface SearchOptions {
   /** Measures one trial; `seed` decides its data, which all trials of a round share. */
   readonly measure: (
     values: EngineValues,
-    trial: { readonly seconds: number; readonly seed: number },
+    how: { readonly seconds: number; readonly seed: number },
   ) => Promise<Trial>;
   readonly onTrial?: ((done: number) => void) | undefined;
 }
@@ -68,8 +68,8 @@ export async function search(options: SearchOptions): Promise<SearchResult> {
   if (defaults === undefined) throw new Error('there is nothing to search among');
   const tried = new Map<EngineValues, TriedSettings>();
   let trials = 0;
-  const measure: SearchOptions['measure'] = async (values, trial) => {
-    const measured = await options.measure(values, trial);
+  const measure: SearchOptions['measure'] = async (values, how) => {
+    const measured = await options.measure(values, how);
     options.onTrial?.(++trials);
     return measured;
   };
@@ -141,8 +141,8 @@ export function isSignificant({ low, high }: Estimate): boolean {
 }
 
 /**
- * The trials that no other one beats in throughput or latency without losing in the other, by
- * throughput.
+ * The settings that no other ones beat: none are better in throughput or latency without being worse
+ * in the other of the two. In the order of throughput, the lowest first.
  */
 export function paretoFront(tried: readonly TriedSettings[]): readonly TriedSettings[] {
   const isBeaten = ({ trial }: TriedSettings): boolean =>

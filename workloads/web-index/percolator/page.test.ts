@@ -1,4 +1,4 @@
-/** The page about observers shows code that is there. */
+/** docs/observers.md: its samples are in the files that they name, its table has all observers. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -19,7 +19,7 @@ for (const [, file = '', code = ''] of samples) {
   });
 }
 
-/** The page indents a sample as if it were alone. */
+/** A sample may be indented otherwise than its file. */
 function withoutIndents(text: string): string {
   return text.replaceAll(/^ +/gmu, '');
 }

@@ -5,8 +5,8 @@
  *                                     ──▶ headers with the status and nothing else
  *                                     ──▶ reset, or the connection is lost
  *
- * In every case `onEnd` is called exactly once. A status says whether the call can have reached the
- * server, since only this class knows: "not connected" is harmless, "connection lost" leaves a
+ * In every case `onEnd` is called exactly once. A status says whether the server can have processed
+ * the call, which no caller could tell: "not connected" is harmless, "connection lost" leaves a
  * mutation in doubt.
  */
 import type {
@@ -43,8 +43,8 @@ export class Call {
   readonly #connection: Connection;
   readonly #messages = new MessageReader();
   /**
-   * Undefined once the call has ended: everything the stream can still reach stays in memory until
-   * the next full garbage collection, because Node's streams survive all others.
+   * Undefined once the call has ended. Only a full garbage collection frees one of Node's streams,
+   * and until then all that the stream refers to stays in memory; so the call lets its handler go.
    */
   #handler: CallHandler | undefined;
   #stream: ClientHttp2Stream | undefined;
@@ -158,7 +158,7 @@ export class Call {
     const isUnsent = this.#stream === undefined;
     const details = `no answer in ${timeoutMs} ms`;
     this.#abandon({ code: Code.deadlineExceeded, details, isUnsent });
-    // A connection to a vanished machine looks like this, and would for a quarter of an hour.
+    // Perhaps the machine has vanished: TCP would notice only after a quarter of an hour.
     this.#connection.check();
   }
 

@@ -17,7 +17,7 @@ function countsOf(cards: readonly Card[]): Record<string, number> {
   return counts;
 }
 
-test('every 890 cards have exactly the mix of the specification', () => {
+test('each 890 cards from the start are exactly the cards of the deck', () => {
   const deck = new Deck(createRandom(1));
   assert.equal(DECK_SIZE, 890);
   for (let round = 0; round < 5; round++) {

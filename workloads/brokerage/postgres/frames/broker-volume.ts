@@ -1,4 +1,7 @@
-/** Broker-Volume: the value of pending orders of brokers in a sector. */
+/**
+ * Broker-Volume: for each of some brokers, the value of its pending orders for securities of a
+ * sector.
+ */
 import type { BrokerVolumeInput, BrokerVolumeResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
 

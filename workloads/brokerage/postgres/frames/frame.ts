@@ -1,5 +1,6 @@
 /**
  * A transaction's view of its connection: statements, which are prepared once for each connection.
+ * All frames of the specification's transaction run through one of these.
  *
  * Statements that do not need each other's answers are sent together (`pg`, `pipeline`). So are
  * those that begin and end the transaction: BEGIN with the first statement, COMMIT with the last

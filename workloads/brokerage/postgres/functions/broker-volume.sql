@@ -1,4 +1,5 @@
--- Broker-Volume: the value of pending orders of brokers in a sector.
+-- Broker-Volume: for each of some brokers, the value of its pending orders for securities of a
+-- sector.
 CREATE FUNCTION broker_volume(broker_names text[], sector_name text)
 RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN

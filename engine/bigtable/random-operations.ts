@@ -76,13 +76,13 @@ const mutationOf = ({ tombstones = false }: Limits): fc.Arbitrary<Mutation> =>
     })),
   );
 
-/** More versions of one cell than a page has. */
+/** More versions of one column than a page of the embedded store holds. */
 const manyVersions: fc.Arbitrary<RowMutation> = fc
   .record({ table, row, of: family, column: qualifier })
   .map(({ of, column, table: name, row: key }) => ({
     table: name,
     row: key,
-    mutations: Array.from({ length: 100 }, (_, i) => ({
+    mutations: Array.from({ length: 120 }, (_, i) => ({
       kind: 'set' as const,
       family: of,
       qualifier: column,
@@ -118,7 +118,7 @@ export function operationOf(limits: Limits): fc.Arbitrary<Operation> {
     { table, row, anyOf, ifFound: mutations, ifNotFound: mutations },
     { requiredKeys: ['table', 'row', 'anyOf', 'ifNotFound'] },
   );
-  // The rows of one call may be applied in any order; then none may come twice.
+  // Where the rows of one call may be applied in any order, no row may come twice.
   const some = <T extends OfRow>(one: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
     limits.ordered === false
       ? fc.uniqueArray(one, { maxLength: 4, selector: (given) => `${given.table} ${given.row}` })

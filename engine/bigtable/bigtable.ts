@@ -20,7 +20,7 @@
  * 2. A read that begins after a mutation has resolved sees it, in every process. Otherwise a reader
  *    whose start timestamp is after a writer's commit timestamp may miss the writer's lock.
  * 3. There is no atomicity across rows, and the rows of one `mutateRows` may be applied in any
- *    order. Nothing in the engine relies on more; `manifest.ordered` says where more is given.
+ *    order. The engine relies on more only where `manifest.ordered` promises it.
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
  *    the caller must look. No conditional mutation is silently retried: one that is sent twice
  *    finds its own effect (P12). Reads, blind mutations (promise 5), and the making and dropping of
@@ -34,9 +34,9 @@
  *
  * Empty filters are legal, because code that builds filters and mutations from data produces them:
  * an empty list of filters, or a filter with an empty range (`from` above `to`), passes nothing, so
- * a check finds nothing and a read no row; a row without mutations stays unchanged. Two are
- * refused: a conditional mutation without any mutations, because its caller must have meant a read,
- * and an erase with an empty range.
+ * a check finds nothing and a read no row; a row without mutations stays unchanged. Only two
+ * things are refused: a conditional mutation without any mutations, because its caller must have
+ * meant a read, and an erase with an empty range.
  *
  * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
  * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable
@@ -74,7 +74,7 @@ export interface CellFilter {
   readonly family: string;
   /** Absent: every qualifier of the family. */
   readonly qualifier?: string | undefined;
-  /** Only qualifiers that end with this; not with `qualifier`. A scan of columns, not a seek. */
+  /** Only qualifiers that end with this; excludes `qualifier`. A scan of columns, not a seek. */
   readonly suffix?: string | undefined;
   /** Oldest timestamp wanted, inclusive. Default 0. */
   readonly from?: Timestamp | undefined;
@@ -84,7 +84,7 @@ export interface CellFilter {
   readonly versions?: number | undefined;
 }
 
-/** Rows from `start` (inclusive) to `end` (exclusive); an absent end means the end of the table. */
+/** Rows from `start` (inclusive) to `end` (exclusive); if one is absent, that of the table. */
 export interface RowRange {
   readonly start?: string | undefined;
   readonly end?: string | undefined;
@@ -139,7 +139,7 @@ export interface ConditionalRowMutation {
 
 export interface TableSchema {
   readonly families: readonly string[];
-  /** Row keys at which tablets begin, besides the first one. */
+  /** Row keys at which tablets begin; the first tablet begins at the start of the table. */
   readonly splits?: readonly string[] | undefined;
 }
 
@@ -150,11 +150,11 @@ export interface Manifest {
   /** `checkAndMutateRows` is one call, not many: the paper's own change to Bigtable. */
   readonly conditionalBatch: boolean;
   /**
-   * Mutations that a caller sends in one turn of the event loop are applied in the order sent, and
-   * none without the earlier ones, unless those are in doubt, or refused for what they say: a table
-   * or a column family that is not there, or an invalid argument (a key that is too long); and no
-   * copy of one that was refused arrives later. The engine then sends notifications, which are sent
-   * again while in doubt, and the commit of the primary back to back.
+   * Mutations that a caller sends in one turn of the event loop are applied in the order sent. None
+   * is applied without all earlier ones, except those that are in doubt, or refused for what they
+   * say: a table or a column family that is not there, or an invalid argument (a key that is too
+   * long). No copy of a refused mutation arrives later. The engine then sends notifications and the
+   * commit of the primary back to back; it repeats notifications that are in doubt.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */
@@ -197,7 +197,7 @@ export interface Bigtable extends AsyncDisposable {
    * @throws TABLE_NOT_FOUND, FAMILY_NOT_FOUND, INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_REFUSED,
    *   STORE_CLOSED
    * @throws TABLE_MISMATCH if a remote storage could lose cells of the table: it has a GC rule; in
-   *   HBase, attributes other than the engine's, or not its coprocessor
+   *   HBase, it has attributes other than the engine's, or lacks the coprocessor
    */
   readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined>;
 
@@ -241,12 +241,14 @@ export interface Bigtable extends AsyncDisposable {
   mutateRows(rows: readonly RowMutation[]): Promise<void>;
 
   /**
-   * Row keys at which a section begins, in order, without the first; sections have similar sizes.
+   * Row keys at which a section begins, in order, without the first section's. A scan may begin at
+   * any of them; the sizes of sections may differ.
    */
   sampleRowKeys(table: string): Promise<readonly string[]>;
 
   /**
-   * Creates the table; does nothing if it exists with the same families and splits.
+   * Creates the table; does nothing if it exists with the same families and, if `manifest.splits`,
+   * the same splits.
    * @throws TABLE_MISMATCH if it exists with others
    */
   createTable(table: string, schema: TableSchema): Promise<void>;

@@ -12,6 +12,7 @@ import {
 } from './bigtable.ts';
 
 const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
+/** Bigtable's limit. */
 const QUALIFIER_BYTES_MAX = 16_384;
 /** Bigtable's own advice; the embedded store's keys have one byte for the family. */
 const FAMILIES_MAX = 100;
@@ -95,7 +96,7 @@ function validateQualifier(qualifier: string): void {
   if (!qualifier.isWellFormed()) {
     throw invalid(`qualifier ${JSON.stringify(qualifier)} is not well-formed Unicode`);
   }
-  // No character takes more than three bytes, and that is usually proof enough.
+  // No UTF-16 unit takes more than three bytes, and that is usually proof enough.
   if (3 * qualifier.length <= QUALIFIER_BYTES_MAX) return;
   const bytes = Buffer.byteLength(qualifier);
   if (bytes > QUALIFIER_BYTES_MAX) {

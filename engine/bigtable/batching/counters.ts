@@ -37,7 +37,7 @@ export interface BatchingCounters {
   readonly urgent: LaneCounters;
   readonly bulk: LaneCounters;
   /**
-   * Rows that were read again alone, because a version that their caller wanted may have been
+   * Rows that were read again for one caller, because a version that it wanted may have been
    * hidden.
    */
   readAgain: number;

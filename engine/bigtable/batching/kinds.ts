@@ -119,7 +119,7 @@ export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
   }
 }
 
-/** Blind mutations of one table: some rows of each caller, which share one outcome. */
+/** Blind mutations of one table. The rows of one caller share one outcome. */
 export class BlindMutations implements Kind<readonly RowMutation[], void> {
   readonly lane: 'urgent' | 'bulk';
   readonly #store: Bigtable;
@@ -149,8 +149,8 @@ export class BlindMutations implements Kind<readonly RowMutation[], void> {
   }
 
   /**
-   * A refusal is about the request itself. Any other failure leaves in doubt what the first call
-   * did.
+   * A refusal is about this request alone. After any other failure, the shared call that came
+   * before may have applied some of its rows (`ofEach`).
    */
   async #mutateAlone(rows: readonly RowMutation[]): Promise<void> {
     try {
@@ -193,9 +193,9 @@ function isAboutOne(reason: unknown): boolean {
 }
 
 /**
- * The failure of a shared call, as each caller receives it. One of the whole table or store, and an
- * error that is no PercolatorError, reach each caller unchanged. Any other comes from one row, and
- * the others may be applied.
+ * The failure of a shared call, as each caller receives it. A failure of the whole table or store,
+ * and an error that is no PercolatorError, reach each caller unchanged. Any other failure may come
+ * from one row, while the mutations of other rows were applied.
  */
 function ofEach(reason: unknown): unknown {
   const isAboutAll =

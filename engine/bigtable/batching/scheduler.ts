@@ -8,9 +8,9 @@
  * answer is in flight that could make a caller runnable, waiting longer brings no company. Under
  * load there is always something in flight, and the delay gathers batches.
  *
- * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait
- * for clean-up. A caller is served only by an RPC sent after it called, as promise 2 of the
- * contract demands.
+ * The limit of RPCs in flight (`inFlightMax`) is per lane, so that no lane waits for another's
+ * RPCs: a commit does not wait for clean-up. A caller is served only by an RPC sent after it
+ * called, as promise 2 of the contract (bigtable.ts) demands.
  */
 import type { Clock } from '../../base/index.ts';
 import type { BatchingCounters, LaneName } from './counters.ts';
@@ -39,9 +39,9 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #settings: BatchingSettings;
   readonly #counters: BatchingCounters;
-  /** By key: requests of one line can share an RPC. None is empty: an empty one is removed. */
+  /** By key: requests of one line can share an RPC. A line is removed when it has no requests. */
   readonly #lines = new Map<string, Line>();
-  /** RPCs without an answer: per lane, and in total, including calls that bypass the queues. */
+  /** RPCs without an answer per lane; the total also counts calls that bypass the queues. */
   readonly #inFlight: Record<LaneName, number> = { reads: 0, conditionals: 0, urgent: 0, bulk: 0 };
   #inFlightTotal = 0;
   #isPumping = false;

@@ -64,11 +64,11 @@ export function cutBack(
   asked: readonly CellFilter[],
 ): Row | undefined | null {
   if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
-  // Usually nothing was written so late. Then the row is the right answer, even with a limit of
-  // versions.
-  let oldest = Infinity;
-  for (const filter of filters) oldest = Math.min(oldest, newestWanted(filter));
-  if (row.cells.every(({ timestamp }) => timestamp <= oldest)) return row;
+  // Usually no cell is newer than the end of any filter. Then the row is the right answer, even
+  // with a limit of versions.
+  let earliestEnd = Infinity;
+  for (const filter of filters) earliestEnd = Math.min(earliestEnd, newestWanted(filter));
+  if (row.cells.every(({ timestamp }) => timestamp <= earliestEnd)) return row;
   const cells: Cell[] = [];
   for (const filter of filters) {
     const found = row.cells.filter((cell) => isOf(cell, filter));

@@ -49,7 +49,7 @@ export function claimClosing(open: Open): void {
     let answered = 0;
     for (const call of sent) void call.then(() => answered++);
     await store.close();
-    await systemClock.yield(); // A store in memory answers in microtasks.
+    await systemClock.yield(); // A store in memory may close before the last `then` above runs.
     assert.equal(answered, sent.length);
     // A store that outlives its test, such as an emulator, must not keep the table.
     await using again = await open();

@@ -1,4 +1,4 @@
-/** Blind mutations: replacing, erasing, and the order of both. */
+/** Blind mutations: replacing and erasing cells, their order, and calls with many rows. */
 import assert from 'node:assert/strict';
 import { type Manifest, TIMESTAMP_MAX } from '../bigtable.ts';
 import { claim, erase, SCHEMA, set, type Open, type TestTable } from './claim.ts';

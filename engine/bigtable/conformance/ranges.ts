@@ -19,18 +19,22 @@ export function claimRanges(open: Open): void {
     assert.equal((await keysOf(t, {})).length, 10);
   });
 
-  claim('pages that begin after the last row make the whole table', open, async (t) => {
-    await fill(t);
-    const seen: string[] = [];
-    for (;;) {
-      const last = seen.at(-1);
-      const page = await keysOf(t, { start: last === undefined ? undefined : `${last}\0` }, 3);
-      if (page.length === 0) break;
-      assert.ok(page.length <= 3);
-      seen.push(...page);
-    }
-    assert.deepEqual(seen, await keysOf(t, {}));
-  });
+  claim(
+    'pages that each begin after the last row of the one before make the table',
+    open,
+    async (t) => {
+      await fill(t);
+      const seen: string[] = [];
+      for (;;) {
+        const last = seen.at(-1);
+        const page = await keysOf(t, { start: last === undefined ? undefined : `${last}\0` }, 3);
+        if (page.length === 0) break;
+        assert.ok(page.length <= 3);
+        seen.push(...page);
+      }
+      assert.deepEqual(seen, await keysOf(t, {}));
+    },
+  );
 
   claim('rows without a passing cell do not count towards the limit', open, async (t) => {
     await fill(t);

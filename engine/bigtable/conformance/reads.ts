@@ -1,4 +1,4 @@
-/** Reading rows: which cells pass, and in which order they come. */
+/** Reading rows: which cells pass, in which order they come, and that each row is read whole. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../base/index.ts';
 import { TIMESTAMP_MAX } from '../bigtable.ts';
@@ -241,8 +241,8 @@ function claimManyColumns(open: Open): void {
       'a$',
       '^',
     ];
-    const set1 = names.flatMap((name) => [set('data', name, 1, name), set('lock', name, 2, name)]);
-    await t.mutate('r', ...set1);
+    const sets = names.flatMap((name) => [set('data', name, 1, name), set('lock', name, 2, name)]);
+    await t.mutate('r', ...sets);
     await t.mutate('r', set('data', 'ab', 1), set('data', 'aXb', 1), set('data', 'aa', 1));
     const filters = names.flatMap((qualifier) => [
       { family: 'lock', qualifier, versions: 1 },

@@ -25,7 +25,7 @@ function claimLife(open: Open): void {
     await rejectWith('TABLE_MISMATCH', [store.createTable(table, more)]);
   });
 
-  claim('a table keeps its families, whatever becomes of the list', open, async ({ store }) => {
+  claim('a table keeps its families when the caller changes its list', open, async ({ store }) => {
     const table = 'conformance-families';
     const families = ['data', 'lock'];
     await store.createTable(table, { families });

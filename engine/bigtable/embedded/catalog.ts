@@ -22,7 +22,7 @@ export interface Catalog {
   readonly tables: readonly TableEntry[];
 }
 
-/** Of each list in a message. */
+/** How many splits a message shows of each table. */
 const SPLITS_SHOWN = 10;
 
 export const EMPTY_CATALOG: Catalog = { nextId: 1, tables: [] };

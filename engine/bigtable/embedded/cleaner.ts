@@ -33,7 +33,7 @@ const SIZE_FACTOR = 3;
 const READ_PER_WRITTEN = 4;
 const READ_BYTES_MIN = 4_096;
 
-/** The rows that a cleaner moves to the end of the log. */
+/** What a cleaner needs of the store, to move pages to the end of its log. */
 interface CleanedStore extends Stored {
   pendingRow: (key: Buffer) => PendingRow;
   rewrite: (page: PendingPage, row: PendingRow) => boolean;
@@ -41,7 +41,7 @@ interface CleanedStore extends Stored {
 
 export class Cleaner {
   readonly #store: CleanedStore;
-  /** The oldest file that has not been cleaned; the log's own until the first file is done. */
+  /** The oldest file that has not been cleaned; `log.oldest` until the first file is done. */
   #file: number;
   /** What is left to do; yields the bytes that it has read. Undefined between two files. */
   #work: Generator<number> | undefined;

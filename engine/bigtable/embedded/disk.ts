@@ -1,6 +1,7 @@
 /**
- * What the store needs of a disk: a folder of files. All its input and output goes through here, so
- * that tests can run it on a simulated disk that loses, tears and refuses (simulated-disk.ts).
+ * What the store needs of a disk: a folder of files. The log and the hint are read and written only
+ * through this, so that tests can run the store on a simulated disk that loses, tears and refuses
+ * (testing/simulated-disk.ts).
  *
  * A file is written once, from its start to its end. What was written survives a power failure
  * once the file, and the folder that holds its name, were synced.
@@ -49,7 +50,7 @@ export function folderDisk(folder: string, { fsync }: { readonly fsync: boolean 
   };
 }
 
-/** Tolerates a folder that we may not read, and a system that does not sync folders. */
+/** Tolerates a folder that this process may not read, and a system that does not sync folders. */
 export async function syncFolder(folder: string): Promise<void> {
   try {
     await using handle = await fs.promises.open(folder, 'r');
@@ -72,7 +73,8 @@ class UnsyncedFile implements DiskFile {
   }
 
   /**
-   * At once: a record is mostly in the system's cache, and a thread would cost ten times as much.
+   * Synchronous: a record is mostly in the system's cache, and a thread would cost ten times as
+   * much.
    */
   read(target: Uint8Array, position: number): number {
     let read = 0;
@@ -84,7 +86,7 @@ class UnsyncedFile implements DiskFile {
     return read;
   }
 
-  /** In another thread, so that a writer without fsync does not keep all others from running. */
+  /** In another thread: a writer that waits for no sync would keep other callers from running. */
   async write(bytes: Uint8Array, position: number): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       written += await new Promise<number>((resolve, reject) => {
@@ -111,7 +113,7 @@ class UnsyncedFile implements DiskFile {
 }
 
 class SyncedFile extends UnsyncedFile {
-  /** At once: it only copies, into the system's cache. */
+  /** Synchronous: the system only copies the bytes into its cache. */
   override write(bytes: Uint8Array, position: number): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       const rest = bytes.length - written;

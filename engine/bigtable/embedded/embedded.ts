@@ -222,7 +222,7 @@ export class Embedded implements Bigtable {
     });
   }
 
-  /** Every change is made by this process. */
+  /** Other processes change the store through this one, so it knows of every change. */
   readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
 
   /** Called when a group has become visible. */

@@ -5,14 +5,14 @@
  *     blocks ─▶ [a g n]                    [q t w]
  *     leaves ─▶ [a … f] [g … m] [n … p]    [q … s] [t … v] [w … z]
  *
- * A search that halves the leaves themselves touches another one each time, and no processor's
- * cache holds the leaves of millions of keys: at four million it takes 1.6 times as long, and at
- * thirty thousand the same. A block is a leaf whose entries have no place.
+ * A search that halves the leaves themselves looks into another leaf each time, and no processor's
+ * cache holds the leaves of millions of keys: with four million keys it takes 1.6 times as long as
+ * with blocks, with thirty thousand as long. A block is a leaf whose entries have no place.
  */
 import { type Entry, Leaf } from './leaf.ts';
 
 interface Block {
-  /** The number of the leaf that the block's first key is of. */
+  /** The number of the leaf that begins with the block's first key. */
   start: number;
   readonly keys: Leaf;
 }
@@ -45,7 +45,7 @@ export class FirstKeys {
       this.#shift(at + 1, 1);
       return;
     }
-    // Keys that come in order fill the last block.
+    // A key after all keys of the block begins a new block: keys that come in order fill blocks.
     const half = leaf - start === keys.count ? keys.count : keys.count >>> 1;
     this.#blocks.splice(at + 1, 0, { start: start + half, keys: keys.splitAt(half) });
     this.insert(leaf, key);
@@ -60,7 +60,7 @@ export class FirstKeys {
     if (keys.count === 0) this.#blocks.splice(at, 1);
   }
 
-  /** The block with the key of this leaf; for a new last leaf, the last one. */
+  /** The block with the key of this leaf; for a new last leaf, the last block. */
   #blockOf(leaf: number): number {
     let at = this.#blocks.length - 1;
     while (at > 0 && (this.#blocks[at] as Block).start > leaf) at--;

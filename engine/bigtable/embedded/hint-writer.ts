@@ -1,4 +1,4 @@
-/** Decides when the hint is written, and does it in the background. */
+/** Decides when the hint (hint.ts) is written, and writes it in the background. */
 import type { Disk } from './disk.ts';
 import { writeHint } from './hint.ts';
 import type { Stored } from './row-pages.ts';
@@ -22,9 +22,9 @@ export class HintWriter {
   /** Bytes by which the log has grown since the writing of a hint last began. */
   #grown: number;
   /**
-   * Bytes by which the log had grown before that; 0 once the hint is written. If it cannot be
-   * written, only closing counts these bytes: an attempt after each group would take the space that
-   * groups need.
+   * Bytes by which the log had grown when the writing of a hint last began; 0 once that hint is
+   * written. If it cannot be written, only closing counts these bytes: an attempt after each group
+   * would take the space that groups need.
    */
   #missed = 0;
   #writing: Promise<void> | undefined;

@@ -15,7 +15,7 @@ import type { Mark } from './record.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 export const HINT_FILE = 'index';
-/** The number of this format: a hint of another one is not used. Since 4, leaves have marks. */
+/** The number of this format: a hint of another one is not used. */
 const HINT_FORMAT = 4;
 const NEW_HINT_FILE = 'index.new';
 const PIECE_LEAVES = 64;
@@ -23,7 +23,7 @@ const PIECE_HEADER_BYTES = 8;
 
 export interface HintHeader {
   readonly store: number;
-  /** Up to where the log was synced when the writing began, and the number of the last group. */
+  /** Up to where the log was synced when the writing began, and the number of its last group. */
   readonly mark: Mark;
   readonly sequence: number;
   readonly oldest: number;

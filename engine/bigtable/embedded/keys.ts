@@ -12,7 +12,9 @@
 import { assert, PercolatorError } from '../../base/index.ts';
 import { TIMESTAMP_MAX, type Timestamp } from '../bigtable.ts';
 
-/** A longer key would leave too few keys in a leaf of the index. */
+/**
+ * A longer key would leave too few keys in a leaf of the index, which holds four of this length.
+ */
 export const KEY_BYTES_MAX = 4026;
 
 const TABLE_BYTES = 4;
@@ -60,7 +62,7 @@ export function joined(a: Buffer, b: Buffer): Buffer {
   return both;
 }
 
-/** The row that a key begins with, which may go on with a cell. */
+/** The row at the beginning of a key, after which the key may name a cell. */
 export function rowKeyOf(key: Buffer): Buffer {
   return key.subarray(0, endOfPart(key, TABLE_BYTES) + END.length);
 }

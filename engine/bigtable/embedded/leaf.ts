@@ -1,6 +1,6 @@
 /**
- * One leaf of the index: up to some hundred keys in order, each with its place in the log, in 16 KB
- * outside of V8's heap.
+ * One leaf of the index: up to a few hundred keys in order, each with its place in the log, in 16
+ * KB outside of V8's heap.
  *
  *     entries ─▶  key length, file, offset, length, footprint, newest, key │ ...   free   ... ◀─ slots
  *

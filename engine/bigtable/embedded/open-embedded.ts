@@ -31,8 +31,8 @@ export interface EmbeddedOptions {
   /**
    * Whether this process may own the store and serve it to the others. Default true. With false it
    * always needs another process that does. Say false in a process that keeps its event loop busy,
-   * because as the owner it would keep the others waiting, and in one that only reads, for hours,
-   * because as the owner it would keep writers away.
+   * because as the owner it would keep the others waiting, and in a process that runs for hours
+   * with `readOnly`, because as the owner it would keep writers away.
    */
   readonly own?: boolean | undefined;
 }
@@ -58,8 +58,8 @@ export interface Patience {
 const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
 
 /**
- * Opens the store of a folder: as its owner, or through the process that owns it. If that one ends,
- * this process or another one takes its place.
+ * Opens the store of a folder: as its owner, or through the process that owns it. If the owner
+ * ends, this process or another one takes its place.
  * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, is in use by a process that
  * does not answer, or is damaged; INVALID_ARGUMENT if an option is wrong; the message says which
  */

@@ -57,7 +57,8 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     if (!readOnly) for (const name of leftovers) disk.remove(name);
     const end = async (): Promise<void> => {
       try {
-        if (!readOnly) await flush().catch(() => undefined); // No caller was promised that.
+        // No caller was promised that what is visible is durable by now.
+        if (!readOnly) await flush().catch(() => undefined);
         if (!readOnly) await writer.close();
         log.close();
       } finally {
@@ -88,8 +89,8 @@ async function syncAll(disk: Disk, { files }: LogState): Promise<void> {
 }
 
 /**
- * The newest pages of the last groups, with their long values in them: the groups may not be on the
- * disk, so all of them are written again.
+ * The newest pages of the last groups, each with the long values in it that these groups hold: the
+ * groups may not be on the disk, so all of them are written again.
  */
 function pagesOf(last: readonly LogRecord[]): PendingPage[] {
   const values = new Map<string, Buffer>();

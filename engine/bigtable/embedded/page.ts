@@ -107,7 +107,10 @@ export interface NewCell {
   readonly value: Uint8Array;
 }
 
-/** A page of these cells, made at once, as most rows begin. Of equal keys the last one counts. */
+/**
+ * A page of these cells, made in one step, because most rows begin so. Of equal keys the last
+ * counts.
+ */
 export function pageOf(cells: readonly NewCell[]): Buffer {
   const ordered = inKeyOrder(cells);
   let bytes = 0;

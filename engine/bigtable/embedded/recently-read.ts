@@ -7,9 +7,9 @@
  *                     half
  *     older half      forgotten when the younger one is full and takes its place
  *
- * So a record stays as long as it is read again before half of this memory was filled by others;
- * and a scan of everything, such as the collector's, reads each record once and fills nothing. A
- * record never changes at its place, so nothing here is ever out of date.
+ * So a record stays as long as it is read again before other records have filled half of this
+ * memory; and a scan of everything, such as the collector's, reads each record once and fills
+ * nothing. A record never changes at its place, so nothing here is ever out of date.
  */
 import type { Place } from './leaf.ts';
 
@@ -58,7 +58,7 @@ export class RecentlyRead {
     if (this.#see(place)) this.#add(place, record);
   }
 
-  /** Remembers the place. Whether it was remembered before. */
+  /** Remembers the place. Returns whether it was remembered before. */
   #see({ file, offset }: Place): boolean {
     const key = file * OFFSETS + offset;
     if (this.#seenLately.has(key) || this.#seenBefore.has(key)) return true;

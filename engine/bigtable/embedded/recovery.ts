@@ -7,9 +7,9 @@
  *
  * What is not intact ends the log, if no later group says that it was synced: then a power failure
  * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost
- * what it once had, and the store is refused. (No group says so of the last group and of what was
- * synced with it: a loss there looks like a write that never finished, unless a hint was written
- * later.)
+ * what it once had, and the store is refused. (No later group vouches for the last group and for
+ * what was synced with it: a loss there looks like a write that never finished, unless a hint was
+ * written later.)
  *
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
  * may have failed, or was not waited for. The caller gets their records, to write them again.
@@ -223,9 +223,10 @@ class Recovery {
    * The header of a file's first group; undefined if the file does not count. In the newest file
    * the whole group must be intact: it may be the last group of the file before, written again.
    *
-   * A file was given up if a later one goes on from a file before it. If its group is intact, both
-   * files go on from the same place: an opening that finds this group last writes it again, from
-   * there. A torn group need not fit: an opening ignores it, and may write the one before it again.
+   * A file was given up if a later file goes on from a file before it. If the given-up file's first
+   * group is intact, the later file goes on from the same place as that group: an opening that
+   * finds this group last writes it again, from there. A torn group need not fit: an opening
+   * ignores it, and may write the group before it again.
    */
   #firstGroup(file: number, limit: Mark | undefined): StoredGroup | undefined {
     const { size } = this.#files.get(file) as LogFile;
@@ -309,8 +310,9 @@ class Recovery {
 }
 
 /**
- * Where the log ends without this group. If it is the first one of its file, in the file before: no
- * group may depend on a file that has nothing else, because a power cut may still empty it.
+ * Where the log ends without this group. Without the first group of a file, it ends in the file
+ * before: no group may depend on a file that has nothing else, because a power cut may still empty
+ * that file.
  */
 function startOf({ at, group }: LastGroup): Mark {
   return at.offset === 0 ? group.base : at;

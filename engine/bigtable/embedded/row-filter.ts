@@ -31,7 +31,7 @@ export interface RowFilter {
   readonly versions: number;
   /** What the keys of the passing cells begin with: a family, or a column. */
   readonly prefix: Buffer;
-  /** Where the passing cells lie in a row; made for the first row of several pages. */
+  /** Where the passing cells lie in a row; made when the first row with several pages is read. */
   range?: CellRange;
 }
 
@@ -54,7 +54,7 @@ function isFound(): boolean {
   return true;
 }
 
-/** The cells that pass, in the order of the filters. @param read a long value */
+/** The cells that pass, in the order of the filters. @param read reads a long value */
 export function cellsOf(
   row: RowPages,
   filters: readonly RowFilter[],

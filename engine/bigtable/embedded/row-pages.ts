@@ -12,7 +12,7 @@ export interface CellRange {
 
 /** The pages of one row, as they are visible or as they will be. */
 export interface RowPages {
-  /** Nearly every row has one page. */
+  /** The page, if the row has one page, as nearly every row has. */
   readonly onlyPage: Buffer | undefined;
   /**
    * Shows the pages that may hold cells of the range to `isEnough`, in order, until it returns
@@ -27,7 +27,7 @@ export interface RowsRange {
   /** Rows with keys from here up to `end`, exclusive. */
   readonly start: Buffer;
   readonly end: Buffer;
-  /** Only rows with a cell as new as this; the index knows the others, so they are not read. */
+  /** Only rows with a cell as new as this; the index shows which have none: they are not read. */
   readonly from: Timestamp;
 }
 

@@ -7,7 +7,7 @@
  *
  * Ten million rows have some 100,000 leaves, so a sorted array of leaves, and a copy of their first
  * keys to search in, are the whole upper part of the tree: inserting a leaf moves the array's end,
- * but happens once in some hundred keys. The keys are outside of V8's heap (leaf.ts): as objects
+ * but happens once in about a hundred keys. The keys are outside of V8's heap (leaf.ts): as objects
  * they would cost several times the memory, and half a core of garbage collection.
  */
 import type { Timestamp } from '../bigtable.ts';
@@ -54,7 +54,7 @@ export class SortedIndex {
     return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).floor(key);
   }
 
-  /** The same, but `at` if that key is before it. Faster where the key is near `at`. */
+  /** Like `floor`, but never before `at`. Faster where the key is near `at`. */
   floorFrom(at: Position, key: Uint8Array): Position {
     let found = at;
     for (let steps = 0; steps < STEPS; steps++) {

@@ -3,7 +3,7 @@
  *
  *     request ─▶ waiting ─▶ sent to the owner ─▶ answered
  *                   ▲            │ the owner ends or dies
- *                   └────────────┤ all but these: sent again, in the same order
+ *                   └────────────┤ sent again, in the same order, except
  *                                └ conditional mutations: STORE_IN_DOUBT, they may be applied (P12)
  *
  * When the owner is gone, the next request of each process competes for the folder's lock. The
@@ -39,10 +39,10 @@ import {
 const LOOK_MS = 250;
 /** How often an owner is looked for. */
 const RETRY_MS = 5;
-/** What an owner has for its greeting in any case: this process may have been stopped before. */
+/** How long an owner may take to greet, even after `attachMs`, if this process was stopped. */
 const GREETING_MS_MIN = 250;
 
-/** What finds its own effect when it is sent twice (P12). */
+/** Requests that find their own effect when they are sent twice (P12). */
 const CONDITIONAL: ReadonlySet<Method> = new Set(['checkAndMutateRow', 'checkAndMutateRows']);
 const MUTATIONS: ReadonlySet<Method> = new Set([
   'checkAndMutateRow',
@@ -73,7 +73,7 @@ interface Waiting {
   readonly id: number;
   readonly method: Method;
   readonly given: unknown[];
-  /** That of a read moves while the owner works. */
+  /** The deadline of a read moves on while the owner reports that it works. */
   deadlineMs: number;
   readonly answered: PromiseWithResolvers<unknown>;
   isSent: boolean;
@@ -224,8 +224,8 @@ export class Client implements Bigtable {
   }
 
   /**
-   * One for all requests of a turn: if it were later for a commit than for the marks sent before
-   * it, an owner could find the marks late, and take the commit (P61).
+   * One deadline for all requests of a turn: if it were later for a commit than for the marks sent
+   * before it, an owner could find the marks late, and take the commit (P61).
    */
   #deadlineMs(): number {
     if (this.#turnDeadlineMs === undefined) {
@@ -275,7 +275,7 @@ export class Client implements Bigtable {
       // Not taken: the next owner gets it.
       waiting.isSent = false;
     } else if (error === undefined) {
-      // Before the request is forgotten: if the value is no answer, it goes to the next owner.
+      // Before `#settle` forgets the request: if this throws, the request goes to the next owner.
       const received = frame.answer(waiting.method, value);
       this.#settle(waiting).resolve(received);
     } else {
@@ -283,7 +283,10 @@ export class Client implements Bigtable {
     }
   }
 
-  /** A late mutation could do harm (P62), a late read cannot. */
+  /**
+   * A late mutation could do harm (P62), a late read cannot. While this store is being closed, the
+   * deadlines of reads stay, too, so that closing ends.
+   */
   #waitForReads(): void {
     const deadlineMs = sharedClockMs() + this.#settings.requestMs;
     for (const waiting of this.#waiting.values()) {

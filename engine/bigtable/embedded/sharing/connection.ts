@@ -14,7 +14,7 @@ export interface ConnectionEvents {
   readonly onAnswer: (answer: Answer, frame: Frame) => void;
   /** Requests of one turn of the event loop are too large to be sent together: none was sent. */
   readonly onUnsent: (ids: readonly number[], error: unknown) => void;
-  /** No answer follows. */
+  /** The connection is lost: no answer follows. */
   readonly onLost: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Asks which process owns a store: for programs that kill it on purpose. */
+/** Asks which process owns a store: for programs that kill the owner on purpose. */
 import { Connection } from './connection.ts';
 import { socketOf } from './socket-place.ts';
 

@@ -9,7 +9,7 @@
  * must first settle a commit that failed.
  *
  * Serving does not keep the process alive. When the store closes, every request that was not taken
- * is answered with that, so that its caller sends it to the next owner.
+ * is answered as not taken, so that its caller sends it to the next owner.
  */
 import { pid } from 'node:process';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -30,7 +30,7 @@ import { listenIn } from './socket-place.ts';
 
 /** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
-/** How often a client hears that its requests are worked on: less than it waits for an answer. */
+/** How often a client hears that its reads are worked on: far sooner than their deadline. */
 const REPORT_MS = 500;
 
 export class Service {
@@ -109,7 +109,7 @@ class Client {
   }
 
   changed(): void {
-    // A client that does not read, such as a stopped one, must not fill our memory.
+    // A client that does not read, such as a stopped one, must not fill the owner's memory.
     const isTold = this.#isChanged || !this.#isListening;
     if (isTold || this.#socket.writableNeedDrain) return;
     this.#isChanged = true;
@@ -168,7 +168,10 @@ class Client {
     this.#write();
   }
 
-  /** The client sends nothing more. What it sent was taken, or is refused: the store closes. */
+  /**
+   * The client sends nothing more. What it sent was answered, or is refused because the store
+   * closes; after two turns, the refusals have been written.
+   */
   async #answerLast(): Promise<void> {
     await systemClock.yield();
     await systemClock.yield();

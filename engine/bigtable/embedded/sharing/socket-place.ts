@@ -44,7 +44,7 @@ function elsewhere(folder: string): string | undefined {
   }
 }
 
-/** Called by the owner of the folder. @returns what removes the socket */
+/** Called by the owner of the folder. @returns a function that removes the socket */
 export async function listenIn(folder: string, server: Server): Promise<() => void> {
   removeSocket(folder);
   const inside = join(folder, SOCKET);

@@ -1,6 +1,6 @@
 /**
- * Sends operations on rows to the servers of their regions, in one `Multi` call per server, and
- * again where that is safe.
+ * Sends operations on rows to the servers of their regions, many of one server in one `Multi` call,
+ * and again where that is safe.
  *
  *     operations ──▶ by region and server ──▶ Multi ──▶ answered      ──▶ the caller
  *          ▲                                      └───▶ may be repeated: rest, find the region again
@@ -244,7 +244,7 @@ export class Calls {
     }
   }
 
-  /** The failure of all that was read, if the server may not own the region. */
+  /** The failure that replaces all that was read, if the server may not own the region. */
   async #confirmed(
     { operation, region }: Located,
     sent: Moment,

@@ -5,7 +5,7 @@
  *     call      length of the rest; header and parameter, each after its own length
  *     answer    the same; answers come in any order, and a number says which call each is for
  *
- * A call ends in one of four ways, which matter to a mutation: it was never sent, it was answered
+ * A call fails in one of four ways, which matter to a mutation: it was never sent, it was answered
  * with a Java exception, the connection was lost before an answer, or the deadline has passed.
  * Nothing is repeated here.
  *

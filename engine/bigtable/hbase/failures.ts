@@ -1,11 +1,11 @@
 /**
- * The meaning of a failed call of HBase: whether to look for the region again, to rest, or to give
- * up; and for a mutation, whether it can have been applied.
+ * The meaning of a failed call of HBase: whether it may be sent again; and for a mutation, whether
+ * it can have been applied.
  *
  * HBase names the class of a Java exception. The classes in `BEFORE` are thrown before a server
  * touches a region, so nothing was applied and even a conditional mutation may be sent again. Those
  * in `REFUSALS` say that nothing was applied and that another try is useless. With every other
- * class, and without an answer, a mutation is in doubt.
+ * class, and without an answer to a call that was sent, a mutation is in doubt.
  */
 import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 

@@ -1,7 +1,7 @@
 /**
  * An Apache HBase, 2.6 or newer, as a Bigtable: the open-source system of the same design.
  *
- *     call ──▶ checked ──▶ families known? ──▶ one call per server ──▶ answers, doubt
+ *     call ──▶ checked ──▶ families known? ──▶ calls to the servers ──▶ answers, doubt
  *
  * Conditional mutations go through the MultiRowMutationEndpoint, a service that ships with HBase
  * and is switched on for our tables: several conditions, each with a range of timestamps, and all

@@ -4,8 +4,8 @@
  *     set                 Put, at its timestamp; the value after one byte (MARK)
  *     erase [t, t]        Delete of one version
  *     erase [0, t]        Delete of all versions up to t
- *     a cell exists       a Condition on its column and time range: "not equal to what no value is"
- *     no cell exists      the same: "equal to nothing"
+ *     a cell exists       a Condition on its column and time range: "not equal to NOT_A_VALUE"
+ *     no cell exists      a Condition on them, too: "equal to nothing"
  *
  * HBase has no erase of any other range. And a Delete also hides what is put later at a timestamp
  * that it erases, until a major compaction (`manifest.tombstones`).
@@ -23,11 +23,12 @@ import { COMPARE, DELETE, ENDPOINT, FILTERS, MUTATION } from './names.ts';
 import { MARK } from './reads.ts';
 
 const NO_VALUE = new Uint8Array();
+/** No stored value equals it, because each begins with MARK. */
 const NOT_A_VALUE = Buffer.from([MARK - 1]);
 
 /** The Put or the Delete of one row; both if some mutations set and others erase. */
 export function protosOf(row: Buffer, mutations: readonly Mutation[]): readonly MutationProto[] {
-  const sets = newestSets(mutations);
+  const sets = lastSets(mutations);
   const erases = mutations.flatMap((mutation) => (mutation.kind === 'erase' ? [mutation] : []));
   const protos: MutationProto[] = [];
   if (sets.length > 0) {
@@ -100,7 +101,7 @@ function conditionOf(
 }
 
 /** Only the last set of each cell: HBase would apply them in no particular order. */
-function newestSets(mutations: readonly Mutation[]): readonly Extract<Mutation, { kind: 'set' }>[] {
+function lastSets(mutations: readonly Mutation[]): readonly Extract<Mutation, { kind: 'set' }>[] {
   const sets = mutations.flatMap((mutation) => (mutation.kind === 'set' ? [mutation] : []));
   if (sets.length < 2) return sets;
   const byCell = new Map(

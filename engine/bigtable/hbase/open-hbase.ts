@@ -1,6 +1,6 @@
 /**
- * Opens an HBase as a store, after checking whether the engine can run on it: a problem that would
- * otherwise cause failures later is reported now, in one sentence.
+ * Opens an HBase as a store, after checking that a server answers and that the namespace exists.
+ * Tables are checked at their first use (tables.ts).
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import {
@@ -44,8 +44,9 @@ export interface HBaseOptions {
    */
   readonly sessionTimeoutMs?: number | undefined;
   /**
-   * Refuses every mutation with READ_ONLY. Default false. Then a region server that stood still may
-   * answer with old cells for a moment, because the proof against it is a mutation (servers.ts).
+   * Refuses every mutation with READ_ONLY. Default false. With true, a region server that stood
+   * still may answer with old cells for a moment, because the proof against it is a mutation
+   * (servers.ts).
    */
   readonly readOnly?: boolean | undefined;
   readonly clock?: Clock | undefined;
@@ -74,7 +75,8 @@ const USER = 'percolator';
 
 /**
  * @throws STORE_UNAVAILABLE if no server answers; STORE_REFUSED if the namespace is missing, or the
- * servers ask for Kerberos; INVALID_ARGUMENT for a wrong option
+ * servers ask for Kerberos or show a certificate that is not trusted; INVALID_ARGUMENT for a wrong
+ * option
  */
 export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   checkOptions('openHBase', options, KINDS, ['servers']);

@@ -66,7 +66,10 @@ export function rowOf(
   };
 }
 
-/** If all ranges have the same end, the newest versions overall are the newest in each range. */
+/**
+ * If all ranges have the same end, the newest versions overall are the newest in each range.
+ * Otherwise two more are asked for, so that few newer versions do not cost a second read.
+ */
 function versionsOf(filters: readonly CellFilter[]): number {
   const versions = filters.map((filter) => filter.versions ?? ALL_VERSIONS);
   const wanted = Math.min(ALL_VERSIONS, Math.max(...versions));

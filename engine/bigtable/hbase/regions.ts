@@ -167,7 +167,7 @@ export class Regions {
   }
 }
 
-/** None for a region that was split, or that no server has. */
+/** None for a region that was split, is offline, is a replica, or that no server has. */
 function regionsOf({ cell }: Result): readonly Region[] {
   const info = valueOf(cell, 'regioninfo');
   const server = valueOf(cell, 'server');

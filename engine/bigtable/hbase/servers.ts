@@ -53,7 +53,7 @@ export interface ServersOptions {
 }
 
 interface Proof {
-  /** A moment after which the server owned its regions. */
+  /** At some time after this moment, the server still owned its regions. */
   owned: Moment | undefined;
   /** The mutation in flight that may prove it. */
   renewal: { readonly sent: Moment; readonly done: Promise<void> } | undefined;

@@ -36,7 +36,10 @@ const FAMILY_ATTRIBUTES = { VERSIONS: WITHOUT_END, TTL: WITHOUT_END, MIN_VERSION
 /** Path (none: HBase's own), class, priority. */
 const ENDPOINT_ATTRIBUTE = `|${ENDPOINT.className}|1073741823|`;
 const SPLITS_ATTRIBUTE = 'PERCOLATOR_SPLITS';
-/** With any other, a mutation is answered before the log is synced: commits rest on that (P64). */
+/**
+ * With any other durability, HBase answers a mutation before its log is synced; commits, and proofs
+ * that a server owns its regions (P64), rest on that sync.
+ */
 const DURABLE: ReadonlySet<string> = new Set(['USE_DEFAULT', 'SYNC_WAL', 'FSYNC_WAL']);
 
 export interface TablesOptions {

@@ -77,7 +77,8 @@ export async function findJava(
 }
 
 /**
- * Fetches HBase with Maven, if it is not here: otherwise the first start does, and takes minutes.
+ * Fetches HBase with Maven, if it is not here. Without this call, the first start fetches it, which
+ * takes minutes.
  * @throws STORE_UNAVAILABLE if something is missing; the message says what
  */
 export async function fetchHBase(
@@ -94,7 +95,7 @@ function absenceOf(environment: Environment): string {
     : `${program}, which JAVA_HOME names, does not run`;
 }
 
-/** JAVA_HOME's, or the one on PATH. */
+/** The `java` of JAVA_HOME, or the one on PATH. */
 export function javaOf({ JAVA_HOME: home }: Environment): string {
   return home === undefined || home === '' ? 'java' : join(home, 'bin', 'java');
 }

@@ -1,4 +1,4 @@
-/** An HBase on this machine, as child processes; and what else runs on Java. */
+/** An HBase on this machine, as child processes; and the means to run other Java programs. */
 export { fetchHBase, javaOf, javaVersion, whyNoHBase } from './find-java.ts';
 export { dataNodes, hdfsProperties, startNameNode } from './hdfs.ts';
 export { confOf, JavaProcesses } from './java-processes.ts';

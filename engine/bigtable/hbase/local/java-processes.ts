@@ -2,8 +2,8 @@
  * The programs of a local cluster, such as HBase's, as child processes with one folder for their
  * files.
  *
- * All processes end when this one ends, however it ends (guarded-process.ts). Then the folder
- * stays, and the next start removes it.
+ * All processes end when this one ends, however it ends (guarded-process.ts). If it ends without
+ * `stop`, the folder stays, and the next start removes it.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

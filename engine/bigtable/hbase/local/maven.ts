@@ -99,7 +99,7 @@ function folderOf(
   { name }: Artifacts,
   { XDG_CACHE_HOME: cache = '', HOME: home = '' }: Environment,
 ): string {
-  // Maven's plugin takes a relative path for one of the folder of its project.
+  // Not a relative path: Maven's plugin would look for it in the folder of its project.
   const parent = isAbsolute(cache) ? cache : join(isAbsolute(home) ? home : homedir(), '.cache');
   return join(parent, 'percolator-bench', name);
 }

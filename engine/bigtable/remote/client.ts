@@ -59,7 +59,7 @@ export async function createClients(options: ServerOptions): Promise<Clients> {
   const data = new v2.BigtableClient(isFast ? { ...given, [CLOCK_OPTION]: options.clock } : given);
   const tables = new v2.BigtableTableAdminClient(given);
   const instances = new v2.BigtableInstanceAdminClient(given);
-  // Each looks for credentials: a failure must be the caller's, and no unhandled rejection later.
+  // Each looks for credentials; a failure must reach the caller here, not be unhandled later.
   const asking = options.plainAddress === undefined ? [tables, instances] : [];
   const all = [data, tables, instances];
   const stubs = await Promise.all([data, ...asking].map((one) => one.initialize())).catch(

@@ -48,9 +48,8 @@ interface Method<Request, Response> {
   readonly decode: (bytes: Buffer) => Response;
 }
 
-/** One call: its table, its purpose and its description for error messages. */
-interface Attempt {
-  readonly table: string;
+/** What `errorOf` needs to know of a call. */
+interface CallMeaning {
   readonly purpose: Purpose;
   readonly what: string;
 }
@@ -68,7 +67,7 @@ export class DataCalls {
   }
 
   readRows(table: string, request: ReadRowsRequest): Promise<readonly AssembledRow[]> {
-    return this.#retry({ table, purpose: 'read', what: `reading ${table}` }, async (left) => {
+    return this.#retry({ purpose: 'read', what: `reading ${table}` }, async (left) => {
       const assembly = new RowAssembly();
       await this.#stream(this.#methods.readRows, { table, request }, left, ({ chunks }) => {
         assembly.add(chunks ?? []);
@@ -79,7 +78,7 @@ export class DataCalls {
 
   async sampleRowKeys(table: string): Promise<readonly Uint8Array[]> {
     const what = `sampling ${table}`;
-    return this.#retry({ table, purpose: 'read', what }, async (left) => {
+    return this.#retry({ purpose: 'read', what }, async (left) => {
       const keys: Uint8Array[] = [];
       const call = { table, request: {} };
       await this.#stream(this.#methods.sampleRowKeys, call, left, ({ rowKey }) => {
@@ -91,7 +90,7 @@ export class DataCalls {
 
   async mutateRow(table: string, request: MutateRowRequest): Promise<void> {
     const what = `mutating ${table}`;
-    await this.#retry({ table, purpose: 'mutation', what }, (left) =>
+    await this.#retry({ purpose: 'mutation', what }, (left) =>
       this.#unary(this.#methods.mutateRow, { table, request }, left),
     );
   }
@@ -102,8 +101,8 @@ export class DataCalls {
    */
   async mutateRows(table: string, entries: readonly MutateRowsEntry[]): Promise<void> {
     let left = entries;
-    const attempt: Attempt = { table, purpose: 'mutation', what: `mutating rows of ${table}` };
-    await this.#retry(attempt, async (timeoutMs) => {
+    const meaning: CallMeaning = { purpose: 'mutation', what: `mutating rows of ${table}` };
+    await this.#retry(meaning, async (timeoutMs) => {
       const answered = await this.#sendEntries(table, left, timeoutMs);
       left = answered.failed;
       if (answered.failure !== undefined) throw answered.failure;
@@ -148,7 +147,7 @@ export class DataCalls {
     return { failed, failure };
   }
 
-  #retry<T>({ purpose, what }: Attempt, send: (timeoutMs: number) => Promise<T>): Promise<T> {
+  #retry<T>({ purpose, what }: CallMeaning, send: (timeoutMs: number) => Promise<T>): Promise<T> {
     return retrying(this.#options, (error) => errorOf(error, purpose, what), send);
   }
 

@@ -1,4 +1,4 @@
-/** A process that starts an emulator, prints its address, and then waits to be killed. */
+/** A process that starts an emulator, prints its address, and waits a minute to be killed. */
 import process from 'node:process';
 import { systemClock } from '../../base/index.ts';
 import { startEmulator } from './index.ts';

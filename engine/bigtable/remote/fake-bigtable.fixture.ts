@@ -1,8 +1,9 @@
 /**
  * A server with scripted answers, because the emulator cannot fail as Cloud Bigtable does.
  *
- * It speaks gRPC through grpc-js. Calls that a test does not script are answered like an empty
- * instance with one table, `t`, with the family `data`.
+ * It speaks gRPC through grpc-js. Calls that a test does not script are answered as in `DEFAULTS`:
+ * there is one table, `t`, with the family `data` and no rows; but every check finds a cell.
+ * Methods that are not there are unimplemented.
  */
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { protos } from '@google-cloud/bigtable-api';

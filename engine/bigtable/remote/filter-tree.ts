@@ -24,6 +24,7 @@ export type RowFilter = protos.google.bigtable.v2.IRowFilter;
 
 /** Bigtable refuses a filter of more than 20,480 bytes. */
 const FILTER_BYTES_MAX = 20_000;
+/** At least what a branch takes without its names. */
 const BRANCH_BYTES = 80;
 /** The longest qualifier that a range names: the range sends it twice. */
 const RANGE_QUALIFIER_BYTES_MAX = 4096;
@@ -37,7 +38,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
     if (bytesOf(branches) <= FILTER_BYTES_MAX) break;
     branches = branchesOf(possible.map(wider), true);
   }
-  return ofItsOwn(interleave(branches));
+  return withOwnList(interleave(branches));
 }
 
 /**
@@ -45,7 +46,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
  * row change meanwhile, so that a lock or a record may be missing (P20). An Interleave makes a list
  * of its own, but must have two branches, so the second branch passes nothing.
  */
-function ofItsOwn(filter: RowFilter | undefined): RowFilter | undefined {
+function withOwnList(filter: RowFilter | undefined): RowFilter | undefined {
   if (filter === undefined || filter.interleave) return filter;
   return { interleave: { filters: [filter, { blockAllFilter: true }] } };
 }
@@ -156,7 +157,7 @@ function branchOf(filters: readonly CellFilter[], isRange = false): Branch {
   };
 }
 
-/** At least the bytes that the branches take on the wire. */
+/** An upper bound of the bytes that the branches take on the wire. */
 function bytesOf(branches: readonly Branch[]): number {
   let bytes = 0;
   for (const branch of branches) {

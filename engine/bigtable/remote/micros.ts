@@ -1,9 +1,9 @@
 /**
  * Converts timestamps to Bigtable's: microseconds in steps of a thousand.
  *
- * Bigtable keeps milliseconds and refuses every other microsecond, in cells, ranges and filters
- * alike. So the oracle's timestamp `t` is the cell timestamp `1000 t` (P38). For the largest
- * timestamps, a number cannot hold that exactly, so those travel as decimal text.
+ * Bigtable keeps whole milliseconds and refuses any microsecond between them, in cells, ranges and
+ * filters alike. So the oracle's timestamp `t` is the cell timestamp `1000 t` (P38). For the
+ * largest timestamps, a number cannot hold that exactly, so those travel as decimal text.
  */
 import type { Timestamp } from '../bigtable.ts';
 

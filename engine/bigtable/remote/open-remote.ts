@@ -3,8 +3,9 @@
  * otherwise cause failures later is reported now, in one sentence.
  *
  *     1. The server answers, and the credentials may see its tables.
- *     2. The app profile allows single-row transactions. A server without credentials is asked only
- *        if a profile was named: emulators have none, and one of them crashes when it is asked.
+ *     2. Unless the store is opened for reading only: the app profile allows single-row
+ *        transactions. A server without credentials is asked only if a profile was named: emulators
+ *        have none, and one of them crashes when it is asked.
  *
  * Tables are checked at their first use: whether they exist, and whether they have GC rules
  * (remote-tables.ts).

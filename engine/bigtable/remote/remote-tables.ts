@@ -23,7 +23,7 @@ type Table = protos.google.bigtable.admin.v2.ITable;
 /** Cloud Bigtable takes seconds to create a table. */
 const ADMIN_MS_MAX = 60_000;
 
-/** Of a call that is sent again here: the client's own pauses between tries last up to a minute. */
+/** For calls that `retrying` repeats: the client's own pauses between tries last up to a minute. */
 const NO_RETRY = { retry: null } as const;
 
 interface RemoteTablesOptions extends Patience {

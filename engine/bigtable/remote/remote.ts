@@ -4,9 +4,9 @@
  *
  *     call ──▶ checked ──▶ families known? ──▶ one RPC per row or batch ──▶ deadline, doubt
  *
- * Two abilities of the embedded store are missing. The public API has no call for several
- * conditional mutations, so they are sent at the same time, each alone. And mutations are applied
- * in no order, since each is a call of its own (`manifest.conditionalBatch`, `manifest.ordered`).
+ * The public API has no call for several conditional mutations (`manifest.conditionalBatch`), so
+ * they are sent at the same time, each alone. Mutations of different calls are applied in no order
+ * (`manifest.ordered`).
  *
  * Every request is checked before it is sent, as production would: the emulator applies half of a
  * bad request.

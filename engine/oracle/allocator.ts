@@ -154,7 +154,11 @@ class Allocator implements TimestampSource {
 
   /** @throws STORE_UNAVAILABLE if the lease is still held */
   async #strikeOff(lease: RowLease): Promise<void> {
-    await this.#clock.sleep(lease.ttlMs);
+    const endMs = this.#clock.monotonicMs() + lease.ttlMs;
+    // Timers may wake early, and then the owner could still count on its lease.
+    while (this.#clock.monotonicMs() < endMs) {
+      await this.#clock.sleep(endMs - this.#clock.monotonicMs());
+    }
     const freed = setFreed(lease.counter + 1);
     let now: RowLease;
     do {

@@ -9,7 +9,13 @@ import fc from 'fast-check';
 import type { Clock, SleepOptions } from '../base/index.ts';
 import { createRandom, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
-import { createMemoryBigtable, FaultyBigtable, once, VirtualClock } from '../testing/index.ts';
+import {
+  createMemoryBigtable,
+  FaultyBigtable,
+  once,
+  VirtualClock,
+  wakingEarly,
+} from '../testing/index.ts';
 import {
   type Allocation,
   type LeasedAllocator,
@@ -376,6 +382,17 @@ test('P35: a lease whose service was killed is struck off by the process that me
   ];
   assert.ok(leased > last);
   assert.equal(allocated, 0, 'the service is back');
+});
+
+test('P35: a lease is struck off only after all of its time to live, although timers wake early', async () => {
+  const { clock, store } = scene();
+  const killed = new PausableClock(clock);
+  await openLeasedAllocator(store, killed, options);
+  killed.isPaused = true;
+  const embedded = await openAllocator(store, { clock: wakingEarly(clock) });
+  const startedMs = clock.monotonicMs();
+  await clock.runUntil(one(embedded));
+  assert.equal(clock.monotonicMs() - startedMs, TTL_MS);
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {

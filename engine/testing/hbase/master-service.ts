@@ -125,7 +125,7 @@ export function metaRow({ name, id, table, start, end, location }: SimulatedRegi
 function checkName({ qualifier }: TableName): void {
   const name = text(qualifier);
   if (/^[_\p{L}\p{N}][-_.\p{L}\p{N}]*$/u.test(name)) return;
-  throw new JavaException('java.io.IOException', `Illegal table qualifiers: ${name}`);
+  throw new JavaException('IOException', `Illegal table qualifiers: ${name}`);
 }
 
 function nameOf(table: string): TableName {

@@ -156,7 +156,7 @@ function marksOf(
   return mutations.length === 0 ? [] : [{ table: notifyTable(table), row, mutations }];
 }
 
-/** The timestamps of a transaction that no other transaction overlaps. */
+/** A start and a commit timestamp, both handed out now, in this order. */
 async function nextCommitTimes(percolator: Percolator): Promise<CommitTimes> {
   await using first = await percolator.snapshot();
   await using second = await percolator.snapshot();

@@ -196,7 +196,7 @@ class TablesAudit implements Audit {
       return (await this.#context.store.readRow(companion, row, MARKS))?.cells ?? [];
     } catch (error) {
       if (!(error instanceof PercolatorError && isUnreadable(error))) throw error;
-      if (await this.#isBeingDropped(audited)) throw error; // No notification is lost.
+      if (await this.#isBeingDropped(audited)) throw error; // `#auditTable` ends the table's audit.
       return [];
     }
   }
@@ -262,10 +262,10 @@ class TablesAudit implements Audit {
 }
 
 /**
- * The second finding, if the first look made it, too. Its repair erases marks only if that of the
- * first would have: the bound, asked for after the row was read, may be above a mark that was ahead
- * of the oracle before. With that mark, the repair would erase the mark of a commit that came in
- * between.
+ * The second look's finding, if the first look made the same one. It may have marks erased only if
+ * the first look's finding may. The second bound, asked for after the row was read, may be above a
+ * mark that the first look found ahead of the oracle; with that mark, a repair would also erase the
+ * mark of a commit that came between the looks.
  */
 function confirmed(first: Finding | undefined, second: Finding): readonly Finding[] {
   if (first === undefined) return [];

@@ -64,7 +64,8 @@ function historyOf(cells: readonly Cell[]): ColumnHistory {
 }
 
 /**
- * The record in the cell; undefined if it cannot be decoded, or does not commit after it starts.
+ * The record in the cell; undefined if it cannot be decoded, or if no transaction writes it: a
+ * timestamp in it is impossible, or it does not commit after it starts.
  */
 function readRecord(cell: Cell): WriteRecord | undefined {
   try {

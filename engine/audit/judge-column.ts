@@ -136,7 +136,7 @@ function judgeData(
     if (owned.has(startTimestamp)) return [];
     const sentence = `the data at ${startTimestamp} has neither a lock nor a record`;
     const finding = error('data-without-record', [startTimestamp], sentence);
-    // Not erased: its transaction may still be in flight, with its record on the way.
+    // Not erased: its transaction may still be in flight.
     if (!rolledBack.has(startTimestamp) && startTimestamp >= horizon) return [finding];
     const newestRecord = records[0]?.commitTimestamp ?? 0;
     return [{ ...finding, fix: { kind: 'erase data', cell, startTimestamp, newestRecord } }];

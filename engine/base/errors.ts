@@ -44,8 +44,8 @@ export type ErrorCode =
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
   /**
-   * The table exists in another form than asked for, deletes versions on its own, or has a damaged
-   * definition, lock or write record.
+   * The table exists in another form than asked for, or deletes versions on its own; or a
+   * definition, lock, write record or lease is damaged.
    */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */
@@ -87,9 +87,9 @@ export class PercolatorError extends Error {
 
 /**
  * Whether the whole transaction may run again. After `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` it must
- * not: its writes may have been applied, and a second run could increment a counter twice. The same
- * holds after any error of `outcomeOf`, which says nothing about the transaction that it was asked
- * about.
+ * not: its writes may have been applied, and a second run could increment a counter twice. Do not
+ * ask about an error of `outcomeOf`: whatever this function answers, that error says nothing about
+ * the transaction, which must not run again because of it.
  */
 export function isRetryable(error: unknown): boolean {
   return error instanceof PercolatorError && RETRYABLE.has(error.code);

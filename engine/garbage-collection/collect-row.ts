@@ -7,16 +7,17 @@
  *             ×  ×    D = 10
  *
  * - Records above D stay. A hot row has many, and only some of the newest are read.
- *   They can point to two things below D. Touches with no write since point to the data of the
- *   newest record up to D, which stays anyway. The oldest record above D may point to the data of a
- *   transaction that began below D; only the oldest, because two writers of a cell do not overlap.
+ *   They can point to two things below D. Touches with no write between D and them point to the
+ *   data of the newest record up to D, which stays anyway. The oldest record above D may point to
+ *   the data of a transaction that began below D; only the oldest, because two writers of a cell do
+ *   not overlap.
  *   So data that a record up to D has brought is judged by the records up to D alone, and data that
  *   no record up to D knows stays as long as there may be unread records above.
  * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
- *   everything older, or a deleted value would reappear (P17). It stays as long as a notification
- *   of the cell waits: an observer that has not run yet must still find the delete, also the one
- *   that a touch names. It stays, too, as long as there is an acknowledgment above D, so that they
- *   go together.
+ *   everything older, or a deleted value would reappear (P17). It stays as long as the cell has a
+ *   notification: an observer that has not run yet must still find the delete, also the one that a
+ *   touch names. It stays, too, as long as there is an acknowledgment above D, so that tombstone
+ *   and acknowledgment go together.
  * - Rollback markers below D go: no copy of a prewrite that they are to stop is in flight any more
  *   (P4; cycle.ts).
  * - Acknowledgments are records without data. If the acknowledged column has no records left, the
@@ -111,7 +112,7 @@ export function isUndecided(
   );
 }
 
-/** The columns whose newest record up to D is a tombstone: there a waiting notification matters. */
+/** The columns whose newest record up to D is a tombstone: there a notification matters. */
 export function tombstoneColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -154,7 +155,7 @@ export function hasOneVersionEach(cells: readonly Cell[]): boolean {
   const records = cells.filter((cell) => isOf(WRITE, cell));
   const isMore = values.length + records.length < cells.length;
   if (isMore || values.length !== records.length) return false;
-  // The filters give both in the order of their columns.
+  // The filters give values and records in the order of their columns.
   return records.every((cell, i) => {
     const value = values[i];
     const isNext = i === 0 || records[i - 1]?.qualifier !== cell.qualifier;

@@ -1,5 +1,5 @@
 /**
- * Collecting some rows of a table: reading what waits for observers, erasing what is garbage.
+ * Collecting some rows of a table: reading which cells have notifications, erasing what is garbage.
  *
  * Each row is one row mutation, whose order counts (P17). The companion table is read after the
  * row: the notification of a delete is there before the delete, and goes when its observers have

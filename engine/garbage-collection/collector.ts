@@ -33,17 +33,18 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
    */
   readonly completed: boolean;
   /**
-   * What keeps versions from being collected: a lock that is alive, or else the oldest lease (that
-   * of an idle process holds back what has happened since its renewal). Absent if there is no
-   * lease, or if another collector has moved the horizon.
+   * What keeps versions from being collected: a lock that is alive, or otherwise the lease with the
+   * smallest bound (that of an idle process holds back what has happened since its renewal). Absent
+   * if nothing does. No lease is named if this call continues a cycle, whose horizon was moved
+   * before.
    */
   readonly heldBackBy: HeldBack | undefined;
 }
 
 /**
  * One cycle that looks at every row, or the rest of such a cycle that was interrupted. Before a new
- * cycle, it watches the leases. The cycle waits for `messageLifetimeMs` first, unless such a cycle
- * has already deleted as much as it may.
+ * cycle, it watches the leases. A new cycle waits for `messageLifetimeMs` first, unless an earlier
+ * cycle that looked at every row has already deleted as much as the new one may.
  */
 export async function collectGarbage(
   services: CollectorServices,

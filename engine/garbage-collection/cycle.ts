@@ -19,7 +19,7 @@
  * commit. The tables are listed after the horizon was moved: a table created since has no lock that
  * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
  * a primary, the evidence there is collected. A row in which a damaged record was read is not
- * collected. fsck reports both.
+ * collected. fsck reports such locks and records.
  *
  * Why pass over rows (P68)? Most have not changed since the last cycle, which resolved all locks
  * below its own D. What it left in a row is needed, and becomes garbage only by a newer record of
@@ -115,7 +115,7 @@ export class GarbageCollector {
   readonly #settings: CollectorSettings;
   /** Undefined until it was read. The storage has this progress, or earlier progress. */
   #progress: Progress | undefined;
-  /** The deletion horizon that was fixed and waits for messages to be gone. */
+  /** A deletion horizon that was fixed, and since when we wait for messages to be gone. */
   #waiting: { readonly deletionHorizon: Timestamp; readonly sinceMs: number } | undefined;
   #deletionHorizon: Timestamp = 0;
   /** The lease that kept the horizon from moving further when it was moved last. */
@@ -173,7 +173,7 @@ export class GarbageCollector {
     const progress = await readProgress(store);
     const counts = progress.after === undefined || this.#settings.shortCyclesMax > 0;
     if (!counts) return NOTHING_DONE;
-    // Another collector may have moved the horizon in this cycle, and then this one does not.
+    // A collector that continues a cycle does not move the horizon, so it has to ask for it.
     if (progress.phase !== 'done') await oracle.readHorizon();
     return progress;
   }
@@ -356,8 +356,8 @@ function placeIn(tables: readonly string[], progress: Progress): Progress | unde
 }
 
 /**
- * The locks below D. Where every row is looked at, also one cell of each,
- * so that the limit of a range limits the work, too.
+ * The locks below D. Where every row is looked at, also the newest record and marker of each
+ * column: then rows without locks count towards the limit of a range, which so limits the work.
  */
 function lockFilters({ deletionHorizon, after }: Progress): readonly CellFilter[] {
   const locks = { ...everywhere(LOCK), to: deletionHorizon - 1 };

@@ -9,9 +9,9 @@
  *
  * A process that is started again with the same token and seed has the same row again. Its counter
  * starts at a fresh timestamp, above the counters of its earlier lives. Otherwise a watch would
- * take a renewal that equals an earlier life's for the lapsed one, and a late copy of a renewal
- * with a larger counter would erase ours. Only a life that renewed its lease more often than the
- * oracle handed out timestamps has got further.
+ * take a renewal that equals an earlier life's for that life's lapsed lease, and a late copy of a
+ * renewal with a larger counter would erase ours. Only the counter of a life that renewed its lease
+ * more often than the oracle handed out timestamps is larger.
  *
  * The counter is the cell's timestamp, and the newest cell counts. A late copy of an old renewal is
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
@@ -27,7 +27,7 @@ export interface Lease {
   readonly bound: Timestamp;
   /** Grows with every renewal, from a fresh timestamp on. */
   readonly counter: number;
-  /** Milliseconds that the lease is valid, from when its owner sent it, or when others saw it. */
+  /** Milliseconds that the lease is valid: from when its owner sent it, or a collector saw it. */
   readonly ttlMs: number;
 }
 

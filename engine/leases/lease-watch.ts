@@ -6,7 +6,7 @@
  * its current version. Its owner counts from before it sent that version, so it has stopped relying
  * on the lease earlier. Our count ends when we send the read, not when the answer arrives: a slow
  * answer shows the lease as it was long ago. An owner that comes back later finds itself in a new
- * epoch.
+ * epoch (leases.ts).
  */
 import { type Clock, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -30,7 +30,7 @@ export class LeaseWatch {
 
   /**
    * The leases that count now; one that has not changed is the same object as before.
-   * Erases the others.
+   * Erases the lapsed ones.
    */
   async liveLeases(): Promise<readonly Lease[]> {
     await createLeaseTable(this.#store);
@@ -52,9 +52,9 @@ export class LeaseWatch {
   }
 
   /**
-   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. Otherwise the
-   * lease is forgotten: an equal lease that comes later is a successor's, or a late copy, which
-   * lapses again.
+   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. If it
+   * succeeds, the lease is forgotten: an equal lease that comes later is a successor's, or a late
+   * copy, which lapses again.
    */
   async #erase(lease: Lease): Promise<void> {
     try {

@@ -171,7 +171,7 @@ class ProcessLeases implements Leases {
     this.#counter = Math.max(this.#counter, stored?.counter ?? 0);
     await this.#enqueueRenewal();
     if (store.manifest.tombstones === true) await this.#passErased();
-    this.#isRegistered = true; // Also if it was closed meanwhile: `close` then erases it.
+    this.#isRegistered = true; // Also if `close` waits for this: it then erases the lease.
     void this.#renewForever();
   }
 
@@ -200,7 +200,7 @@ class ProcessLeases implements Leases {
         await this.renew();
       } catch (error) {
         if (isPassing(error)) continue;
-        // The storage was closed, or we have died: no transaction will rely on the lease.
+        // The storage was closed, or this is a bug. The next `enter` registers, and meets it.
         this.#isRegistered = false;
       }
     }

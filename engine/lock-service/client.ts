@@ -39,8 +39,8 @@ export interface LockServiceOptions {
   /**
    * Whole milliseconds without a beat after which we are taken for dead. Default 3,000. Too small:
    * a pause of the process costs its transactions. Too large: locks of a process whose machine is
-   * gone wait that long. If a process exits or is killed, the end of the connection shows it at
-   * once.
+   * gone stay that long. If a process exits or is killed, the end of the connection shows it sooner
+   * (tokens.ts).
    */
   readonly timeToLiveMs?: number | undefined;
   /** Default: the system's. */
@@ -59,7 +59,7 @@ const KINDS: Kinds<LockServiceOptions> = {
 
 /** Close it after the database that uses it; twice is harmless. */
 export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
-  /** Whether the service knows us, and reports dead workers to us. */
+  /** Whether we are connected, so that the service reports dead workers to us. */
   readonly isConnected: boolean;
   close(): Promise<void>;
 }

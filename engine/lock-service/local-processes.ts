@@ -3,9 +3,9 @@
  *
  * A token names the machine since its last boot, the process and the moment the process started, so
  * that a dead process is not taken for the one that has its number now. Tokens of other machines
- * are not declared dead here: the lock service does that, or their locks wait for the time to live
- * to run out. So do the locks of processes from before a reboot: their tokens look like those of
- * another machine with our host name.
+ * are not declared dead here: the lock service does that, or their locks wait out the time to live.
+ * So do the locks of processes from before a reboot: their tokens look like those of another
+ * machine with our host name.
  *
  * Where there is no /proc, as on macOS, a machine is only its host name. Two machines with one host
  * name then declare each other's processes dead; live transactions then fail with ROLLED_BACK.
@@ -36,8 +36,9 @@ export function localProcesses(nonce: string): Liveness {
 }
 
 /**
- * Machines may share a host name, and the first namespace has the same number on all. Short,
- * because every lock holds the token. Empty where there is no /proc.
+ * The start of the number of the machine's last boot: machines may share a host name, and the first
+ * namespace has the same number on all. Short, because every lock holds the token. Empty where
+ * there is no /proc.
  */
 function bootId(): string {
   try {

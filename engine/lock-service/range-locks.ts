@@ -36,8 +36,8 @@ interface Held extends LockedRange {
 }
 
 /**
- * Milliseconds until a lock expires. Too small: scanners meet. Too large: the rows of a hanging
- * scanner wait.
+ * Milliseconds until a lock expires. Too small: scanners meet. Too large: if a scanner hangs, no
+ * other one visits its rows for that long.
  */
 const RANGE_TTL_MS = 10_000;
 

@@ -32,12 +32,12 @@ interface Alive {
 
 /**
  * Milliseconds for a worker to reconnect. Too small: a hiccup of the network looks like death. Too
- * large: the locks of a killed process wait that much longer.
+ * large: the locks of a killed process stay that much longer.
  */
 const GRACE_MS = 250;
 /**
- * How many of the dead the service and its clients remember. Workers that died earlier are unknown,
- * and have no locks left.
+ * How many of the dead the service and its clients remember. Workers that died earlier are unknown
+ * again; if one has left a lock, the lock waits out its time to live.
  */
 export const DEAD_MAX = 10_000;
 

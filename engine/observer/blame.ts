@@ -16,7 +16,7 @@ import { isNoFailure, type Notified } from './run-observer.ts';
 /** Why a run that did not commit is no failure of its observer. */
 export interface StoragesError {
   readonly error: unknown;
-  /** It will be so until the cause is mended. */
+  /** Whether the storage will refuse such a run until the cause is mended. */
   readonly isRefusal: boolean;
 }
 

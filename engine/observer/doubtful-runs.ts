@@ -2,8 +2,8 @@
  * Runs whose commit got no answer.
  *
  * The next run of the same observer on the same cell reads the acknowledgment of the last one that
- * committed. If that is a run of this worker that was in doubt, it is told as committed, only later
- * (P42).
+ * committed. If that is a run of this worker that was in doubt, the worker reports it as committed,
+ * only later (P42).
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';

@@ -87,7 +87,8 @@ export class Failures {
 
   /**
    * A scan has ended. Forgets the cells that it would have found if they were still marked: those
-   * whose rest was over when it began and for which `isInFlight` is false.
+   * whose rest was over when it began and for which `isInFlight` is false. After a scan that was
+   * not whole, forgets those of them whose rest had been over for `FORGOTTEN_MS`.
    */
   sweep(
     { beganMs, isWhole }: { readonly beganMs: number; readonly isWhole: boolean },

@@ -54,8 +54,8 @@ export interface CommittedRun {
   readonly commitTimestamp: Timestamp;
 }
 
-/** What becomes of the runs: those that committed, and those that may have. */
-export interface Told {
+/** Where runs are noted: those that committed, and those that may have. */
+export interface RunNotes {
   readonly onCommitted: (run: CommittedRun) => void;
   readonly doubtful: DoubtfulRuns;
 }
@@ -69,7 +69,7 @@ export async function runObservers(
   context: Context,
   cell: Notified,
   observers: readonly Observer[],
-  { onCommitted, doubtful }: Told = { onCommitted: () => {}, doubtful: new DoubtfulRuns() },
+  { onCommitted, doubtful }: RunNotes = { onCommitted: () => {}, doubtful: new DoubtfulRuns() },
 ): Promise<readonly CommittedRun[]> {
   const runs: CommittedRun[] = [];
   const errors: unknown[] = [];
@@ -105,7 +105,7 @@ export function isNoFailure(error: unknown): boolean {
   return isRetryable(error) || codes.includes(error.code);
 }
 
-interface Ran {
+interface RunResult {
   readonly startTimestamp: Timestamp;
   /** Undefined if there was nothing to do. */
   readonly commitTimestamp: Timestamp | undefined;
@@ -117,7 +117,10 @@ interface Run {
   readonly doubtful: DoubtfulRuns;
 }
 
-async function runObserver(context: Context, { cell, observer, doubtful }: Run): Promise<Ran> {
+async function runObserver(
+  context: Context,
+  { cell, observer, doubtful }: Run,
+): Promise<RunResult> {
   for (let attempt = 1; ; attempt++) {
     const transaction = await begin(context, { kind: `observer ${observer.name}` });
     const { startTimestamp } = transaction;
@@ -138,7 +141,7 @@ async function runOnce(
   context: Context,
   transaction: Transaction,
   { cell, observer, doubtful }: Run,
-): Promise<Ran> {
+): Promise<RunResult> {
   const { startTimestamp } = transaction;
   if (!cell.weak) {
     const column = acknowledgmentColumn(observer.name, cell.column);

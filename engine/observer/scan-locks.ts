@@ -10,8 +10,8 @@
  * follow one another find only what the front one works on, and catch up with it, because it is
  * slowed down by what it finds.
  *
- * A process is one owner to the lock service, whose locks are no obstacle to that process. So the
- * workers that share the locks of one client first lock among themselves.
+ * To the lock service a process is one owner, and an owner's locks are no obstacle to itself. So
+ * the workers that share the locks of one client first lock among themselves.
  *
  * The locks are advisory (P49): they do not decide which rows are dirty or which run counts.
  */

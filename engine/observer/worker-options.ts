@@ -24,7 +24,7 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /**
    * Rows per scanned batch. Default 256; with `rangeLocks`, at most 32. Too small: scans cost more
-   * than runs. Too large: late marks wait.
+   * than runs. Too large: a cell found later waits in the queue until a whole batch has run.
    */
   readonly scanRows?: number | undefined;
   /**

@@ -112,7 +112,7 @@ export class Worker implements AsyncDisposable {
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
   readonly #doubtful = new DoubtfulRuns();
-  /** Of cells that `#failures` remembers. */
+  /** The refused cells, each of which `#failures` remembers, too. */
   readonly #refusals: Refusals;
   readonly #rest: Rest;
   readonly #stopping = new AbortController();
@@ -470,8 +470,8 @@ export class Worker implements AsyncDisposable {
         this.counters.runs++; // Counted even if another observer of the cell fails.
         this.#onCommitted(run);
       };
-      const told = { onCommitted, doubtful: this.#doubtful };
-      const runs = await runObservers(this.#context, cell, observers, told);
+      const notes = { onCommitted, doubtful: this.#doubtful };
+      const runs = await runObservers(this.#context, cell, observers, notes);
       if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
       this.#refusals.end(name);

@@ -25,7 +25,7 @@ const A_CELL = 'a cell must be an object with the texts table, row and column, n
 const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
 const A_TABLE =
-  ' cannot be the name of a table: it must have 1 to 37 characters: letters, digits, - _ . and first no - or .';
+  ' cannot be the name of a table: it must have 1 to 37 characters (letters, digits, - _ .) and not begin with - or .';
 const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onTrouble';
 
 /** The arguments of a call, and the sentence that refuses them. */

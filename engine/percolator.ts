@@ -128,8 +128,8 @@ export interface Percolator extends AsyncDisposable {
   /**
    * Creates a table; harmless if it exists with the same definition. Transactions and snapshots
    * that began before see nothing of it: they are refused with STALE_SNAPSHOT. The name has 1 to 37
-   * ASCII letters, digits and - _ . and is none that the engine uses: `percolator-*`,
-   * `timestamp-oracle`, `*.notify`, `*.i<number>`.
+   * ASCII letters, digits and - _ . and does not begin with - or . It is none that the engine uses:
+   * `percolator-*`, `timestamp-oracle`, `*.notify`, `*.i<number>`.
    * @throws TABLE_MISMATCH if it exists with another definition
    * @throws TABLE_NOT_FOUND if it is defined, and the storage lacks it or its companion
    * @throws INVALID_ARGUMENT for an impossible name

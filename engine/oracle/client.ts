@@ -7,8 +7,9 @@
  *                                        └──────── the next address ◀───┘
  *
  * A request without an answer is repeated, here or elsewhere, until an answer comes or `timeoutMs`
- * is over: lost timestamps cost nothing, and raising a horizon is idempotent. A repeated request is
- * still made after its callers asked (P10).
+ * is over: lost timestamps cost nothing, raising a horizon is idempotent, and a drop that is
+ * announced twice costs commits one more read. A repeated request is still made after its callers
+ * asked (P10).
  *
  * The client refuses to go backwards (P35). An oracle that was taken for dead may still answer. The
  * client discards an answer from an epoch of a lease below the largest it has seen, or with
@@ -128,7 +129,7 @@ class RemoteSource implements TimestampSource {
     return (await this.#ask<HorizonResponse>('ReadHorizon', {})).horizon;
   }
 
-  /** An oracle to which a timestamp that we have received is one of the future was replaced. */
+  /** An oracle that says that a timestamp which we have is still to come was replaced. */
   async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
     const isReplaced = (error: unknown): boolean =>
       horizon <= this.#largest && hasCode(error, 'INVALID_ARGUMENT');

@@ -1,6 +1,6 @@
 /**
- * A gRPC service as defined in its `.proto` file. The program reads the file when it starts, so
- * there is no generated code to keep up to date. Whole numbers arrive as `number`; all of ours stay
+ * A gRPC service as defined in its `.proto` file. The running program reads the file, so there is
+ * no generated code to keep up to date. Whole numbers arrive as `number`; all of ours stay
  * below 2^53.
  */
 import { fileURLToPath } from 'node:url';

@@ -16,8 +16,8 @@ export interface Administration {
 }
 
 /**
- * Makes a step of a definition and notes it in this process's catalog; undefined if another process
- * made a different step first.
+ * Makes a step of a definition and notes it in this process's catalog; undefined if it was not
+ * made: another process made a different step first, or the request was lost.
  */
 export async function stepOf(
   { store, catalog }: Administration,

@@ -78,7 +78,7 @@ export class StoredCatalog implements TableCatalog {
     if (!canBeStored(stored)) return false; // A lock may name anything.
     const own = await readDefinition(this.#store, stored);
     const { table, incarnation } = incarnationOf(stored);
-    // It may be a table whose name looks like an incarnation's, from before these were refused.
+    // A table may have a name like an incarnation's, from before such names were refused.
     if (own !== undefined && (table === stored || !isOver(own, 1))) return isOver(own, 1);
     const definition = await readDefinition(this.#store, table);
     // If there is none, the table was dropped before definitions were kept.

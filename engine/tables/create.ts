@@ -70,7 +70,8 @@ interface Wanted {
  * Creates the table; harmless if it exists as defined.
  * @throws TABLE_MISMATCH if it exists in another form, or its definition is damaged or, for a later
  *   incarnation, lost; INVALID_ARGUMENT for an impossible name or a wrong option
- * @throws TABLE_NOT_FOUND if its definition is there, and the storage lacks it or its companion
+ * @throws TABLE_NOT_FOUND if its definition is there, and the storage lacks the table or its
+ *   companion
  * @throws LOCKED if an unfinished drop has to be finished first, and a live transaction keeps its
  *   lock for too long: call it again
  */
@@ -176,7 +177,7 @@ async function takeOver(
   return (await stepOf(administration, table, undefined, definition)) !== undefined;
 }
 
-/** Resolves to whether the table was created; if not, another process made a step first. */
+/** Resolves to whether the table was created; if not, the caller looks at its definition again. */
 async function tryToCreate(
   administration: Administration,
   table: string,

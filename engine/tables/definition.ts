@@ -123,9 +123,9 @@ interface Step {
 }
 
 /**
- * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is the step
- * of another process. If it throws, the step may have been made or not; reading again and
- * continuing from there is harmless.
+ * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if that is not this
+ * step: another process made a different one first, or the request was lost. If it throws, the step
+ * may have been made or not; reading again and continuing from there is harmless.
  */
 export async function step(
   store: Bigtable,

@@ -8,8 +8,8 @@
  *
  * Why 3? A transaction's fate is recorded at its primary. Once the primary is gone, a lock in
  * another table that points to it can no longer be recognized as a committed transaction's. And a
- * writer that was confirmed a moment ago, and commits after the table was created again, would have
- * committed a write that is not there.
+ * writer that has just checked that the table exists, and commits after the table was created
+ * again, would have committed a write that is not there.
  *
  * Why is 3 complete? With all its locks in place, a transaction asks for its commit timestamp, and
  * with it comes the count of drops. If the timestamp was asked for before 2, the locks were there

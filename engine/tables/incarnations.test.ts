@@ -291,7 +291,7 @@ describe('P52: a table that was created again is not mistaken for the one before
       }
     }
     for (const name of ['-t', '.t']) {
-      await assert.rejects(scene.create(a, name), /first no - or \./);
+      await assert.rejects(scene.create(a, name), /not begin with - or \./);
     }
     for (const name of ['t.i1x', 'i2', 't.i', 't.i02', 'notify', 'x'.repeat(37)]) {
       await scene.create(a, name);

@@ -15,7 +15,7 @@ import { notifyTable } from '../transaction/index.ts';
 const STORED = /^[-_.a-zA-Z0-9]{1,50}$/;
 /** Longer names are refused, so that the companion of the 9,999th incarnation has a name. */
 const CHARACTERS_MAX = 37;
-const FORM = `it must have 1 to ${CHARACTERS_MAX} characters: letters, digits, - _ . and first no - or .`;
+const FORM = `it must have 1 to ${CHARACTERS_MAX} characters (letters, digits, - _ .) and not begin with - or .`;
 const LATER = /^(.+)\.i([1-9]\d*)$/;
 
 /** Whether the storage could have a table of that name. */

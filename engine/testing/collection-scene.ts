@@ -78,7 +78,7 @@ export class Scene {
     while ((await clock.runUntil(collector.step())) !== 'cycle ended');
   }
 
-  /** Runs the hook once, when the collector is about to persist the horizon. */
+  /** Runs the hook once, before a process next reads or raises the horizon: often the collector. */
   atHorizon(hook: () => Promise<unknown>): void {
     const { oracle } = this.database;
     oracle.beforeHorizon = async () => {

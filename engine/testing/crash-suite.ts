@@ -104,7 +104,7 @@ async function lockAll(client: Client, names: readonly string[]): Promise<void> 
   await client.settled();
 }
 
-/** Opens a database whose tables `t` and `u` seem empty to it; several may share one store. */
+/** Opens a database whose tables `t` and `u` look empty, also if databases share one store. */
 export type OpenDatabase = (options: DatabaseOptions) => Promise<TestDatabase>;
 
 /** Which shapes and recoveries are tried, by name. Default: all. */

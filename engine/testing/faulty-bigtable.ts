@@ -67,7 +67,10 @@ export class FaultyBigtable implements Bigtable {
   readonly trace: Call[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
   beforeCall: ((call: Call) => Promise<void> | void) | undefined;
-  /** Awaited after a call has succeeded and before its caller is answered; with the same rule. */
+  /**
+   * Awaited after a call has succeeded and before its caller is answered. Like `beforeCall`, it
+   * must not wait for a mutation of this client.
+   */
   afterCall: ((call: Call) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;

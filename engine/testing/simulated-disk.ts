@@ -133,7 +133,7 @@ export class SimulatedDisk implements Disk {
     if (failed !== undefined) throw failure(failed, `${operation} ${name}`);
   }
 
-  /** Time passes: others run. */
+  /** Time passes, in which other callers run. */
   async #pass(): Promise<void> {
     for (let i = this.#random.integer(0, 8); i >= 0; i--) await Promise.resolve();
   }

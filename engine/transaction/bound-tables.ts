@@ -116,7 +116,7 @@ export class BoundTables {
       } catch (error) {
         if (!isTableNotFound(error)) throw error;
         const [present] = await catalog.look([table]);
-        // It should exist; or the error is about another table.
+        // The table exists, so the storage is mistaken, or its error is about another table.
         if (present?.stored === stored) throw error;
         // If this throws, the table stays bound: a commit may be in progress.
         this.#bindTo(table, present);

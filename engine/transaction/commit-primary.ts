@@ -159,7 +159,7 @@ function mayBeApplied(refusal: PercolatorError, ofRollback: PercolatorError): bo
  * Rolls back a transaction whose commit was never in doubt. Resolves if it may have committed all
  * the same, or may yet: its lock is gone; or the rollback fails, and the storage has refused the
  * commit for a table that may still be there, or may apply one of the two later. A storage that
- * refuses both for good also refuses a copy of the commit.
+ * refuses commit and rollback for good also refuses a copy of the commit.
  * @throws the refusal, or ROLLED_BACK, if it has not committed, and never will
  */
 async function undo(

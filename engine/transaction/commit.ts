@@ -13,11 +13,11 @@
  * tables were read, they are read again: a table that was dropped since it was locked, or dropped
  * and created again, must not be committed to (P54).
  *
- * With it also comes the horizon of the garbage collection (P31). If it is above our start
- * timestamp, we roll ourselves back: write records and markers that should have stopped our
- * prewrites may have been collected. Nothing that was collected before our locks were there escapes
- * this check: the horizon is persisted before anything is deleted, and we ask for the timestamp
- * after locking.
+ * With the commit timestamp also comes the horizon of the garbage collection (P31). If it is above
+ * our start timestamp, we roll ourselves back: write records and markers that should have stopped
+ * our prewrites may have been collected. Nothing that was collected before our locks were there
+ * escapes this check: the horizon is persisted before anything is deleted, and we ask for the
+ * timestamp after locking.
  *
  * The commit point is the row mutation that turns the primary's lock into a write record. Before
  * it, any process may roll the transaction back; after it, every process must roll it forward.
@@ -61,8 +61,9 @@ export interface CommitRequest extends HeldSnapshot {
 
 /**
  * Commits, and resolves with the commit timestamp.
- * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: none of its writes will ever be visible
  * @throws COMMIT_UNKNOWN: it may be committed; the error names the primary and the start timestamp
+ * @throws any other `PercolatorError`, such as WRITE_CONFLICT, ROLLED_BACK or STALE_SNAPSHOT: none
+ *   of its writes will ever be visible
  */
 export async function commit(context: Context, request: CommitRequest): Promise<Timestamp> {
   const { startTimestamp } = request;

@@ -6,7 +6,7 @@
  * all of them. Yet each keeps its own, because databases of different stores may commit at the same
  * start timestamp: the end of one such commit must not look like the end of the other. A database
  * looks among its own first. What it finds only among those of another may be a commit of another
- * store; then the locks of its own dead attempt wait until that commit ends, which costs time, not
+ * store; then the locks of its own dead attempt stay until that commit ends, which costs time, not
  * data.
  */
 import type { Timestamp } from '../bigtable/index.ts';

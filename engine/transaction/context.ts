@@ -1,6 +1,6 @@
 /**
- * What all transactions of one process share: the storage, the services, the options, and the
- * transactions in flight. It is the first argument of every operation of the protocol.
+ * What all transactions of one open database share: the storage, the services, the options, and the
+ * commits in flight. It is the first argument of every operation of the protocol.
  */
 import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';

@@ -10,14 +10,16 @@ export interface Options {
    */
   readonly lockTimeToLiveMs: number;
   /**
-   * Milliseconds that a read waits for a live transaction's lock before it fails with LOCKED.
-   * Default 10,000. Too small: reads fail while large commits are in flight. Too large: a stuck
-   * writer is noticed late.
+   * Milliseconds that a read, or the drop of a table, waits for a live transaction's lock before it
+   * fails with LOCKED; after as long, `collectGarbage` leaves its cycle incomplete. Default 10,000.
+   * Too small: reads fail while large commits are in flight. Too large: a stuck writer is noticed
+   * late.
    */
   readonly lockWaitMsMax: number;
   /**
-   * How often `transact` runs a transaction before it gives up with the last conflict. Default 100.
-   * Too small: callers see the conflicts of hot cells as errors. Too large: only time is lost.
+   * How often `transact` runs a transaction before it gives up with the last error, and `outcomeOf`
+   * looks before it fails with LOCKED. Default 100. Too small: callers see the conflicts of hot
+   * cells as errors. Too large: only time is lost.
    */
   readonly attemptsMax: number;
   /**

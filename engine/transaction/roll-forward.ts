@@ -1,13 +1,13 @@
 /**
  * Roll forward: replace a lock of a committed transaction by its write record.
  *
- * The transaction itself does so for its secondaries, after the commit point; so does any reader or
- * writer that meets a lock whose primary has been committed. Both write the same cells, so it does
- * not matter if both do it. The lock is erased at exactly its timestamp: a range "up to the commit
- * timestamp", as in Figure 6, would also erase a later transaction's lock if the mutation is late
- * (P9).
+ * The transaction itself does so for its secondaries, after the commit point; so does any process
+ * that meets a lock whose primary has been committed. All of them write the same cells, so it does
+ * not matter if several do it. The lock is erased at exactly its timestamp: a range "up to the
+ * commit timestamp", as in Figure 6, would also erase a later transaction's lock if the mutation is
+ * late (P9).
  *
- * Both write only if the lock is still there, which Figure 6 does not ask for. Without the
+ * All of them write only if the lock is still there, which Figure 6 does not ask for. Without the
  * condition, a process that stops for an hour between the commit point and its second phase would
  * bring back a write record that another process has rolled forward, that has been overwritten, and
  * that has been collected since. The data of such a record is gone, so every read of the cell would

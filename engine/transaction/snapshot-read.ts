@@ -6,14 +6,14 @@
  * 2. Find the latest write below our start timestamp.
  * 3. Return the data it points to.
  *
- * All three come from one atomic read of the row (P20): between two reads a transaction could
- * commit, and we would miss its lock in the first and its write in the second. But which data to
- * ask for is known only once the write record is. So the read asks for the two newest data versions
- * at or before the snapshot. At most one of them can be newer than the one wanted: two newer
- * versions would mean that two transactions wrote the cell between the same two commits, and one of
- * them lost. (Data of rolled-back transactions does not count: it is erased together with the
- * lock.) The same holds if the write record is a touch, however old the data is that it points to.
- * So data that is not among the two versions has been collected, and the snapshot is stale
+ * All three come from one atomic read of the row (P20): between a read of the writes and one of the
+ * locks a transaction could commit, and we would see neither its write nor its lock. But which data
+ * to ask for is known only once the write record is. So the read asks for the two newest data
+ * versions at or before the snapshot. At most one of them can be newer than the one wanted: two
+ * newer versions would mean that two transactions wrote the cell between the same two commits, and
+ * one of them lost. (Data of rolled-back transactions does not count: it is erased together with
+ * the lock.) The same holds if the write record is a touch, however old the data is that it points
+ * to. So data that is not among the two versions has been collected, and the snapshot is stale
  * (stale.ts).
  *
  * Locks above our start timestamp are ignored: their commit timestamps are above it, too (P19).
@@ -79,8 +79,8 @@ export async function snapshotRead(
 }
 
 /**
- * The same for several rows of one table, in one call. All targets must name the same columns.
- * Each row is still a read of its own.
+ * What the snapshot sees of several rows of one table, read in one call; each row is still a read
+ * of its own. All targets must name the same columns.
  */
 export async function snapshotReadRows(
   context: Context,
@@ -200,9 +200,9 @@ async function resolveOrWait(
 }
 
 /**
- * If the owner is this process, waits until it has finished committing, but not much longer than
- * `msMax`: the oracle, or a part of the storage, may be unreachable. For another owner, waits for
- * one backoff.
+ * If the lock is of a commit of this process, waits until that commit has ended, but not much
+ * longer than `msMax`: the oracle, or a part of the storage, may be unreachable. For another owner,
+ * waits for one backoff.
  */
 async function waitForOwner(
   context: Context,

@@ -97,7 +97,7 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 /**
  * Runs `body` in a transaction and commits it; resolves with what `body` returned.
  * @throws an error of `begin`, of `body` (nothing is committed) or of the commit: at once if it is
- *   not retryable, as COMMIT_UNKNOWN never is; else the last one after `attemptsMax` attempts
+ *   not retryable, as COMMIT_UNKNOWN never is; otherwise the last one after `attemptsMax` attempts
  */
 export async function transact<T>(
   context: Context,

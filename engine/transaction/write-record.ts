@@ -6,10 +6,10 @@
  *                                  "0000000000000009 touch 7 8"            data of 7 still current,
  *                                                                          last changed at 8
  *
- * The record starts with the transaction's start timestamp in fixed width, so that a value filter
- * can find the record of a given transaction. A delete is a record like any other: later writers
- * see the conflict, older snapshots still see the value (P17). A touch is the lock record that
- * `lock(cell)` commits: it conflicts with every writer and changes nothing.
+ * The record starts with the transaction's start timestamp in fixed width, so that most records are
+ * decoded without strings (`startOf`). A delete is a record like any other: later writers see the
+ * conflict, older snapshots still see the value (P17). A touch is the lock record that `lock(cell)`
+ * commits: it conflicts with every writer and changes nothing.
  */
 import { assert, PercolatorError, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';

@@ -15,7 +15,7 @@ const FINISHED = 2;
 
 export class MasterService {
   readonly #hbase: SimulatedHBase;
-  /** Some procedures are still running when they are first asked about. */
+  /** Procedures that are still running when first asked about; all others have finished by then. */
   readonly #running = new Set<number>();
 
   constructor(hbase: SimulatedHBase) {

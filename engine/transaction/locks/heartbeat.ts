@@ -5,7 +5,7 @@
  * Only the primary's lock beats, because only the primary is checked (P25). Beating starts when the
  * primary's prewrite is sent: the lock may be in the storage long before the answer arrives. Beats
  * bypass all batching, where a call without an answer holds up the next ones. One loop serves every
- * transaction of the process and runs only while there are any; most commits end long before their
+ * commit of an open database and runs only while there are any; most commits end long before their
  * first beat.
  *
  * A beat is conditional on the lock still being there: a beat that arrives late, after the commit,

@@ -26,7 +26,7 @@ export interface Lock {
    * one. It is for people who inspect old locks, and decides nothing (P24).
    */
   readonly wallMs: number;
-  /** How long others wait, seeing no change of `heartbeat`, before they take the owner for dead. */
+  /** Milliseconds without a change of `heartbeat` after which processes take the owner for dead. */
   readonly timeToLiveMs: number;
   /** Counted up by a live owner in the primary's lock; in secondaries it stays 0 (P25). */
   readonly heartbeat: number;

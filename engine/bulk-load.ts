@@ -6,7 +6,7 @@
  * drop the tables and load them again.
  *
  * A load has two moments: cells with `derived` are committed after all others, as if observers had
- * written them. The acknowledgments are committed with them, and therefore say that the observed
+ * written them. The acknowledgments are committed with these, and therefore say that the observed
  * cells have been seen. An observed cell that no observer has acknowledged is marked, as any change
  * of it would be (P57): its observers will run. Marks go with the batch after that of their rows: a
  * worker that already runs would find nothing at a mark without its row, and clear it.
@@ -53,8 +53,8 @@ export interface BulkRow {
   readonly row: string;
   readonly cells: readonly BulkCell[];
   /**
-   * Observers that count as having run for the cells of this row that they name.
-   * Such a cell is not marked, unless it is `derived`.
+   * Observers that count as having run, each for the column of this row that is named with it. The
+   * cell in such a column is not marked, unless it is `derived`.
    */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
@@ -111,7 +111,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   };
 }
 
-/** A program without types can pass anything, and the storage takes what is given for bytes. */
+/** A program without types can pass anything, and the storage would keep it as if it were bytes. */
 function checkRow(row: BulkRow): void {
   check('a row of a bulk load', row, ROW);
   for (const cell of row.cells) {
@@ -138,8 +138,8 @@ function rowMutation(
 }
 
 /**
- * Marks the observed cells that no observer has acknowledged;
- * `derived` ones come after all observers.
+ * Marks the observed cells that no observer has acknowledged, and all `derived` ones: these are
+ * committed after the observers' runs.
  */
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,

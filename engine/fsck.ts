@@ -85,8 +85,8 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
 }
 
 /**
- * The engine's own tables that the store lacks. The first opening may be creating them: those
- * that are missing are looked for once more.
+ * The engine's own tables that the store lacks. A process that opens the database for the first
+ * time may be creating them, so those that are missing are looked for once more.
  */
 async function missingTables(
   store: Bigtable,
@@ -240,7 +240,7 @@ async function withoutDefinition(
   if (hasCells === undefined) return undefined;
   const severity = hasCells ? 'error' : 'warning';
   const { table: base, incarnation } = incarnationOf(table);
-  // The definition of a later incarnation is made before it, so it was lost.
+  // A later incarnation's definition is made before its table, so the definition was lost.
   const what =
     incarnation > 1
       ? `has no definition: ${whyLost(base, table)}`

@@ -101,7 +101,7 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** On one line: an error without its stack, a long value cut. */
+/** The value as text on one line: an error without its stack, and a long text cut. */
 function shown(value: unknown): string {
   const options = { depth: 1, compact: true, breakLength: Infinity, maxStringLength: 60 };
   const inspected = value instanceof Error ? String(value) : inspect(value, options);

@@ -123,7 +123,7 @@ export function tombstoneColumns(
 }
 
 /**
- * Whether every record can be decoded. A row with another one is not collected: it is not known
+ * Whether every record can be decoded. If one cannot, the row is not collected: it is not known
  * what is garbage there.
  */
 export function isLegible(cells: readonly Cell[]): boolean {
@@ -142,7 +142,7 @@ export interface RowToCollect {
   readonly cut: ReadonlySet<string>;
   /** See `hiddenColumns`. */
   readonly hidden: ReadonlySet<string>;
-  /** Columns for which an observer has yet to run. */
+  /** Columns for which an observer has yet to run, or was parked. */
   readonly waiting: ReadonlySet<string>;
 }
 
@@ -168,8 +168,9 @@ export function hasOneVersionEach(cells: readonly Cell[]): boolean {
 export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readonly Mutation[] {
   const old: Mutation[] = [];
   const tombstones: Mutation[] = [];
-  /** Data that a remaining record points to, and data whose own record was read. */
+  /** Data that a remaining record points to. */
   const used = new Set<string>();
+  /** Data whose own record was read. */
   const owned = new Set<string>();
   const columns = new Set<string>();
   const isErasable = erasableRecords(row);

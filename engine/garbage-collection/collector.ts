@@ -67,7 +67,7 @@ export async function collectGarbage(
   };
 }
 
-/** Milliseconds between looks at leases, at most: live processes renew theirs every ten seconds. */
+/** Milliseconds between looks at leases, at most. By default, processes renew theirs every 10 s. */
 const LEASE_LOOK_MS = 1_000;
 
 /**

@@ -7,11 +7,11 @@
  *
  * Why wait? No transaction below the deletion horizon D is in use any more, but a second copy of a
  * prewrite that such a transaction sent may still be in flight, and the marker or the newer write
- * record must stop that copy (P4, P14). It was sent before D was fixed: whatever is sent later on
- * behalf of a transaction below D leads to a commit timestamp that comes with a horizon above it
- * (commit.ts). So the copy is gone after the longest time that a message can be in flight, counted
- * on our own clock. Everything else that may arrive late is conditional on its own lock (P9), or
- * does no harm.
+ * record must stop that copy (P4, P14). It was sent before D was fixed: a transaction below D that
+ * sends anything later receives its commit timestamp with a horizon above its start, and does not
+ * commit (commit.ts). So the copy is gone after the longest time that a message can be in flight,
+ * counted on our own clock. Everything else that may arrive late is conditional on its own lock
+ * (P9), or does no harm.
  *
  * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write
  * record or a marker. Collecting that before the lock is resolved would roll back half of a
@@ -320,8 +320,8 @@ export class GarbageCollector {
   }
 
   /**
-   * A table that was dropped meanwhile has no rows. The storage may report a missing table by
-   * mistake, and its locks would be passed over, so the list of tables has to confirm it.
+   * A table that was dropped meanwhile has no rows. The storage may say by mistake that a table is
+   * missing, and its locks would be passed over, so the list of tables has to confirm it.
    */
   async #rows(place: Progress, filters: readonly CellFilter[]): Promise<readonly Row[]> {
     const { store } = this.#context;

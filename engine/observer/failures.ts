@@ -1,5 +1,6 @@
 /**
- * Remembers the cells whose observers failed, how often, and until when each is left alone (P45).
+ * Remembers the cells whose runs did not commit, how often their observers failed, and until when
+ * each cell is left alone (P45).
  *
  * Another worker may finish a cell that fails here; this worker then never meets it again. So a
  * worker forgets each cell that a whole scan has not found: it is no longer marked. Where other

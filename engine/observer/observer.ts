@@ -5,7 +5,8 @@
  *
  * Observers are promised:
  *
- * - Every committed change of the column is eventually seen by a run whose snapshot includes it.
+ * - Every committed change of the column is eventually seen by a run whose snapshot includes it; if
+ *   the cell is parked (parking.ts), only after an operator has replayed it.
  * - "Message collapsing": several changes may be seen by one run.
  * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs
  *   for weak notifications of the cell are in addition, and acknowledge nothing.

@@ -7,15 +7,15 @@
  * the last row and the end. The first and the last tablet have one unknown end; it is assumed to
  * differ from the other end in the last character.
  *
- * Keys of every length are drawn, down to the beginning of the tablet itself: with long keys only,
- * no scan would ever start at the first row.
+ * How many characters are drawn is random, too, down to none, which is the beginning of the tablet
+ * itself: with long keys only, no scan would ever start at the first row.
  */
 import type { Random } from '../base/index.ts';
 
 const KINDS = ['0123456789', '0123456789abcdef', 'abcdefghijklmnopqrstuvwxyz'] as const;
 const PRINTABLE =
   ' !"#$%&\'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~';
-/** More characters would fall between the same two rows. */
+/** Keys with more characters than this would mostly lie between the same two rows. */
 const CHARACTERS_MAX = 6;
 
 /** A key from `start` on and before `end`; undefined: the end of the table. */

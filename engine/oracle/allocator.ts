@@ -147,7 +147,7 @@ class Allocator implements TimestampSource {
     }
   }
 
-  /** Reads the row once no lease is on it. */
+  /** Reads the row; if a lease is on it, waits until the lease has ended. */
   #readRow(): Promise<OracleRow> {
     return readOracleRow(this.#store, (lease) => this.#strikeOff(lease));
   }

@@ -129,7 +129,7 @@ class RemoteSource implements TimestampSource {
     return (await this.#ask<HorizonResponse>('ReadHorizon', {})).horizon;
   }
 
-  /** An oracle that says that a timestamp which we have is still to come was replaced. */
+  /** An oracle that takes a timestamp of ours for a future one was replaced by another oracle. */
   async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
     const isReplaced = (error: unknown): boolean =>
       horizon <= this.#largest && hasCode(error, 'INVALID_ARGUMENT');

@@ -85,7 +85,7 @@ export async function createTable(
   const { observedColumns, splits } = definition;
   observedColumns?.forEach(checkUserColumn);
   const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
-  // Before a number is taken: it is never used again.
+  // Before a number is taken, because a number is never used again.
   validateSchema(table, { families: [], splits: wanted.splits });
   for (;;) {
     const stored = await readDefinition(administration.store, table);

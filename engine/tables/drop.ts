@@ -355,7 +355,10 @@ async function isAlive(
   }
 }
 
-/** Whether the storage may have refused something else, or have reported the table by mistake. */
+/**
+ * Whether the primary may be there all the same: the storage may have refused something else, or
+ * says by mistake that the primary's table is missing.
+ */
 async function mayBeThere(
   { store }: Context,
   primary: CellAddress,

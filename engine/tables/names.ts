@@ -60,7 +60,7 @@ export function checkName(table: string): void {
   if (why !== undefined) refuse(table, why);
 }
 
-/** The same check, for a table that is to be made. */
+/** `checkName` for a table that is to be made: also of the length and the first character. */
 export function checkNewName(table: string): void {
   checkName(table);
   // Bigtable and HBase refuse a name that begins so; the embedded store may have old ones.

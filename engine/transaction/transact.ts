@@ -163,7 +163,7 @@ export async function outcomeOf(
 /**
  * If the storage loses the answer to the mutation that settles the transaction, the next look finds
  * the outcome. No look follows the last one, so there the doubt reaches the caller of `outcomeOf`:
- * the transaction may not be alive.
+ * LOCKED would say that the transaction is alive, which is not known.
  */
 async function settleOrLook(context: Context, lock: Lock, isLast: boolean): Promise<Outcome> {
   try {

@@ -58,7 +58,7 @@ export interface Snapshot extends Reader, AsyncDisposable {
 export interface TransactionOptions {
   /**
    * The kind of transaction: transactions of one kind read alike, and prefetching learns from that.
-   * Default: the name of the function passed to `transact`; for an observer, the observer's name.
+   * Default: the name of the function passed to `transact`; for an observer, `observer <name>`.
    */
   readonly kind?: string | undefined;
 }

@@ -20,9 +20,9 @@
  * Below the horizon (the safe point), finding nothing at the primary proves nothing (P30): the
  * transaction was never committed, or its record has been collected since. But a collector resolves
  * all locks before it deletes anything. So if the lock at hand still exists, its transaction was
- * not committed, and never will be, because a commit whose timestamp comes with a horizon above its
- * start refuses itself. Such a lock is rolled back if it is still there, without a marker at the
- * primary. A caller that asks about the transaction itself is told that it is too late; to that
+ * not committed, and never will be: a transaction whose commit timestamp comes with a horizon above
+ * its start rolls itself back. Such a lock is rolled back if it is still there, without a marker at
+ * the primary. A caller that asks about the transaction itself is told that it is too late; to that
  * caller a marker would be a lie. A marker can become that lie all the same, if it was decided on
  * above the horizon and sent after a pause. So markers that were put where nothing was found differ
  * from all others (they are "forbidding"), and below the horizon they prove nothing either.
@@ -30,7 +30,7 @@
  * If the primary's table has been dropped, the transaction was not committed: before a table goes,
  * all transactions that had locked cells of it and could commit have ended, and their locks were
  * resolved, in all tables (P55). So the lock is rolled back like one below the horizon. The storage
- * may report a missing table by mistake, so the table's definition has to confirm it.
+ * may say by mistake that a table is missing, so the table's definition has to confirm it.
  *
  * Only the primary decides; the lock at hand is changed after the outcome is settled, never before
  * (P27). What if we die in between? The next process that meets the lock does the rest.
@@ -174,7 +174,8 @@ async function settleElsewhere(context: Context, lock: Lock): Promise<Outcome | 
   } catch (error) {
     if (!isWithoutPrimary(error)) throw error;
     if (!isTableNotFound(error)) return undefined;
-    if ((await context.store.listTables()).includes(primary.table)) throw error; // By mistake.
+    // The storage may say by mistake that the table is missing.
+    if ((await context.store.listTables()).includes(primary.table)) throw error;
     return undefined;
   }
 }
@@ -203,7 +204,7 @@ function interpret(row: Row | undefined, atHand: Lock): Sight {
   if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
   const locked = cells.find((cell) => isOf(LOCK, cell));
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
-  // If it cannot be decoded, the lock at hand has the same owner and start timestamp.
+  // If it cannot be decoded, the lock at hand stands in for it, with the same owner and start.
   return { kind: 'locked', lock: readLock(locked) ?? atHand };
 }
 
@@ -252,7 +253,7 @@ async function isGivenUp({ oracle }: Context, { startTimestamp }: Lock): Promise
 }
 
 /**
- * Whether the owner will never finish the transaction. This process knows its own attempts at once
+ * Whether the owner is taken for dead, or has given up. This process knows its own attempts at once
  * (P29). Exited processes are reported by the system or the lock service; about all others, only
  * the lock's time to live tells.
  * @param askedMs when the primary was asked for, on our monotonic clock

@@ -13,8 +13,8 @@
  * to read is unknown, and hundreds that begin at the same time would teach that nothing ever
  * follows.
  *
- * One model serves all transactions of a process. It is bounded: column names can be data, and
- * there may be millions.
+ * One model serves all transactions of an open database. It is bounded: column names can be data,
+ * and there may be millions.
  */
 
 /** A column is guessed if it was read later in this share of the rows. */

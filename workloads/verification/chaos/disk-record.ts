@@ -1,7 +1,7 @@
 /**
  * Records what a store asks of its disk, where it calls the system: which files it made, renamed
- * and removed, and how much of each was synced before any caller could hear of it. From the record,
- * power-cut.ts makes what a power failure would have left.
+ * and removed, and how much of each was synced. From the record, power-cut.ts makes what a power
+ * failure would have left.
  *
  *     store ─▶ fs.openSync, renameSync, rmSync, fdatasync ... ─▶ the system
  *                └─ a line of the record for each call; for each file a second name, which stays
@@ -34,6 +34,7 @@ export type DiskLine =
 /** The files of the folder that are not part of the log: the owner's lock, and its address. */
 const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['lock', 'socket-at', 'socket-at.new']);
 
+/** The file with the lines, in the folder of the record. */
 export function recordOf(record: string): string {
   return path.join(record, 'disk.jsonl');
 }
@@ -139,7 +140,7 @@ function filesOf(
   return files;
 }
 
-/** Opens the folder itself to sync its names. */
+/** In place of `fs.promises.open`, by which the store opens its folder to sync the names in it. */
 function openingFolder(folder: string, note: Note): typeof fs.promises.open {
   const { open } = fs.promises;
   let syncs = 0;

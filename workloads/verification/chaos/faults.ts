@@ -73,7 +73,10 @@ const PACES = [START_UP, WORKING, WORKING, PAUSING, PAUSING, SELDOM] as const;
  * under test, too.
  */
 const STARTING = 0.1;
-/** The share of kills that hit the owner of an embedded store: then all others are in doubt. */
+/**
+ * The share of kills that hit the owner of an embedded store: what it has not answered to the other
+ * processes is then in doubt.
+ */
 const OWNER = 0.3;
 /** The share of pauses that are long. */
 const LONG = 0.6;

@@ -61,7 +61,7 @@ function invariantTable(workloads: readonly Workload[]): ResultTable {
   return {
     name: 'invariants',
     title: 'What must hold',
-    caption: 'In addition to snapshot isolation, and that every change is observed.',
+    caption: 'In addition, snapshot isolation must hold, and every change must be observed.',
     columns: ['workload', 'invariant'],
     rows: workloads.map(({ name, invariant }) => [name, invariant]),
   };
@@ -102,12 +102,12 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['kills of services', of(({ faults: { serviceKills } }) => serviceKills)],
       ['kills of the owner of the store', of(({ faults: { ownerKills } }) => ownerKills)],
       ['milliseconds until the next owner served, median', medianOf(takeovers(rounds))],
-      ['the longest of them', takeovers(rounds).at(-1) ?? null],
+      ['milliseconds until the next owner served, longest', takeovers(rounds).at(-1) ?? null],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
       ['bytes not synced at a power cut', of(({ cut }) => cut?.bytesAtRisk ?? 0)],
       [
-        'bytes lost at a power cut, also synced ones whose name was not',
+        'bytes lost at a power cut, also synced bytes of files whose name was not synced',
         of(({ cut }) => cut?.bytesLost ?? 0),
       ],
       ['restarts', of(({ faults: { restarts } }) => restarts)],
@@ -137,7 +137,7 @@ function roundTable(rounds: readonly Round[]): ResultTable {
     name: 'rounds',
     title: 'Rounds',
     caption:
-      'Each with its own store, until it has seen enough. The options repeat the round, as far as the machine lets them.',
+      'Each round has its own store, and ends when it has seen enough. The options repeat the round, as far as the machine lets them.',
     columns: ['round', 'seconds', 'kills', 'pairs', 'runs', 'violations', 'not reached', 'options'],
     rows: rounds.map((round) => [
       round.plan.number,

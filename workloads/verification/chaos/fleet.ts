@@ -35,9 +35,9 @@ export type CommonProcessOptions = Omit<ProcessOptions, 'name' | 'role'>;
 export interface FaultCounts {
   /** Faults, and the kills of all remaining processes at the end. */
   readonly kills: number;
-  /** Kills that hit an oracle or the lock service. */
+  /** Faults that killed an oracle or the lock service. */
   readonly serviceKills: number;
-  /** Kills that hit the process that owned the embedded store. */
+  /** Faults that killed the process that owned the embedded store. */
   readonly ownerKills: number;
   readonly pauses: number;
   /** Pauses that outlast leases and messages. */
@@ -52,8 +52,8 @@ const WATCHER = 'watcher';
 /** A round ends early after this many unexpected ends of processes. */
 const DEATHS_MAX = 5;
 /**
- * The share of faults that hit services if these are processes. Without an oracle, no client can
- * work.
+ * The share of faults that hit services if these are processes. It is small because no client can
+ * work without an oracle.
  */
 const SERVICES = 0.2;
 /** Milliseconds between two searches for a process that can be hit. */
@@ -113,8 +113,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Kills or stops one of the working processes, as soon as there is one, unless it is too late by
-   * then.
+   * Kills or stops one process, as soon as there is one that the fault may hit, unless it is too
+   * late by then.
    */
   async hit(fault: Fault, isLate: () => boolean): Promise<void> {
     while (!isLate() && !this.isHopeless) {
@@ -135,7 +135,7 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Waits until another process owns the store. No fault is made meanwhile, but a process may still
-   * be paused by an earlier one.
+   * be paused by an earlier fault.
    */
   async #awaitTakeover(isLate: () => boolean): Promise<void> {
     this.#ownerKills++;
@@ -159,7 +159,7 @@ export class Fleet implements AsyncDisposable {
     );
   }
 
-  /** The smallest numbers pick a service, the others a client. */
+  /** A `victim` below the share of the services picks one of them, a larger one picks a client. */
   #victimOf(fault: Fault): Life | undefined {
     const services = [...this.#lives.values()].some(({ isService }) => isService) ? SERVICES : 0;
     const isService = fault.victim < services;
@@ -238,8 +238,8 @@ export class Fleet implements AsyncDisposable {
  * does not record what it asks of the disk, so with power cuts it must not own the store, either.
  */
 function withoutOwning({ store, database, ...others }: CommonProcessOptions): CommonProcessOptions {
-  const watched = store.kind === 'embedded' ? { ...store, own: false } : store;
-  return { ...others, store: watched, database: database && { ...database, store: watched } };
+  const notOwned = store.kind === 'embedded' ? { ...store, own: false } : store;
+  return { ...others, store: notOwned, database: database && { ...database, store: notOwned } };
 }
 
 /** Some kills also hit processes that are only starting. */

@@ -3,9 +3,9 @@
  * number of committed runs of observers, or when its seconds are over.
  *
  * The parent counts: it reads the growing history files a few times a second, and the processes do
- * nothing for it. Its count lacks what it has not read yet, and transactions whose process was
- * killed, so a round usually ends with more than its minimum. The exact numbers come from the whole
- * history afterwards.
+ * nothing for it. Its count lacks what it has not read yet, and transactions whose end was not
+ * recorded before their process was killed, so a round usually ends with more than its minimum. The
+ * exact numbers come from the whole history afterwards.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
@@ -48,7 +48,7 @@ export class Goal {
 class LiveHistory {
   readonly #folder: string;
   readonly #files = new Map<string, LiveFile>();
-  /** A writer whose process is stopped is added late. */
+  /** A pause delays the line with the end of a writer; twice the longest pause is slack enough. */
   readonly #counter = new PairCounter(2 * LONG_PAUSE_MS[1]);
   #runs = 0;
 

@@ -90,7 +90,7 @@ function readLife(
         if (line.transaction.past === true) recorded.transactions.push(line.transaction);
         else {
           const { startTimestamp } = line.transaction;
-          const other = transactions.get(startTimestamp); // Which the judge must see.
+          const other = transactions.get(startTimestamp); // The judge must see both.
           if (other !== undefined) recorded.transactions.push(other);
           transactions.set(startTimestamp, line.transaction);
         }

@@ -2,7 +2,7 @@
  * `./run.sh chaos`: real processes on one store are killed by `kill -9` at random, and judged.
  *
  * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round
- * found something or ended with an error.
+ * found something or ended with an error, or with --keep.
  */
 import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
@@ -44,7 +44,7 @@ await runExperiment(
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
-      'in the store and in the settings that no option changes from its default.',
+      'in the store and in every other setting that is left at its default.',
     sizes: SIZES,
     options: {
       workloads: text({
@@ -154,7 +154,7 @@ await runExperiment(
   },
 );
 
-/** Resolves with the rounds that ended before an interrupt, up to one that found something. */
+/** Resolves with the rounds that ended before an interrupt, up to the first with a violation. */
 async function runRounds(
   plans: readonly Plan[],
   { progress, signal }: Measuring,

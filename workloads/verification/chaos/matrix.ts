@@ -41,7 +41,7 @@ const SCANNERS = 3;
 
 /**
  * The setting of each round. Settings from the command line that differ from their defaults hold in
- * all of them.
+ * all rounds.
  */
 export function matrixOf(given: PartialSetting): readonly Setting[] {
   return TABLE.map(([store, services, batching, prefetch, scanners, gc]) => {

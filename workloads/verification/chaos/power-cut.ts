@@ -25,7 +25,7 @@ export interface PowerCut {
    * name is gone.
    */
   readonly bytesLost: number;
-  /** Names that were changed since the last sync of names. */
+  /** Changes of names since the last sync of names. */
   readonly namesAtRisk: number;
 }
 
@@ -81,7 +81,7 @@ interface Content {
 interface Replayed {
   /** The durable names. */
   readonly names: Names;
-  /** Changes of names since, in order. */
+  /** Changes of names that are not durable yet, in order. */
   readonly changes: readonly Change[];
   /** For each file, how many bytes were synced. */
   readonly synced: ReadonlyMap<number, number>;

@@ -46,8 +46,8 @@ const REST_MS_MAX = 4;
  */
 const CONCURRENCY = 8;
 /**
- * Rest of a collector between two cycles, in milliseconds: as short as the lifetime of messages
- * allows.
+ * Rest of a collector between two cycles, in milliseconds: short next to a cycle, which waits for
+ * the lifetime of messages.
  */
 const COLLECTOR_REST_MS = 100;
 /** Milliseconds between two counts. What a life did after the last of them is not counted. */

@@ -3,10 +3,10 @@
  *
  *   1. Create the tables, and set up the workloads.
  *   2. Start the processes, and hit them one after another until the goal is reached (goal.ts).
- *      Every process hands out timestamps of a range that it took from a row of the store, so each
- *      kill also kills a timestamp oracle in the middle of its range. With --services there are two
- *      oracles, one of which holds the lease, and a lock service: processes that are killed and
- *      stopped like the others.
+ *      Without --services every process hands out timestamps of a range that it took from a row of
+ *      the store, so each kill also kills a timestamp oracle in the middle of its range. With
+ *      --services two oracles, one of which holds the lease, and a lock service are processes,
+ *      which are killed and stopped like the others.
  *   3. Kill all remaining processes at once.
  *      With --power-cuts the power fails at that moment: the store loses what it had not synced
  *      (power-cut.ts).

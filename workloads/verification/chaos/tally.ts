@@ -3,7 +3,7 @@ import type { HistoricRecord } from '../judges/index.ts';
 import type { RecordedTransaction } from '../invariants/index.ts';
 
 export interface Tally {
-  /** Transactions of clients that asked for their commit or lost before that. */
+  /** All that are no runs of observers, reads of the past included. */
   transactions: number;
   committed: number;
   /** The transaction lost a conflict, was rolled back, or waited too long. */

@@ -1,5 +1,5 @@
 /**
- * The truth about a round: what the storage was told to keep, read when all processes are gone.
+ * The truth about a round: what the storage has kept, read when all processes are gone.
  *
  *   1. Audit what the last kill has left: crashes may leave unfinished work, but no errors.
  *   2. Read every cell of every table, which resolves every lock.

@@ -19,8 +19,8 @@
  * Why it is fast: the code of a process runs once for each thing it can ever have heard
  * (local-states.ts), not once for each interleaving. The rest is transition tables.
  *
- * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and
- * failures that are not asked for. The simulator covers these (simulation/).
+ * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and more
+ * faults than the budget allows. The simulator covers these (simulation/).
  */
 import { systemClock } from '../../../engine/base/index.ts';
 import type { Violation } from '../judges/history.ts';
@@ -51,8 +51,8 @@ export interface Report {
   /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
   /**
-   * The outcomes of the transactions, and in how many endings each occurred: `A committed, B
-   * failed`.
+   * The outcomes of all transactions, such as `A committed, B failed`, and in how many endings they
+   * occurred.
    */
   readonly outcomes: ReadonlyMap<string, number>;
   /** The first execution that breaks a rule; absent if none was found. */
@@ -79,6 +79,7 @@ interface Frame {
 
 /** Longer than any execution: only processes that loop reach it. */
 const STEPS_MAX = 2_000;
+/** States between two reports of progress, at which other work of this process may run. */
 const STATES_BETWEEN_BREATHS = 5_000;
 
 /** Visits everything that can happen in the scenario, until a rule is broken. */

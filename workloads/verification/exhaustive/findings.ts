@@ -56,7 +56,7 @@ function faultsOf({ search, report: { isExhausted, failure } }: Searched): reado
   return faults === '' ? [] : [`${nameOf(search)} (${faults})`];
 }
 
-/** With duplicates or lost answers, because there may be one search with each (searches.ts). */
+/** Names duplicates or lost answers: a scenario may be searched once with each (searches.ts). */
 function nameOf({ scenario, suspicion, budget }: Search): string {
   return [scenario.name, `suspicion ${suspicion}`, ...messageFaults(budget)].join(', ');
 }

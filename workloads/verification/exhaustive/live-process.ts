@@ -230,6 +230,7 @@ function sleepless(): Clock {
   };
 }
 
+/** No randomness. A backoff of 0.75 of the maximum outlasts the `lockWaitMsMax` above. */
 const NO_LUCK: Random = {
   seed: 0,
   integer: (min) => min,

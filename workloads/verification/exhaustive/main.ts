@@ -45,7 +45,7 @@ await runExperiment(
       'locks, processes that die, and messages that arrive twice, late or never. The engine is the real one; ' +
       'storage, network and time are modelled. No search has both lost answers and duplicates, because its size ' +
       'would be the product of the two. The scenarios three and three-crossed are large: unless they are named, ' +
-      'they are searched with neither, and a smoke run leaves them out.',
+      'they are searched without duplicates and lost answers, and a smoke run leaves them out.',
     sizes: SIZES,
     options: {
       scenario: textList({
@@ -62,7 +62,7 @@ await runExperiment(
       duplicates: integer({ description: 'mutations that may arrive a second time', ...some }),
       lostAnswers: integer({ description: 'mutations whose answer may be lost', ...some }),
       maxStates: integer({
-        description: 'a search of more states gives up; each takes about 150 bytes of memory',
+        description: 'a search of more states gives up; each state takes about 150 bytes of memory',
         default: 20_000_000,
         min: 1,
         max: 1e9,

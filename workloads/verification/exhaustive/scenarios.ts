@@ -1,7 +1,7 @@
 /**
- * The scenarios: two transactions over up to three cells, and a reader that resolves the locks it
- * meets. The primary of A is in the row `p`, except in `touch`, where A locks the other cell first;
- * cells of the same letter are in the same row.
+ * The scenarios. Most are two transactions over up to three cells, by the writers A and B, and a
+ * reader that resolves the locks it meets. The primary of A is in the row `p`, except in `touch`,
+ * where A locks the cell X first.
  */
 import type { Operation } from '../simulation/plan.ts';
 import type { Scenario, ScriptedProcess } from './scenario.ts';
@@ -12,6 +12,7 @@ const Y = 't/y:c';
 /** A second cell in the row of P. */
 const P2 = 't/p:d';
 const ELSEWHERE = 'u/x:c';
+/** An observed cell in the row of P. */
 const SEEN = 't/p:seen';
 
 function writer(name: string, ...operations: readonly Operation[]): ScriptedProcess {
@@ -66,7 +67,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'disjoint',
-    about: 'They have nothing in common except a reader of both.',
+    about: 'The two transactions have nothing in common except a reader of both cells.',
     initial: [P, X],
     processes: [writer('A', ...set(P)), writer('B', ...set(X)), reader(P, X)],
   },
@@ -128,7 +129,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'again',
-    about: 'One begins a second transaction after its first, whatever the outcome of that.',
+    about: 'A begins a second transaction after its first, whatever the outcome of the first.',
     initial: [P],
     processes: [
       { name: 'A', transactions: [set(P), [{ do: 'append', cell: P }]] },

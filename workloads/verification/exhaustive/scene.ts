@@ -57,7 +57,10 @@ export async function setTheScene(
   return { start, rules };
 }
 
-/** The rows of the cells, in every table, and those of their notifications. */
+/**
+ * The rows of the cells, and of their notifications. Each row is in every table: an engine that
+ * mistakes the table of a primary (P15) must find a row there.
+ */
 function rowNamesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
   const addresses = cells.map(addressOf);
   const rowNames = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));

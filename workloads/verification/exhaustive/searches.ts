@@ -83,8 +83,8 @@ export function coverageOfLarge(searches: readonly Search[]): string {
       crashes <= 1 && copies + lostAnswers === 0 && statesMax >= LARGE_STATES,
   );
   return isWhole
-    ? '; of the large scenarios every state without duplicates and lost answers'
-    : '; those of the large scenarios may be cut short by --max-states';
+    ? '; the large scenarios are visited whole, without duplicates and lost answers'
+    : '; the searches of the large scenarios may be cut short by --max-states';
 }
 
 export function exhaustOptionsOf({ budget, suspicion, statesMax }: Search): ExhaustOptions {

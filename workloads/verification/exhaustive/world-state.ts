@@ -10,8 +10,8 @@
  * Delivery and answer are one step. A slow answer makes no other story: a sender that hears it late
  * acts like one that hears it at once and whose next message takes long. (The sender may have other
  * messages in flight, for other rows; but what it does about a row depends on the answers for that
- * row, until it has all of them.) A stray message may never arrive: a story may end with some in
- * flight.
+ * row, until all answers have come.) A stray message may never arrive: a story may end with stray
+ * messages in flight.
  *
  * Steps that would change nothing are left out: a message that would arrive without effect may as
  * well arrive later. For the same reason, where all others are taken for dead anyway, a process

@@ -10,7 +10,10 @@ import type { Work, Workload } from './workload.ts';
 
 /** Keys in use at a time. */
 const KEYS = 4;
-/** Milliseconds after which other keys are used. Longer lists cost more, and show more at once. */
+/**
+ * Milliseconds after which other keys are used. A longer time makes longer lists, which cost more,
+ * and show more at once.
+ */
 const KEYS_LAST_MS = 400;
 /** The table of lists. */
 export const LISTS = 'lists';

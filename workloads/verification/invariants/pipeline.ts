@@ -118,7 +118,8 @@ export const pipeline: Workload = {
 };
 
 /**
- * In every snapshot, no stage is ahead of its predecessor, and the total is the sum of the copies.
+ * In every snapshot, no copy of a count is larger than the count, and the total is the sum of the
+ * copies.
  */
 async function watch(reader: Reader): Promise<readonly string[]> {
   const numbers = (await reader.getMany(stages())).map(numberOf);

@@ -5,8 +5,8 @@
  *     body reads and writes ─▶ sink.began(all; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
  *
  * A process that dies between the two calls of the sink leaves a transaction whose outcome is
- * unknown, which is the truth. A process that dies before the first call has sent nothing, and
- * leaves nothing.
+ * unknown, which is the truth. A process that dies before the first call has sent none of the
+ * transaction's writes, and leaves nothing.
  *
  * A run of an observer begins and commits inside the engine; visible here are its body, and that it
  * committed. Its beginning is given as that of the process: not later than the true one, which is

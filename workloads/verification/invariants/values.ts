@@ -1,6 +1,6 @@
 /**
  * Values that name the transaction that wrote them. A number alone would repeat, and a stale read
- * of an equal value would look right; with the writer's start timestamp no two values of a history
+ * of an equal value would look right; with the writer's start timestamp no two values of one cell
  * are equal.
  */
 import type { Work } from './workload.ts';

@@ -4,11 +4,11 @@
  * (stored-history.ts) that is all the storage ever had, so a history is judged exactly although
  * garbage was collected meanwhile.
  *
- *     collector ─▶ erase these cells ─▶ read them ─▶ call the listener ─▶ erase
+ *     collector asks to erase cells ─▶ read them ─▶ call the listener ─▶ erase them
  *
  * A process that dies after the call of the listener leaves records that are both reported and
  * stored, or reported again by the next collector. The judges accept a record that they see twice.
- * Only blind mutations are checked: nothing else erases records.
+ * Only blind mutations are checked: no conditional mutation erases records or markers.
  */
 import {
   type Bigtable,

@@ -2,23 +2,24 @@
  * Cycles of dependencies between transactions, and their names (Adya 1999, Cerone and Gotsman
  * 2018).
  *
- *     ww   overwrote what the other had written           G0             ww only
- *     wr   read what the other had written                G1c            ww and wr
- *     rt   began after the other had ended (real time)    G-single       one rw
- *     rw   read what the other overwrote                  G-nonadjacent  several rw, none adjacent
- *                                                         G2-item        adjacent rw: write skew
+ *     edge from T to U                            cycle
+ *     ww   T wrote what U overwrote               G0             ww only
+ *     wr   T wrote what U read                    G1c            ww and wr
+ *     rt   T had ended when U began (real time)   G-single       one rw
+ *     rw   T read what U overwrote                G-nonadjacent  several rw, none adjacent
+ *                                                 G2-item        adjacent rw: write skew
  *
- * Under snapshot isolation, every edge but rw means: committed before the other began. An rw means:
- * began before the other committed. So a cycle contradicts snapshot isolation unless it has two rw
- * in a row, as in write skew. (With rt it contradicts only the strong kind, which respects real
- * time.)
+ * Under snapshot isolation, every edge but rw means: T committed before U began. An rw means: T
+ * began before U committed. So a cycle contradicts snapshot isolation unless it has two rw in a
+ * row, as in write skew. (A cycle with rt contradicts only strong snapshot isolation, which
+ * respects real time.)
  *
  *   1. Take a graph with two nodes for each transaction, one reached by rw and one reached by other
  *      edges, in which no rw leaves the first. Every cycle in it is forbidden: components.ts finds
  *      them all at once.
  *   2. In each component with a cycle, find the shortest cycle of the strongest kind present.
- *   3. Do both without rt first, then with it among the transactions that 1 and 2 did not convict:
- *      real time connects what is otherwise apart, and one late reader would hide all else.
+ *   3. Do 1 and 2 without rt first, then with rt among the transactions not convicted so far: real
+ *      time connects what is otherwise apart, and one late reader would hide all else.
  *   4. Components of the original graph without a forbidden cycle have allowed ones.
  */
 import { cyclicComponents, type Graph } from './components.ts';
@@ -65,7 +66,7 @@ function forbiddenIn<E extends Edge>(
 ): { readonly cycles: readonly (readonly E[])[]; readonly convicted: ReadonlySet<number> } {
   const cycles: (readonly E[])[] = [];
   const convicted = new Set<number>();
-  // Most histories have none, and then one look is enough.
+  // Most histories have no forbidden cycle, and then one look is enough.
   const isClean = guiltyComponents(dependencies).length === 0;
   for (const isInTime of isClean ? [] : [false, true]) {
     const graph = edgesWhere(

@@ -69,7 +69,8 @@ class Processes {
 
   end(transaction: ListTransaction): number {
     const process = this.#busy.get(transaction) ?? 0;
-    this.#free.push(process); // Even if the outcome is unknown: all has begun by then.
+    // Also if the outcome is unknown: such an end comes after every beginning.
+    this.#free.push(process);
     return process;
   }
 }

@@ -115,13 +115,14 @@ class IdealDatabase implements History {
     const { run } = first;
     const open = this.begin();
     const reads = [{ cell: run.cell, value: this.#values.get(run.cell) }];
-    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c')); // Or runs never end.
+    // Writes to observed cells would make further runs due, without end.
+    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c'));
     return { ...open, reads, writes, locks: [], weak: [], run };
   }
 
   /**
    * Commits `open`, unless another transaction has committed one of the same cells meanwhile, or
-   * another run has done the same work; or the client dies, before or after the commit.
+   * another run has done the same work. The client may die, before or after the commit.
    */
   end(open: OpenTransaction): void {
     const { startTimestamp, writes, locks } = open;
@@ -169,7 +170,7 @@ class IdealDatabase implements History {
     }
   }
 
-  /** Whether another transaction committed the run meanwhile, so that it has nothing to do. */
+  /** Whether this is a run, and another run has done the same work meanwhile. */
   #isDone({ run }: OpenTransaction): boolean {
     return run !== undefined && !this.#due.has(`${run.cell} ${run.observer} ${run.weak}`);
   }

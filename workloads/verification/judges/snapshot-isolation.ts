@@ -21,7 +21,7 @@
  * not.
  *
  * O(n log n) for n reads and writes; some 3 microseconds for a transaction of four reads and three
- * writes.
+ * writes. Each scan looks at all cells of its table in addition.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type {

@@ -106,7 +106,7 @@ function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {
   return a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp;
 }
 
-/** Most lists are: whatever watches the storage sees the records of a cell in that order. */
+/** Most lists are: the simulator, which watches its storage, sees the records in that order. */
 function isSorted(records: readonly HistoricRecord[]): boolean {
   let before: HistoricRecord | undefined;
   for (const record of records) {

@@ -67,7 +67,8 @@ function folderTable(rows: readonly Row[]): ResultTable {
   return {
     name: 'folders',
     title: 'Changes by folder, and what killed them',
-    caption: 'Load: the changed file could not be loaded. Time: the change made a judge loop.',
+    caption:
+      'Load: the changed file could not be loaded. Time: the change made a judge compute or wait for too long.',
     columns: [
       'folder',
       'changes',

@@ -5,7 +5,7 @@
  * be blamed on the next.
  *
  * The parent ends a step that computes for too long (bench.ts); this process ends a step that waits
- * although nothing is left that could end its wait.
+ * for too long, or for an event that never comes.
  */
 import path from 'node:path';
 import type * as search from '../exhaustive/index.ts';

@@ -57,7 +57,10 @@ export const NOT_JUDGES: readonly string[] = [
   'engine/testing/',
 ];
 
-/** A database runs on the system's clock unless it is given another. */
+/**
+ * In a test file: a sign that it may depend on the system's clock. A database runs on that clock
+ * unless it is given another.
+ */
 const SYSTEM_CLOCK =
   /node:(?:child_process|timers)|\b(?:systemClock|openPercolator|openHBase|databaseSuite|setTimeout)\b|\bperformance\./;
 

@@ -21,7 +21,7 @@ const SUFFIX = '?mutant=';
 
 let number = 0;
 let changed: { readonly url: string; readonly text: string } | undefined;
-/** Texts of the unchanged engine, by URL. */
+/** The texts of unchanged files, by URL. */
 const texts = new Map<string, string>();
 
 /** From now on, `importAnew` imports the engine with this change. */

@@ -13,7 +13,7 @@ test('a small run prints all rates, reports the same clusters, and deletes its t
   for (const engine of ['MapReduce', 'sort', 'DuckDB']) {
     assert.match(ended.stdout, new RegExp(`^ +${engine} +2 +([\\d.]+ +){3}[\\d,]+ `, 'm'));
   }
-  assert.match(ended.stdout, /^Checked: all 3 found the same clusters in every run\.$/m);
+  assert.match(ended.stdout, /^Checked: all 3 engines found the same clusters in every run\.$/m);
   assert.equal(ended.record().findings?.tables[0]?.rows.length, 3);
   assert.ok(!readdirSync(ended.out).includes('work'));
 });

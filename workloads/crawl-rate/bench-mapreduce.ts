@@ -3,11 +3,11 @@
  *
  * A comparison with a slow MapReduce would make the engine look too good. So the baseline must be
  * much faster than the obvious alternative, the same map and reduce functions joined by GNU sort,
- * and not much slower than a plain SQL engine. Hadoop and Spark take part where they are.
+ * and not much slower than a plain SQL engine. Hadoop and Spark take part if they are found.
  *
  * 1. Write a repository of synthetic documents.
- * 2. Cluster it with each engine in turns, so that all meet the same disturbances; the first one
- *    changes from repeat to repeat. Hadoop and Spark take part in one repeat of five.
+ * 2. Cluster it with each engine in turns, so that all meet the same disturbances; the engine that
+ *    begins changes from repeat to repeat. Hadoop and Spark come last, in one repeat of five.
  * 3. Check that all found the same clusters; otherwise there are no numbers.
  * 4. Report the rates, the ratios of the medians, and what each needed.
  */

@@ -1,8 +1,9 @@
 /**
  * The check of a point: is the partition that of the reference clustering, document by document?
  *
- * A check holds some 400 bytes for each document, in the heap of a thread. Node gives the heap of
- * this process 4 GiB or less, and a run that needed more would end with all its points.
+ * A check holds some 400 bytes for each document, in the heap of a thread, which may be larger than
+ * that of this process: Node gives the latter 4 GiB or less, and if a check needed more, the run
+ * would end and lose all its points.
  */
 import type { StoreAddress } from '#engine';
 import { runThread } from '../harness/processes/thread.ts';

@@ -25,6 +25,6 @@ const EMBEDDED: readonly string[] = [
 
 const LIMITATIONS: readonly string[] = [
   'Generator, engine, storage and batch share the cores, the memory and the disk of one machine, as far as this run starts them. The paper used 240 machines.',
-  'The repository fits in memory, so the batch reads its input from the page cache; on disks that do not keep it there the batch would be slower.',
+  'The repository fits in memory, so the batch reads its input from the page cache; if it read the input from the disk, it would be slower.',
   'The position of the wall depends on how much cheaper the batch handles a document than the engine does (q); on one machine q is much larger than the 7.5 of the paper, so compare shapes, not positions.',
 ];

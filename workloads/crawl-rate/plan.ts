@@ -11,7 +11,7 @@ export interface Plan extends Size {
   readonly store: string;
   /** Region servers of an HBase that is started here. */
   readonly regionServers: number;
-  /** Observer runs in flight in all processes of the engine. */
+  /** Observer runs in flight in all processes of the engine together. */
   readonly concurrency: number;
   /** Batching, prefetching, and the number of workers that share the runs in flight. */
   readonly engine: EngineValues;

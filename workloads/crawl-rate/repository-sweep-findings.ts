@@ -82,7 +82,7 @@ function tableOf(rows: readonly Row[]): FindingsParts['tables'][number] {
     name: 'sizes',
     title: 'New documents in repositories of several sizes',
     caption:
-      'Loaded: committed data without transactions. The rest is of new documents at full speed; geometric means of the turns; low and high are the 95 % confidence interval of the CPU time.',
+      'Loaded: in bulk, without transactions. Clustered and CPU: new documents at full speed, geometric means of the turns; low and high bound the 95 % confidence interval of the CPU time.',
     columns: [
       'repository',
       'loaded, documents/s',

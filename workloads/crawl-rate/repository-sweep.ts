@@ -161,7 +161,7 @@ function folderOf(size: number, { work }: Pick<Measuring, 'work'>): string {
   return path.join(work, `repository-${size}`);
 }
 
-/** The time of the load alone, without that of finding out what belongs together. */
+/** The time of the load alone, without that of clustering the documents in memory before it. */
 async function secondsToLoad(
   options: Pick<LoadOptions, 'signal' | 'onProgress'> & {
     readonly folder: string;

@@ -3,10 +3,10 @@
  *
  * The system is saturated if any of these holds over the measured interval:
  *
- *   1. less than 99 % of the arrivals were completed, and the missing ones are more than one second
- *      of arrivals, more than those of one run of a batch, whose last run may be longer than its
- *      first by chance (if there are runs enough for 2), and more than the documents that are
- *      always in flight (50);
+ *   1. less than 99 % of the arrivals were completed, and more are missing than arrive in a second,
+ *      than arrive in one run of a batch, and than are always in flight (50). The run of a batch
+ *      counts because the last run may be longer than the first by chance, but only if there are
+ *      enough runs to judge the slope in 2;
  *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the

@@ -1,6 +1,4 @@
-/**
- * Compares clusters by one digest per partition, independent of the order of clusters and members.
- */
+/** One digest for all clusters of a run, independent of the order of clusters and members. */
 import { createHash } from 'node:crypto';
 import type { Cluster } from './index.ts';
 

@@ -4,9 +4,8 @@
  *
  * Clustering takes three jobs, one per key. A document enters phase 1 with its id and three keys;
  * the document with the smallest id of each group continues as the representative, and the ids of
- * the others travel with it as members. So phases 2 and 3 see only representatives, the 1 KB of
- * contents is read once, in phase 1, and the output of phase 3 is the clusters themselves: no join
- * at the end.
+ * the others travel with it as members. So phases 2 and 3 see only representatives, contents are
+ * read once, in phase 1, and the output of phase 3 is the clusters themselves: no join at the end.
  *
  *     repository     id  key1  key2  key3  url  contents       one line per document, tabs between
  *     after phase 1  key2  representative  key3  members ...
@@ -90,7 +89,7 @@ function mapRepresentative(): MapReduceJob['map'] {
   };
 }
 
-/** The position of the next tab; a line without it is not a document. */
+/** The position of the next tab. */
 function tabAfter({ bytes, start, end }: Slice, from: number): number {
   for (let i = from; i < end; i++) if (bytes[i] === TAB) return i;
   const beginning = bytes.toString('utf8', start, Math.min(end, start + 60));

@@ -45,9 +45,10 @@ export function findingsOf({ documents, contestants, missing }: ContestResult): 
     headline: `${fastest?.name} clusters ${count} documents fastest; the MapReduce is ${ratios(contestants)}.`,
     check: {
       passed: true,
-      detail: [`all ${contestants.length} found the same clusters in every run`, ...missing].join(
-        '; ',
-      ),
+      detail: [
+        `all ${contestants.length} engines found the same clusters in every run`,
+        ...missing,
+      ].join('; '),
     },
     tables: [enginesTable(documents, contestants)],
     charts: [chartOf(contestants)],

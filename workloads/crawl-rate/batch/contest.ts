@@ -85,19 +85,19 @@ export class Contest {
         engine: engine.name,
         seconds,
         cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
-        diskBytes: await disk.most(),
+        diskBytes: await disk.end(),
         digest: await digestClusters(readClusters(outputFolder)),
       };
     } finally {
-      await disk.most();
+      await disk.end();
       await rm(folder, { recursive: true, force: true });
     }
   }
 }
 
 interface DiskWatch {
-  /** Ends the watch, with a last look. */
-  most(): Promise<number>;
+  /** Ends the watch, with a last look; resolves with the most bytes that were seen. */
+  end(): Promise<number>;
 }
 
 function watchDisk(folder: string): DiskWatch {
@@ -116,7 +116,7 @@ function watchDisk(folder: string): DiskWatch {
     await look();
     return most;
   };
-  return { most: async () => (ended ??= end()) };
+  return { end: async () => (ended ??= end()) };
 }
 
 /** Files may go while they are counted. */

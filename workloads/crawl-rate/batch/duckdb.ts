@@ -1,11 +1,11 @@
-/** The clustering by DuckDB, next to the engines that run its jobs; see duckdb-program.ts. */
+/** The clustering by DuckDB, as an engine next to those that run MapReduces (duckdb-program.ts). */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ChainEngine, type EngineSize, outsideEngine, runProgram } from '#mapreduce';
 
 const PROGRAM = fileURLToPath(new URL('duckdb-program.ts', import.meta.url));
 const NAME = 'DuckDB';
-/** What its reader of files needs besides the groups. */
+/** What DuckDB's reader of files needs in addition to the groups. */
 const MEMORY_BYTES_MIN = 256 * 1024 * 1024;
 
 /**

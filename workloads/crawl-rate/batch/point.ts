@@ -10,8 +10,8 @@
  * moment its run's output has been made durable.
  *
  * Two things favour the batch. The documents are in its input file before they are due, so crawling
- * costs it nothing; a run reads the file up to the last arrived document. Its worker processes and
- * their compiled code are kept from run to run.
+ * costs it nothing; a run reads the file up to the last arrived document. The local engine keeps
+ * its worker processes and their compiled code from run to run.
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -32,7 +32,7 @@ export interface MapReducePointOptions {
   readonly engine: BatchEngine;
   /** Servers that this process has started, whose time is not the batch's. */
   readonly serverPids: readonly number[];
-  /** For the output of the runs, which is removed. */
+  /** For the output of the runs; each run removes that of the run before. */
   readonly folder: string;
   readonly documents: SyntheticOptions;
   /** Files with the repository's records. */
@@ -44,7 +44,9 @@ export interface MapReducePointOptions {
   readonly signal: AbortSignal;
 }
 
+/** One run of the batch. */
 export interface Cycle {
+  /** All documents of its input, the repository included. */
   readonly documents: number;
   readonly seconds: number;
   /** Of this process and all workers; null if it is not known. */
@@ -70,7 +72,7 @@ export interface MapReducePoint {
 const WARMUP_CYCLES = 2;
 /**
  * Minimum number of measured runs, however short the interval; a long run is not cut short. If the
- * documents run out before, the point has no verdict.
+ * documents run out before, the point is invalid, unless it is saturated (points.ts).
  */
 export const CYCLES_MIN = 5;
 

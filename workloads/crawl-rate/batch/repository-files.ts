@@ -55,5 +55,5 @@ export async function writeDocuments(
     await file.writeFile(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
     onProgress?.(pieceEnd);
   }
-  await file.sync(); // Else the first measurement would share the disk with the write-back.
+  await file.sync(); // Unsynced, it would still be written back during the first measurement.
 }

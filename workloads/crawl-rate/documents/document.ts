@@ -10,7 +10,7 @@
  *     <id> TAB <key 1> TAB <key 2> TAB <key 3> TAB <url> TAB <contents, escaped> LF
  *
  *   Only the contents are escaped (backslash, tab, line feed, carriage return become `\\` `\t` `\n`
- *   `\r`); the other five fields must not hold the last three, and `encodeRecord` checks this.
+ *   `\r`); the other five fields must not hold a tab or a line end, and `encodeRecord` checks this.
  *   A record is bytes, not text: contents may be anything, so never turn a line into a string.
  *
  * Form 2, the cell value: the content of one Bigtable cell, whose row is the id.
@@ -60,9 +60,7 @@ export function decodeRecord(line: Uint8Array): Document {
   return { id, url, keys: [key1, key2, key3], contents: unescape(rest) };
 }
 
-/**
- * The id and keys of a record. Does not look at the contents, so a batch phase may pass them on.
- */
+/** The id and keys of a record; address and contents are not read. */
 export function decodeRecordKeys(line: Uint8Array): KeyedDocument {
   const [id, key1, key2, key3] = splitHead(viewOf(line), 4).fields as [
     string,

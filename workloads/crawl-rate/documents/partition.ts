@@ -34,7 +34,7 @@ export function describePartition(partition: Partition): PartitionDescription {
 /**
  * The partition that theory expects of many documents whose three keys are drawn uniformly, with
  * `load` documents per key (the paper: 4/3). A phase that finds x documents per key leaves 1 - e^-x
- * of them per key.
+ * documents per key.
  */
 export function expectedPartition(
   load: number,

@@ -7,8 +7,7 @@
  *   4. `.` and `..` are resolved. Percent-encoding stays only where necessary, with upper-case
  *      digits.
  *   5. An index file (`index.html` and similar) is removed, then slashes at the end of the path.
- *   6. An empty query is removed. Any other query stays as it is: its order may matter to the
- *      server.
+ *   6. An empty query is removed. Any other query keeps its order, which may matter to the server.
  *
  * A text that cannot be parsed as a URL is its own normal form.
  */

@@ -5,7 +5,8 @@
  *   redirect      a response with status 301, 302, 303, 307 or 308 that names its target
  *   failure       a response with any other status, 404 above all
  *   not-html      a response with status 200 and other content: a picture, a style sheet
- *   not-response  a record about the crawl: request, metadata, and revisits, which hold no page
+ *   not-response  a record about the crawl: request, metadata, and revisits, which hold no page;
+ *                 or a response that is not HTTP
  *
  * The gzip form has one member per record (wget, Heritrix, Common Crawl) or one for all. The file
  * is unpacked before the search for records, because zlib, unlike the WARC parser's own inflater,

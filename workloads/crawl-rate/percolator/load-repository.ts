@@ -3,7 +3,8 @@
  *
  * It loads in bulk: the paper measures the latency of new documents in an existing repository, so
  * its creation is not part of the measurement. The loaded cells are those that the observers would
- * have left, acknowledgments included; `checkPartition` would notice a difference.
+ * have left, acknowledgments included. The check after a point (check.ts) compares the clusters of
+ * loaded documents, too.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { encodeDocument, type Document, type Partition } from '../documents/index.ts';

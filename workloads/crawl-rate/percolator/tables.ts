@@ -2,7 +2,7 @@
  * The tables of the clustering on Percolator.
  *
  *     crawl-documents   row: document id   document (observed); cluster: id of its representative
- *     crawl-keys        row: n/key         representative: that of the cluster of the n-th key
+ *     crawl-keys        row: n/key         representative: the id to which an n-th key leads
  *
  * Users must not give these names to their own tables: a run on a user's store drops such tables.
  */

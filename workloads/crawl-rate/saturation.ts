@@ -1,5 +1,5 @@
 /**
- * Did the system keep up? The verdict depends on the backlog, not on latencies.
+ * Did the system keep up? The verdict depends on the backlog, never on latencies alone.
  *
  * The system is saturated if any of these holds over the measured interval:
  *
@@ -33,9 +33,7 @@ export interface Observation {
   readonly seconds: number;
   /** How long a batch takes for one run, in seconds. Default: 0, no batch. */
   readonly runSeconds?: number;
-  /**
-   * Medians of the documents that arrived in each half, in milliseconds; null if there were none.
-   */
+  /** Median latency in each half of the interval, in milliseconds; null if it has no documents. */
   readonly halfMediansMs: readonly [number | null, number | null];
   /** Whether documents still waited a minute after the interval. Default: false. */
   readonly stillWaiting?: boolean;

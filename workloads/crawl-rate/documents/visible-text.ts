@@ -1,6 +1,6 @@
 /**
- * The visible text of an HTML page, as one line. Two pages that differ only in markup, scripts or
- * white space have the same visible text.
+ * The visible text of an HTML page, as one line. Two pages with the same words in the same order
+ * have the same visible text, whatever their markup, scripts and white space.
  *
  * The title counts; comments and the contents of `script`, `style`, `template` and `noscript` do
  * not. Elements end words, except for inline elements (`<b>`, `<a>`...): `un<b>do</b>` is one word.

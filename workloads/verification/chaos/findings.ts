@@ -10,7 +10,7 @@ import { type Plan, PROCESSES } from './plan.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
 
-/** The maximum number of violations shown for each claim; the file of the round has all. */
+/** The maximum number of violations shown for each claim; the file of the round has more. */
 const TOLD_MAX = 3;
 
 /** What a run was to do. */
@@ -190,7 +190,7 @@ function violationTable(rounds: readonly Round[]): readonly ResultTable[] {
     {
       name: 'violations',
       title: 'Violations',
-      caption: `The first ${TOLD_MAX} of each claim; violations.json of the round has all.`,
+      caption: `The first ${TOLD_MAX} of each claim; violations.json of the round has all that the judges kept.`,
       columns: ['claim', 'count', 'what was seen'],
       rows: claims.flatMap(([claim, all]) =>
         all

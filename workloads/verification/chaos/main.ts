@@ -1,5 +1,6 @@
 /**
- * `./run.sh chaos`: real processes on one store are killed by `kill -9` at random, and judged.
+ * `./run.sh chaos`: kills real processes on one store by `kill -9` at random, and judges what they
+ * saw.
  *
  * Stores and histories are temporary files of the run. They are kept, as `evidence`, if a round
  * found something or ended with an error, or with --keep.

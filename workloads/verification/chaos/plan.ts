@@ -118,9 +118,9 @@ export const ORACLE_LEASE_MS = 1_000;
 export const LEASE_TIME_TO_LIVE_MS = 1_000;
 
 /**
- * How long collectors wait, before they delete, for messages that were sent before, in
- * milliseconds. A message of a process that is stopped in the middle of sending may arrive later;
- * long pauses cause this on purpose.
+ * How long a message may be in flight, as far as collectors know, in milliseconds. A message of a
+ * process that is stopped in the middle of sending may arrive later; long pauses cause this on
+ * purpose.
  */
 export const MESSAGE_LIFETIME_MS = 1_000;
 

@@ -2,9 +2,9 @@
  * What a power failure would have left of a store's folder, at the moment when its processes were
  * killed: from the record of disk-record.ts, and a seed.
  *
- *     synced                     is there
- *     written, but not synced    each sector of it is there, or is not, or holds garbage
- *     names changed since the last sync of names     each change is there or not
+ *     synced                                           is there
+ *     written, but not synced                          each sector is there, or not, or garbage
+ *     changes of names since the last sync of names    each is there, or not
  *
  * The simulated disk of the engine's own tests decides the fate of what was not synced, so chaos
  * has the same faults as these tests. A sync that the system had not finished does not count.

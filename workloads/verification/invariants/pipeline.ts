@@ -10,8 +10,8 @@
  *
  * `count` adds blindly, so a second run for one document would show. `sum` runs for a cell that
  * changes all the time, so that one run sees several changes; a change that no run sees would leave
- * the total too small. `copy` runs for a cell that is written twice in quick succession, and never
- * again: the second change often falls into the run for the first. `tally` hears only weak
+ * the total too small. `copy` runs for a cell that is written twice in quick succession, and then
+ * never again: the second change often falls into the run for the first. `tally` hears only weak
  * notifications, and may run once too often.
  */
 import type { CellAddress, Reader } from '#engine';

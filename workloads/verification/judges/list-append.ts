@@ -7,7 +7,7 @@
  *   2. The lists of each key show the order of its appends (list-orders.ts): G1a, a read of a
  *      failed append; elements that were read or appended twice, or never appended; lists that
  *      contradict each other.
- *   3. G1b: a read of a transaction's appends before its last one.
+ *   3. G1b: a read that shows appends of a transaction to a list, but not its last one.
  *   4. Lost update: two transactions that read the same list and both appended to it.
  *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which
  *      includes write skew, is allowed, and is listed separately: a history without any had too

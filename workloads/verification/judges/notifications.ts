@@ -2,8 +2,8 @@
  * The judge of notifications (section 2.4), for a history that ended at rest: workers ran until
  * they were idle. It claims, for each observer and each cell of the column it observes:
  *
- *   1. Every committed change was acknowledged by a committed run whose snapshot has seen it or a
- *      later one. A touch changes nothing.
+ *   1. Every committed change was acknowledged by a committed run whose snapshot has seen that
+ *      change or a later one. A touch changes nothing.
  *   2. Each committed run saw a change that no run committed before it had seen: for each change at
  *      most one run commits.
  *   3. Every committed weak notification was followed by a committed run whose snapshot has seen

@@ -14,7 +14,7 @@ export function conditions(place: NodePath, text: string): readonly Edit[] {
   const edits: Edit[] = [];
   if (isTest(place)) edits.push(replace(node, `!(${codeOf(text, node)})`));
   if (node.type === 'LogicalExpression') edits.push(...withOther(node, text));
-  // For a whole test these two would repeat its negation.
+  // For a whole test the changes below would repeat its negation.
   if (isTest(place)) return edits;
   if (node.type === 'BinaryExpression') edits.push(...withOther(node, text));
   if (node.type === 'UnaryExpression' && node.operator === '!') {

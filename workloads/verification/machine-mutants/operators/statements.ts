@@ -22,7 +22,7 @@ function isWorthLeavingOut({ node, ancestors }: NodePath): boolean {
   if (node.type === 'ExpressionStatement') {
     return EFFECTS.has(node.expression.type) && !isSuper(node.expression);
   }
-  // A guard. Without the last `return` of a function, the compiler would miss a value.
+  // With a value only in a guard: without a function's last `return`, the compiler would refuse it.
   if (node.type === 'ReturnStatement') return node.argument === null || isGuard(ancestors);
   // In a `switch`, the compiler would refuse the fall-through.
   if (node.type === 'BreakStatement') return ancestors.find(isLeft)?.type !== 'SwitchStatement';

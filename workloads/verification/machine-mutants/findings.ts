@@ -111,7 +111,7 @@ function survivorTable(judged: readonly JudgedMutant[]): ResultTable {
     title: 'Survivors without a reason',
     caption:
       'Each must be killed by a new test, or be listed with the reason why it changes nothing.',
-    columns: ['place', 'judges that reach it', 'change'],
+    columns: ['place', 'judges asked', 'change'],
     rows: unexplained(judged).map(({ mutant, verdict }) => [
       placeOf(mutant),
       verdict.judges,

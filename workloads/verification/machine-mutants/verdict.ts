@@ -1,4 +1,4 @@
-/** One mutant before its judges: killed by the first that fails, or a survivor. */
+/** One mutant before its judges: killed by the first judge that fails, or a survivor. */
 import { digestOf, readSource } from './folders.ts';
 import { mutated, type MachineMutant } from './generate.ts';
 import { type Judge, judgesOf } from './judges.ts';
@@ -21,9 +21,15 @@ export interface Verdict {
   /** The step that killed it, and the reason it gave. */
   readonly step?: string | undefined;
   readonly why?: string | undefined;
-  /** Whether all judges were asked that reach its place; absent in verdicts of earlier programs. */
+  /**
+   * Whether every judge that reaches its place was to be asked, until one killed it; absent in
+   * verdicts of earlier programs.
+   */
   readonly isThorough?: boolean | undefined;
-  /** How many judges reach its place. 0: no quick test runs this code. */
+  /**
+   * How many judges were to be asked. Unless thorough, these may be fewer than reach its place
+   * (`judgesOf`).
+   */
   readonly judges: number;
   readonly cpuMs: number;
 }
@@ -35,11 +41,13 @@ export interface VerdictOptions {
 }
 
 /**
- * A step loops if it takes this many times the processor time of the judge on the unchanged engine,
- * plus `PATIENCE_MS`.
+ * A step counts as looping if it takes this many times the processor time of the judge on the
+ * unchanged engine, plus `PATIENCE_MS`.
  */
 const PATIENCE = 1.5;
 const PATIENCE_MS = 1_000;
+/** Processor time for loading the engine, which is the step of no judge. */
+const LOADING_MS_MAX = 10_000;
 
 export async function judge(
   mutant: MachineMutant,
@@ -88,7 +96,8 @@ function ask(
     judges.map(({ step, cpuMs }) => [step.name, cpuMs * PATIENCE + PATIENCE_MS]),
   );
   const steps = judges.map(({ step }) => step);
-  return bench.run({ change, steps, measures: false }, (step) => patience.get(step) ?? 10_000);
+  const cpuMsMax = (step: string): number => patience.get(step) ?? LOADING_MS_MAX;
+  return bench.run({ change, steps, measures: false }, cpuMsMax);
 }
 
 function meansOf(failure: NonNullable<JobResult['failure']>, accuser: Judge | undefined): KilledBy {

@@ -1,12 +1,12 @@
 /** Whether a process waits: for a timer, an answer, or an event that never comes. */
 import type { EventLoopUtilization } from 'node:perf_hooks';
 
-/** The share of a time below which the event loop's work counts as none. */
+/** An event loop that works for less than this share of the time counts as idle. */
 const BUSY_SHARE = 0.1;
 
 /**
- * Decided by the event loop, not by processor time: a process that has work, but gets no processor
- * on a busy machine, does not wait.
+ * The event loop decides, not processor time: a process that has work, but gets no processor on a
+ * busy machine, does not wait.
  */
 export function isWaiting(before: EventLoopUtilization, after: EventLoopUtilization): boolean {
   const active = after.active - before.active;

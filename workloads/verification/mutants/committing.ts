@@ -190,7 +190,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P17',
     name: 'tombstone-collected-first',
-    mistake: 'The collector erases a tombstone while something older is still there.',
+    mistake: 'The collector erases the record of a delete while an older version is still there.',
     changes: [
       change(
         'garbage-collection/collect-row.ts',

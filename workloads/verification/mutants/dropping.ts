@@ -101,7 +101,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P54',
     name: 'confirmed-by-a-read-under-way',
-    mistake: 'A read of definitions is answered by one that was sent before the request.',
+    mistake: 'A request for definitions is answered from a read that was sent before it.',
     changes: [
       change(
         'tables/catalog.ts',

@@ -65,7 +65,7 @@ const STALE: readonly Mutant[] = [
   {
     rule: 'P64',
     name: 'read-proves-from-its-arrival',
-    mistake: 'A read that needed no proof counts as one from when its answer came.',
+    mistake: 'A read that needed no proof counts as a proof of the moment of its answer.',
     changes: [
       change(
         SERVERS,

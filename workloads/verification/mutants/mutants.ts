@@ -35,6 +35,6 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P58: 'a rule of the embedded store, which is not simulated: disk-failures.test.ts breaks a disk',
   P62: 'a rule of the embedded store: sharing.test.ts stops and kills the process that owns it',
-  P66: 'the model store delays nothing for longer than its collectors wait: rules.test.ts does',
+  P66: 'the model store delays nothing for longer than collectors wait: garbage-collection/rules.test.ts does',
   P67: 'a rule of the embedded store: its tests cut the power of a simulated disk',
 };

@@ -62,7 +62,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P23',
     name: 'oracles-take-turns-in-vain',
-    mistake: 'An oracle that took a range checks once more that it still owns it.',
+    mistake:
+      'An oracle that took a range checks once more that it still owns it; of oracles in step, none ever does.',
     changes: [
       change(
         'oracle/allocator.ts',
@@ -87,7 +88,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P38',
     name: 'fifteen-digits',
-    mistake: 'Write records have room for fifteen digits of a timestamp.',
+    mistake: 'Write records have room for only fifteen digits of a timestamp.',
     changes: [change('transaction/write-record.ts', 'const WIDTH = 16;', 'const WIDTH = 15;')],
   },
   {

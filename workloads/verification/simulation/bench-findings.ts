@@ -20,7 +20,7 @@ export interface SimulationMeasurements {
 /** Transactions per second that the simulator has to reach on one core. */
 const AIM = 20_000;
 
-/** @param warm the measurements before these, whose runs were judged, too */
+/** @param warm the measurements of the warm-up, whose runs were judged, too */
 export function findingsOf(
   warm: SimulationMeasurements,
   measured: SimulationMeasurements,

@@ -5,8 +5,7 @@
  * 1. Simulate for a while, so that the engine's code is compiled before the measurement.
  * 2. Simulate seed after seed in this one thread until the time is over.
  * 3. Report transactions per second, by the clock and by processor time. The latter is the rate of
- *   a
- *    core without other work, and is compared with the aim.
+ *    a core without other work, and is compared with the aim.
  *
  * Every run is judged, as always. If one breaks a rule, there are no numbers.
  */
@@ -22,7 +21,8 @@ const SIZES: Sizes<{ readonly seconds: number; readonly warmUp: number }> = {
   full: { seconds: 7_200, warmUp: 10 },
 };
 
-// The same setting as in the threads of `./run.sh simulate`.
+// As in the threads of `./run.sh simulate`: a young generation of 96 MB (thread.ts) is three times
+// this.
 setFlagsFromString('--max-semi-space-size=32');
 // Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;

@@ -7,9 +7,14 @@
  * after the gap would change. Here the 17th message of client 3 has the same fate in both runs.
  */
 
-/** A number in [0, 1), the same for the same arguments. */
-export function chance(seed: number, who: number, what: number, purpose: number): number {
-  return hash(seed, who, what, purpose) / 2 ** 32;
+/**
+ * A number in [0, 1), the same for the same arguments.
+ * @param id of the process, or of a series of events
+ * @param number of the message or event among those of the same `id`
+ * @param purpose tells the draws about one message or event apart
+ */
+export function chance(seed: number, id: number, number: number, purpose: number): number {
+  return hash(seed, id, number, purpose) / 2 ** 32;
 }
 
 /** A whole number from `min` to `max`, both included. */

@@ -150,7 +150,8 @@ export class Client implements Machine {
     const { messages } = this.process;
     this.#run.world.tell?.(this.process.name, 'has closed the database');
     await this.clock.sleep(EXIT_MS);
-    // If a transaction failed, reads sent together with the failed one may still be in flight.
+    // If one of several reads sent together failed, and with it a transaction, the others may still
+    // be in flight.
     if (this.process.messages > messages && this.transactions.failed === 0) {
       const sent = this.process.messages - messages;
       const message = `${this.process.name} has sent ${sent} messages after it had closed the database`;

@@ -11,8 +11,8 @@ const EVENT_ID = 1_000_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 /**
- * The longest time until another process serves the storage; longer than the shorter deadline, so
- * some requests time out.
+ * The longest time until another process serves the storage: longer than the shorter of the two
+ * deadlines in knobs.ts, so some requests time out.
  */
 const OWNER_DOWN_MS_MAX = 40;
 /** No event begins after this: with many events a run might never end. */

@@ -10,7 +10,7 @@ import { CELLS, OBSERVED, type Operation, TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
-/** Rounds until no cell is parked any more: observers of replayed cells do not fail again. */
+/** Rounds of replays after which no cell may still be parked: observers no longer fail. */
 const REPLAYS_MAX = 10;
 
 export class FinalChecks {

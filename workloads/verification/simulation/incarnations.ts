@@ -6,8 +6,8 @@
  *     told by clients   snapshot S used table s   ─▶ s.i2: the last one created at or before S
  *     in the storage    a record in s.i2          ─▶ stays
  *
- * Clients need this rule: a snapshot that is older than an incarnation sees nothing of it, and the
- * earlier incarnation, which it did see, ended with the drop.
+ * Clients name only the table, so this rule finds the incarnation that they used: a snapshot sees
+ * nothing of an incarnation that was created after it.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import {
@@ -60,7 +60,7 @@ export class Incarnations {
     return last?.isThere === true ? last : undefined;
   }
 
-  /** The history, with the cells of every table named after the incarnation. */
+  /** The history, with each cell named after the incarnation that its transaction used. */
   named(history: History): History {
     const again = [...this.#tables].filter(([table, known]) =>
       known.some(({ stored }) => stored !== table),

@@ -77,7 +77,7 @@ export const EVENT_FAULTS = [
   'close',
   /** A process, or an oracle, pauses, perhaps for longer than all leases. */
   'stop',
-  /** The same, and its monotonic clock pauses, too: its machine is suspended. */
+  /** As `stop`, and its monotonic clock pauses, too: its machine is suspended. */
   'suspend',
   /**
    * From now on clients ask the other oracle; the old one continues, for clients that still ask it.
@@ -159,7 +159,7 @@ export interface Knobs {
    * one percent.
    */
   readonly drift?: number | undefined;
-  /** The names of the plan's cells in the database (names.ts). Default: the same. */
+  /** The names of the plan's cells in the database (names.ts). Default: as in the plan. */
   readonly names?: 'awkward' | undefined;
   /** Whether a table is dropped and created again while it is in use. */
   readonly drops?: boolean | undefined;
@@ -286,7 +286,7 @@ function batching(random: Random): BatchingKnobs {
   };
 }
 
-/** Shares of runs. */
+/** Shares of runs: without faults; with only slow answers and repeated messages. */
 const CALM = 1 / 16;
 const PATIENT = 1 / 16;
 

@@ -20,7 +20,7 @@ import type {
 import { validateTombstone } from '../../../engine/bigtable/validate.ts';
 import { compareUtf8 } from '../../../engine/testing/memory-table.ts';
 
-/** The erases of one column: of all timestamps up to one, and of single ones. */
+/** The erases of one column: of all timestamps up to `upTo`, and of the single ones in `at`. */
 interface Tombstones {
   upTo: number;
   readonly at: Set<number>;
@@ -31,7 +31,7 @@ type Families = Map<string, Columns>;
 
 export class ModelTable {
   readonly splits: readonly string[];
-  /** Undefined: any. */
+  /** Undefined: any family is allowed. */
   readonly #families: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, Families>();
   /** All erases, by row and column; undefined unless they also hide what is set later. */

@@ -41,8 +41,8 @@ const COPY_DELAY = 3;
 const PAUSE = 4;
 
 /**
- * A copy of a message arrives within this time after the message was sent, even if the message had
- * to wait for a delayed group. A collector whose clock is fast waits a little less than the
+ * A copy of a message arrives within this time after the message left, even if the message had to
+ * wait for a delayed group. A collector whose clock is fast waits a little less than the
  * lifetime.
  */
 const COPY_AGE_MS_MAX = MESSAGE_LIFETIME_MS - 10;
@@ -194,7 +194,7 @@ function takeTrip<T>(
   return trip;
 }
 
-/** The fate of a message is the fate of its group. */
+/** The message, with the fault of its group. */
 function inGroup<T>(message: Message<T>, group: Group | undefined): Message<T> {
   const fault = group?.fault;
   if (fault === undefined || fault === 'delayGroup') return message;
@@ -270,7 +270,7 @@ function arriveAgain<T>(world: World, message: Message<T>, timeMs: number): void
   });
 }
 
-/** What was read is part of the description. */
+/** What a read returned is part of `describe`. */
 function describeAnswer(value: unknown): string {
   return typeof value === 'boolean' ? String(value) : 'done';
 }

@@ -109,7 +109,7 @@ export class ObserverRuns {
     const { names } = this.#run.world;
     const recording = this.#transactions.record(startTimestamp);
     const cell = historicCell(dirty);
-    // Weak runs are recognised by their lack of an acknowledgment.
+    // judgement.ts finds out which runs are weak: those without an acknowledgment.
     recording.run = { observer: names.observer(observer), cell, weak: false };
     this.#recordings.set(startTimestamp, recording);
     const name = `${observer} ${cell}`;

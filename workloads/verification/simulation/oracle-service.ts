@@ -39,6 +39,8 @@ interface Question<T> {
  * before the first fail-over.
  */
 const STALE_PERCENT = 20;
+/** For draws of chance: which oracle a request goes to. */
+const WHICH_ORACLE = 9;
 const RESTART_MS = 10;
 /**
  * For oracles that hand out timestamps from memory: how long after the death of one no timestamp is
@@ -92,8 +94,8 @@ export class OracleService {
   }
 
   /**
-   * The oracle to ask: the active one. In peace, with leased oracles, that becomes the one that has
-   * the lease, or had it last.
+   * The oracle to ask: the active one. In peace, with leased oracles, the one that has the lease
+   * becomes the active one.
    */
   #meant(): number {
     if (this.#world.troubled || !this.#isLeased) return this.#active;
@@ -142,7 +144,7 @@ export class OracleService {
     serve: (source: TimestampSource) => Promise<T>,
   ): Promise<T> {
     const { knobs, timeline } = this.#world;
-    const drawn = this.#world.draw(client, client.messages, 9) * 100;
+    const drawn = this.#world.draw(client, client.messages, WHICH_ORACLE) * 100;
     const index = this.#world.troubled && drawn < STALE_PERCENT ? 1 - this.#meant() : this.#meant();
     return new Promise((resolve, reject) => {
       const noAnswer = (): PercolatorError =>

@@ -2,7 +2,8 @@
  * The process that owns the storage, like the owner of an embedded store: it may die, and another
  * process takes its place. Everything that is in flight then meets one of two fates:
  *
- *     reads, blind mutations, tables   sent again to the next owner, even if they were applied
+ *     reads, blind mutations,          sent again to the next owner until their deadline, even if
+ *     creating and dropping tables     they were applied
  *     conditional mutations            in doubt: applied if they had arrived
  */
 import type { Timeline } from './timeline.ts';

@@ -20,7 +20,7 @@ export type Operation =
 export interface TransactionPlan {
   /**
    * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past;
-   * `replay` marks the parked cells again in the tables that the operations name; `recreate` drops
+   * `replay` marks again the parked cells of the tables that the operations name; `recreate` drops
    * the scratch table and creates it again.
    */
   readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
@@ -87,7 +87,7 @@ const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...SCRATCHED, ...DERIV
 export const SCANNED: readonly string[] = [
   ...new Set(ALL_CELLS.map((cell) => addressOf(cell).column)),
 ];
-/** Scanners begin at a random one of them. */
+/** Where the tables are split. Scanners begin at a random one of these rows. */
 export const SPLITS: readonly string[] = ['c', 'e'];
 /** Tables that always exist. */
 const USED = ['t', 'u'] as const;
@@ -166,7 +166,7 @@ interface Habits {
   readonly slow: boolean;
   /** Whether some transactions notify weakly. */
   readonly weak: boolean;
-  /** Whether some mark parked cells again. */
+  /** Whether some transactions mark parked cells again. */
   readonly parking: boolean;
 }
 
@@ -212,8 +212,8 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
 
 /**
  * Snapshots of the past, several at a time, that begin together after a rest in which the process
- * holds nothing, and outlast a collection. Some begin while a renewal of the lease is in flight
- * whose bound is a fresh timestamp, because the process holds nothing; a collector's cycle follows
+ * holds nothing, and outlast a collection. Some begin while a renewal of the lease is in flight.
+ * Its bound is a fresh timestamp, because the process held nothing; a collector's cycle follows
  * soon.
  */
 function planPins(random: Random, cells: readonly string[]): ProcessPlan {

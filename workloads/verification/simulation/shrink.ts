@@ -1,8 +1,8 @@
 /**
  * Shrinks a failing run to a small one that fails in the same way, for people to read.
  *
- *     plan ─▶ leave out a process, a fault, another knob, half of the transactions, one,
- *             an operation
+ *     plan ─▶ leave out a process, a fault, another knob, half of a process's transactions, fewer,
+ *             one transaction, an operation
  *               └─▶ does it still fail with the same claim? then continue from there
  *          ─▶ again, until nothing more can be left out
  *

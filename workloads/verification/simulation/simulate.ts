@@ -6,8 +6,8 @@
  *          ──▶ judgement: the history, and what is left in the storage
  *
  * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed,
- * and nothing else decides anything. `digest` is the proof: it depends on everything that was
- * applied, in order.
+ * and nothing else decides anything. `digest` is the evidence: it depends on the times at which
+ * everything was applied, in order.
  */
 import type { History, Violation } from '../judges/history.ts';
 import { judge } from './judgement.ts';
@@ -48,12 +48,11 @@ export interface RunCounts {
   rolledForward: number;
   rolledBack: number;
   observerRuns: number;
-  /**
-   * Observer runs that hung for a while, cells whose observers failed too often, and cells that
-   * were marked again.
-   */
+  /** Observer runs that hung for a while. */
   hung: number;
+  /** Cells whose observers failed too often. */
   parked: number;
+  /** Parked cells that were marked again. */
   replayed: number;
   tablesDropped: number;
   /** Cells erased by the collector. */
@@ -75,7 +74,10 @@ export interface SimulationOptions {
  */
 const LIMIT_MS = 400_000;
 const RESTART_MS = 25;
-/** Times to live of a lock after which every death is known: some waits have no time to live. */
+/**
+ * A death is known after this many times to live of a lock, at the latest: some waits end only
+ * then.
+ */
 const KNOWN_AFTER_TTLS = 20;
 /** A late message may set a lock or a mark again; the second round finds it. */
 const SETTLING_ROUNDS = 2;
@@ -150,7 +152,7 @@ class Simulation {
 
   async run(): Promise<void> {
     const { plan } = this.#run;
-    await this.#found();
+    await this.#createTables();
     plan.processes.forEach((process) => {
       const slot = { plan: process, begun: 0, lives: 0 };
       const client = this.#newClient(process, `client ${this.#slots.length}`, 0);
@@ -164,7 +166,7 @@ class Simulation {
   }
 
   /** Creates the tables before anything can go wrong. */
-  async #found(): Promise<void> {
+  async #createTables(): Promise<void> {
     this.#world.troubled = false;
     const founder = this.#newClient(
       { transactions: [], concurrency: 1, worker: false },
@@ -196,7 +198,7 @@ class Simulation {
     if (ended && timeline.nowMs <= limit) return;
     this.#violations.push({
       claim: 'progress: stuck',
-      message: `waited ${LIMIT_MS} ms of virtual time in vain for ${what}`,
+      message: `waited in vain for ${what}, until ${timeline.nowMs} ms of virtual time`,
     });
   }
 
@@ -231,11 +233,11 @@ class Simulation {
     const opened = last.open();
     await this.#await(opened, 'the last client to open');
     if (this.#violations.length > 0) return;
-    await this.#make(new FinalChecks(this.#world, last, await opened));
+    await this.#runChecks(new FinalChecks(this.#world, last, await opened));
     for (const client of this.#clients) client.process.kill();
   }
 
-  async #make(checks: FinalChecks): Promise<void> {
+  async #runChecks(checks: FinalChecks): Promise<void> {
     await this.#await(checks.writeBlindly(), 'every cell to be written');
     for (let round = 0; round < SETTLING_ROUNDS; round++) {
       await this.#await(checks.readEverything(), 'everything to be read');

@@ -5,8 +5,8 @@
  * clock, and only while the process is alive.
  *
  * The one assumption about clocks: a wall clock does not jump back by exactly the time for which
- * its machine is suspended at that moment. No clock of the process could tell the two from a moment
- * in which nothing happened.
+ * its machine is suspended at that moment. By the clocks of the process, jump and suspend together
+ * would look like a moment in which nothing happened.
  */
 import type { Clock } from '../../../engine/base/index.ts';
 import type { SimulatedProcess } from './process.ts';

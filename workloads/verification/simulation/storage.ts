@@ -4,8 +4,9 @@ import {
   columnOf,
   everywhere,
   LOCK,
-  NOTIFY_FAMILIES,
+  NOTIFY,
   notifyTable,
+  WEAK,
 } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import { clusterOf, plant } from './hbase/database-run.ts';
@@ -35,7 +36,7 @@ export function setFirstTimestamp(world: World): void {
  * an operator.
  */
 export function leftMarks(world: World): readonly string[] {
-  const marks = NOTIFY_FAMILIES.slice(0, 2).map((family) => ({ family }));
+  const marks = [NOTIFY, WEAK].map((family) => ({ family }));
   return storedTables(world).flatMap((table) =>
     leftCells(world, notifyTable(table), marks).map(
       ({ row, family, qualifier: column, timestamp }) =>

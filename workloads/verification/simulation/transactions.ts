@@ -99,7 +99,10 @@ export class Transactions {
     }
   }
 
-  /** Adds its attempts to `recordings`. If the promise rejects, the last one failed in some way. */
+  /**
+   * Adds a recording of each attempt to `recordings`. If the promise rejects, the last attempt
+   * failed in some way.
+   */
   async transactRecorded(
     percolator: Percolator,
     operations: readonly Operation[],
@@ -143,8 +146,8 @@ export class Transactions {
   }
 
   /**
-   * Whether the error says that the scratch table is missing. Other tables are never missing,
-   * wherever their locks point.
+   * Whether the error says that the scratch table is missing. No other table may ever be missing,
+   * even if the primary of one of its locks was in the scratch table.
    */
   isGone(error: unknown): boolean {
     const { plan, world } = this.#run;

@@ -35,7 +35,7 @@ export class Umpire {
   readonly violations: Violation[] = [];
   /** Nothing goes wrong in this run. */
   readonly isCalm: boolean;
-  /** Nothing goes wrong except slow or repeated answers: no process may be taken for dead. */
+  /** At most answers are slow and messages repeated: no process may be taken for dead. */
   readonly isPatient: boolean;
   /** All locks that were ever set, to check at the end. */
   readonly #locks: {
@@ -48,7 +48,7 @@ export class Umpire {
 
   /** Collectors delete below it, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
-  /** By process and snapshot: when the last read was served that came too late for its snapshot. */
+  /** By process and snapshot: when the last read below the deletion horizon was served. */
   readonly #servedLate = new Map<string, number>();
 
   constructor(knobs: Knobs) {
@@ -115,8 +115,8 @@ export class Umpire {
   }
 
   /**
-   * After a run: every cell that was locked as a primary has a record or a marker of its
-   * transaction, unless its table is gone.
+   * After a run: every cell that was locked as a primary has a marker of its transaction, unless
+   * the transaction has committed or the table is gone.
    */
   judgeTraces({ records, markers }: History, isThere: (table: string) => boolean): void {
     const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
@@ -153,7 +153,7 @@ export class Umpire {
 
   /**
    * A process has used what it read since the tick `since`, without an error. Reads that were
-   * served before may belong to another snapshot at the same timestamp, which failed.
+   * served before `since` may belong to another snapshot at the same timestamp, which failed.
    */
   answered(process: string, snapshot: Timestamp, since: number): void {
     if (this.#servedLate.size === 0) return;

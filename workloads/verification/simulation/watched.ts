@@ -24,7 +24,7 @@ export interface WatchedLease {
 }
 
 export type WatchedEvent =
-  /** A copy of a renewal arrives. */
+  /** A renewal, or a copy of one, arrives. */
   | { readonly kind: 'lease arrives'; readonly lease: WatchedLease }
   /** Erased up to the counter. */
   | { readonly kind: 'lease erased'; readonly process: string; readonly counter: number }

@@ -61,7 +61,7 @@ export class World {
   /** Every write record and marker that was ever in the storage, in the order they came. */
   readonly records: HistoricRecord[] = [];
   readonly markers: HistoricMarker[] = [];
-  /** False at the end of a run: from then on nothing goes wrong any more. */
+  /** False at the end of a run, and while its tables are created: then nothing goes wrong. */
   troubled = true;
   /**
    * Every message takes equally long: only backoff keeps rivals from conflicting again and again.
@@ -72,8 +72,8 @@ export class World {
   /** Messages sent so far, by all processes. */
   messages = 0;
   /**
-   * One number that depends on everything that was applied, in order: equal runs have equal
-   * digests.
+   * One number that depends on when everything was applied, in order, not on contents: equal runs
+   * have equal digests.
    */
   digest = 0;
   /** Called for everything that happens, if set: for stories. */

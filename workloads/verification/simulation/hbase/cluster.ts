@@ -62,7 +62,7 @@ export interface HBaseKnobs {
   readonly pauseMsMax: number;
   /** How long a server goes on without its session, at most, before it notices. */
   readonly noticeMsMax: number;
-  /** How long a region is on its way, at most. */
+  /** How long a region is on its way to its next server, at most. */
   readonly openMsMax: number;
 }
 
@@ -96,13 +96,14 @@ interface Process {
 export class Cluster {
   readonly hbase: SimulatedHBase;
   readonly services: Services;
+  /** The addresses that a client is given: one process that answers is enough to find all. */
   readonly seeds: readonly string[];
   /** How often each event has happened; of the faults of calls, how often one was drawn. */
   readonly counts: Partial<Record<ClusterEvent | CallFault | 'moveInBatch' | 'expired', number>> =
     {};
   /** False at the beginning and at the end of a run: then nothing happens to the cluster. */
   troubled = false;
-  /** Told that the process at an address has ended. */
+  /** Called when the process at an address has ended. */
   readonly onEnd: Set<(address: string) => void> = new Set();
   readonly #seed: number;
   readonly #knobs: HBaseKnobs;
@@ -225,7 +226,7 @@ export class Cluster {
     (this.#processes.get(server.address) as Process).number++;
   }
 
-  /** Regions of a new table for which there was no server. */
+  /** Opens the regions of a new table for which there was no server. */
   #openUnassigned({ name }: SimulatedTable): void {
     for (const region of this.hbase.regionsOf(name)) {
       if (region.server === undefined) this.#openSoon(region);

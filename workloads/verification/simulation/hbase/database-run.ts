@@ -6,8 +6,8 @@
  *                                                                          where umpire and judges look
  *
  * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have
- * clocks that jump. The umpire sees no reads here, so only the history shows what a server that
- * stood still has answered to one.
+ * clocks that jump. The umpire sees no reads here, so only the history shows a wrong answer to a
+ * read by a server that stood still.
  */
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';
@@ -108,7 +108,7 @@ export function calmCluster(world: World): void {
   world.expectUntil(world.timeline.nowMs + 2 * (world.knobs.hbase?.pauseMsMax ?? 0));
 }
 
-/** A table with one row that is there from the beginning. */
+/** Creates a table with one row before the run begins. */
 export function plant(cluster: Cluster, table: string, row: string, mutation: Mutation): void {
   const schema = {
     tableName: { namespace: Buffer.from('default'), qualifier: Buffer.from(table) },

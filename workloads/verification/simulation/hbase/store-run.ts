@@ -229,8 +229,8 @@ class StoreRun {
   }
 
   /**
-   * Half of the calls only lock the rows. The others read them first, and remove four in five of
-   * the locks that they find; the other rows they lock.
+   * Half of the calls only lock the rows. The other half read them first, remove four in five of
+   * the locks that they find, and try to lock all other rows.
    */
   async #lock(
     store: Bigtable,

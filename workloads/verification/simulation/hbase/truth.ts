@@ -2,8 +2,9 @@
  * What really was in the rows of a simulated cluster, and when: the judge of what the client says.
  *
  *     read            the row was as it was read, at some moment between call and answer
- *     condition       the same of the cell that it looks for; and a mutation that was said to be
- *                     applied was applied once, between call and answer
+ *     condition       the cell that it looks for was there, or not, as answered, at such a moment
+ *     mutation        if said to be applied, it was: between call and answer, and, if conditional,
+ *                     only once
  *     refused         never applied, not even later
  *     in doubt        applied once or never, if conditional
  */
@@ -81,7 +82,7 @@ export class Truth {
     this.find('conditions: stale', `${name}: a cell was said ${found ? '' : 'not '}to be there`);
   }
 
-  /** A mutation that was answered. */
+  /** A mutation that was said to be applied. */
   did(row: string, timestamp: number, { begun, ended }: Span): void {
     const name = `${row}@${timestamp}`;
     const times = this.#applied.get(name) ?? [];

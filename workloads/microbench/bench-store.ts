@@ -67,7 +67,7 @@ export async function openBenchStore(
   const oracle =
     services?.oracle ?? batchTimestamps(cleanup.use(await openLeasedAllocator(store, systemClock)));
   const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
-  // None of our tables stays in the store, whatever it is.
+  // None of our tables stays in the store, whatever store it is.
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);
   await loadTables(percolator, data);

@@ -2,7 +2,7 @@
  * The check after a run: does the storage contain exactly what was written?
  *
  *     raw          the newest version of each row is the one written last
- *     Percolator   no lock is left, and a fresh snapshot shows the same
+ *     Percolator   no lock is left, and a fresh snapshot shows the value written last to each row
  *
  * It reports errors as sentences; a run with errors has no numbers.
  */

@@ -15,7 +15,7 @@ export interface ClientOptions {
   readonly engine: EngineSettings;
 }
 
-/** All messages but the first are answered. */
+/** All messages but `begin` are answered. */
 export type ToClient =
   | { readonly kind: 'begin'; readonly messages: RecordedMessages }
   | { readonly kind: 'prepare'; readonly name: string; readonly share: ClientSlice }

@@ -24,13 +24,14 @@ export interface ConditionalBatchPoint {
   readonly ratio: Estimate;
 }
 
-/** Sizes that are measured here; a transaction of one cell shares an RPC only with others. */
+/** The sizes that are measured; a transaction of one cell shares an RPC only with other ones. */
 const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
 /**
- * Added to the operation numbers of the case `on`: both cases write the same rows, and the final
- * check tells their writes apart by number.
+ * Added to the operation numbers of the case `on`, or batched: `on` and `off` write the same rows,
+ * and the final check tells their writes apart by number. It is half of the numbers that
+ * `nextOperations` sets aside for a measurement.
  */
-const APART = 5e7;
+export const APART = 5e7;
 
 /** Resolves to no points for a store that cannot send several conditional mutations in one RPC. */
 export async function measureConditionalBatch(

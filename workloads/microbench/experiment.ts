@@ -20,7 +20,7 @@ import { profileCases } from './profiled.ts';
 import type { StoreResult } from './store-result.ts';
 import { measureSweeps } from './sweeps.ts';
 
-/** Each store that is on this machine. Limitations of the record name what is not measured. */
+/** Measures each store that is on this machine; limitations of the record name the others. */
 export async function measureStores(
   plan: Plan,
   { run, keep, progress, signal }: Measuring,
@@ -72,8 +72,8 @@ async function resultOf(
 }
 
 /**
- * A sentence, if the store is not on this machine, does not answer, or denies access: then the
- * clean-up may fail, too.
+ * A sentence, if the store is not on this machine, does not answer, or denies access. The clean-up
+ * may have failed as well, so the first of the thrown errors counts.
  */
 export function whyMissing(thrown: unknown): string | undefined {
   const error = firstErrorOf(thrown);

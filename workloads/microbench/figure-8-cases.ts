@@ -97,8 +97,8 @@ function percolatorRead(percolator: Percolator, data: Data): Case {
 }
 
 /**
- * The cost of a transaction's second read. A snapshot reads no cell twice, so no two operations
- * of a slice request the same cell.
+ * The cost of a transaction's second read. A snapshot asks the storage for no cell twice, so no two
+ * operations of a slice may read one cell: `operationsMax` (case.ts) sees to it.
  */
 function readInOpenSnapshot(percolator: Percolator, data: Data): Case {
   let snapshot: Snapshot | undefined;
@@ -150,8 +150,8 @@ function rawWriteCase({ store }: Percolator, data: Data, written: Map<number, nu
 }
 
 /**
- * The newest version has the largest number, because it is the timestamp; the order of arrival does
- * not matter.
+ * The newest version has the largest number, because its timestamp grows with it; the order of
+ * arrival does not matter.
  */
 export function noteRawWrite(written: Map<number, number>, row: number, operation: number): void {
   written.set(row, Math.max(operation, written.get(row) ?? operation));

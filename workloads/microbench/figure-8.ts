@@ -62,7 +62,7 @@ export function roundsOf(
   };
 }
 
-/** @param clientProgram of each client with `--processes`, for tests */
+/** @param clientProgram the program of each client with `--processes`, for tests */
 export async function measureFigure8(
   bench: BenchStore,
   plan: Plan,
@@ -123,6 +123,7 @@ async function countMessages(
   const operations = Math.min(plan.rows, 20 * plan.concurrency);
   for (const one of comparedCases(percolator, bench.data, bench.written).flat()) {
     const run = { operations, concurrency: plan.concurrency, signal };
+    // Not counted: the first transaction of a database also reads the definition of the table.
     await closedLoop(one.operate, { ...run, first: bench.nextOperations(), operations: 1 });
     counts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
     const before = bench.diskCommits();

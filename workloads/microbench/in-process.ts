@@ -1,6 +1,6 @@
 /**
- * One caller at a time, timed by tinybench: the latency of each operation without any other, on the
- * embedded storage and on one in memory, where the remaining time is the engine's.
+ * One caller at a time, timed by tinybench: the latency of an operation with no other in flight, on
+ * the embedded storage and on one in memory, where the remaining time is the engine's.
  *
  * tinybench runs its tasks one after the other; so each round is a bench of its own, in an order
  * drawn from the seed, and the median of the rounds' medians counts.

@@ -15,7 +15,7 @@ export interface Size {
   readonly cells: readonly number[];
   /** Versions of each cell that is read. */
   readonly versions: readonly number[];
-  /** Number of rows that all transactions write: the fewer, the more conflicts. */
+  /** Numbers of rows, of which each transaction writes one: the fewer, the more conflicts. */
   readonly hotRows: readonly number[];
   /** Operations in flight. */
   readonly concurrencies: readonly number[];
@@ -67,10 +67,13 @@ export const SIZES: Sizes<Size> = {
 
 /** The nine cases; counting messages and checking what was written count as one more. */
 const FIGURE_8_CASES = 10;
+/** Three sizes of transaction, with batching off and on, with conditional batches off and on. */
 const CONDITIONAL_BATCH_CASES = 12;
 /** Kinds of operation at each load of the open loop, and the duration of each, in slices. */
 const OPEN_LOOPS = 4;
-const OPEN_LOOP_SLICES = 8;
+export const OPEN_LOOP_SLICES = 8;
+/** The four operations of figure 8, without and with batching. */
+const BATCHING_CASES = 8;
 const LOADED_PER_SECOND = 2_000;
 
 /** The expected duration for one store, without `--profile-cpu`. */
@@ -88,6 +91,6 @@ export function expectedSeconds(
     (parts.conditionalBatch ? CONDITIONAL_BATCH_CASES * oneCase : 0);
   if (parts.figureOnly) return figure8;
   const cases = 2 * cells.length + 2 * versions.length + 4 * concurrencies.length + hotRows.length;
-  const sweeps = (cases + 8) * (sweepRepeats * seconds + warmUp / 3);
+  const sweeps = (cases + BATCHING_CASES) * (sweepRepeats * seconds + warmUp / 3);
   return figure8 + sweeps + loads.length * OPEN_LOOPS * OPEN_LOOP_SLICES * seconds;
 }

@@ -7,14 +7,16 @@ import { percentileMs, statedPercentileMs } from '#results';
 import { settingsOf } from '../harness/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import { type Case, measureInRounds, type Slices } from './case.ts';
+import { APART } from './conditional-batch.ts';
 import { caseNamed, rateOf, roundsOf, ratioOf, type MeasureOptions } from './figure-8.ts';
 import { comparedCases, NAMES } from './figure-8-cases.ts';
 import { openLoop } from './open-loop.ts';
 import type { Plan } from './plan.ts';
+import { OPEN_LOOP_SLICES } from './profiles.ts';
 import type { Estimate } from '../harness/statistics/ratio.ts';
 import { type ComparedCases, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
 
-/** Both sides at one value of the swept parameter. */
+/** The raw store and Percolator at one value of the swept parameter. */
 export interface SweepPoint {
   readonly at: number;
   readonly rawPerSecond: Estimate;
@@ -43,7 +45,7 @@ export interface LatencyPoint {
   readonly perSecond: number;
   /** Null if the system did not keep up: then latency has no meaning. */
   readonly medianMs: number | null;
-  /** Null also with too few operations. */
+  /** Null if the system did not keep up, or with too few operations. */
   readonly p99Ms: number | null;
   readonly operations: number;
 }
@@ -128,7 +130,7 @@ async function sweepCallers(
   return { readers, writers };
 }
 
-/** Those that can all be busy: no two operations of a slice use one row. */
+/** The numbers of callers that can all be busy: no two operations of a slice use one row. */
 export function sweptCallers({
   concurrencies,
   rows,
@@ -188,8 +190,7 @@ async function compareBatching(
   const on = comparedCases(batched, bench.data, bench.written);
   const onName = (name: string): string => `${name}, batched`;
   const names = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
-  // Writes through both databases need different operation numbers.
-  const shift = (one: Case): Case => ({ ...one, operate: (n) => one.operate(n + 5e7) });
+  const shift = (one: Case): Case => ({ ...one, operate: (n) => one.operate(n + APART) });
   const groups = names.map((name) => [
     caseNamed(off, name),
     { ...shift(caseNamed(on, name)), name: onName(name) },
@@ -249,7 +250,7 @@ async function measureLatencies(
     for (const name of [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write]) {
       onPhase(`${bench.name}: latency of a ${name} at a load of ${load}`);
       const perSecond = load * rateOf(slices, name).value;
-      const seconds = 8 * plan.seconds;
+      const seconds = OPEN_LOOP_SLICES * plan.seconds;
       const { operate } = caseNamed(groups, name);
       const run = { first: bench.nextOperations(), perSecond, seconds, signal };
       const { histogram, keptUp } = await openLoop(operate, run);

@@ -39,7 +39,7 @@ export async function measurePoint(
   signal: AbortSignal,
 ): Promise<Point> {
   const clients = clientOptionsOf(address, load).map((options) => startClient(options, signal));
-  // From the start: a client's failure that nothing awaits would end this process.
+  // Awaited from the start: a client's failure that nothing awaits would end this process.
   const ended = Promise.allSettled(clients);
   try {
     await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.

@@ -15,8 +15,8 @@ export interface VersionsResult {
 }
 
 /**
- * Highest allowed ratio of read times, rewritten cell to cell written once, with a running
- * collector.
+ * The highest allowed ratio of two read times, with a running collector: that of the rewritten cell
+ * to that of the cell written once.
  */
 const RATIO_MAX = 2;
 

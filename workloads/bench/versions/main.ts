@@ -135,7 +135,7 @@ async function measure(
 
   await using collector = percolator.startCollector({ messageLifetimeMs });
   const last = await rewrite();
-  const enough = collector.counters.cycles + 2; // One may have begun earlier.
+  const enough = collector.counters.cycles + 2; // The first may have begun before the last write.
   progress.phase('waiting for the collector', 1, 'cycles');
   while (collector.counters.cycles < enough && !signal.aborted) {
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -31,6 +31,10 @@ const SHORT_SECONDS = 20;
 const LONG_SECONDS = 3_600;
 const TRACE_SECONDS = 10;
 
+const OF_WORLDS = 'The worlds have one or two processes and a few timestamps.';
+const OF_TRACES =
+  'What a process knows without telling, such as whether it is covered, is checked by its consequences.';
+
 interface Size {
   /** The configurations that are checked if none is named. */
   readonly wanted: (configuration: Configuration) => boolean;
@@ -99,7 +103,7 @@ await runExperiment(
     plan: (settings) => ({
       ...workOf(settings),
       store: { name: 'modelled', durability: 'a mutation that was applied stays' },
-      limitations: ['The worlds have one or two processes and a few timestamps.'],
+      limitations: [settings.traces > 0 ? OF_TRACES : OF_WORLDS],
     }),
   },
   async (settings, measuring) => {

@@ -155,6 +155,14 @@ describe('./run.sh model', { skip }, () => {
     assert.equal(ended.record().findings?.check.detail, sentence);
   });
 
+  test('does not claim that runs of the simulator have small worlds', async () => {
+    const ended = await runScript(MODEL, ['--traces', '1']);
+    assert.equal(ended.exitCode, 0, ended.stderr);
+    const { limitations } = ended.record();
+    assert.match(limitations.join(' '), /by its consequences/);
+    assert.doesNotMatch(limitations.join(' '), /worlds/);
+  });
+
   test('says when it is interrupted how many configurations were checked', async () => {
     const ended = await interruptScript(MODEL, ['--only', 'leases-restarts'], ', 1 of 1 ...');
     assert.equal(ended.exitCode, 130, ended.stderr);

@@ -32,7 +32,7 @@ export interface Brokerage extends AsyncDisposable {
   /**
    * Runs a transaction until it has ended; after a conflict it runs again. Rejects if the system
    * gives up. Several may run at a time. `dueMs`, by the driver's clock, is when it should have
-   * begun.
+   * begun; only a brokerage that records response times needs it (failover/trading.ts).
    */
   execute<T extends TransactionType>(
     type: T,

@@ -8,7 +8,8 @@
  *     w ≤ 1400                  ⌈√(290000 + 1000 w) − 501⌉        2       60 %
  *     else                      ⌈149 + √(500 w − 277500)⌉         3       30 %
  *
- * A permutation spreads the ranks over the unit, so that neighbours have nothing in common.
+ * A permutation spreads the ranks over the unit, so that neighbours have nothing in common. All
+ * constants are those of EGen, the generator of the specification.
  */
 import type { Random } from '#engine';
 

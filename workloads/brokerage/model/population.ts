@@ -12,11 +12,11 @@ export interface Population {
   readonly seed: number;
   readonly roster: Roster;
   readonly market: Market;
-  /** Generates the rows of a table lazily, in the order of the primary key; may be called again. */
+  /** Generates the rows of a table in the order of the primary key; may be called again. */
   rows<T extends TableName>(table: T): Iterable<Row<T>>;
 }
 
-/** The things that exist: pure functions, without any table in memory. */
+/** The things that exist, as pure functions. */
 export interface Roster {
   readonly customers: number;
   readonly brokers: number;

@@ -47,7 +47,7 @@ export function changePosition(lots: readonly Lot[], trade: TradeOnPosition): Po
   const tradeValue = (trade.quantity - needed) * price;
   return {
     touched,
-    opened: isSell ? 0 - needed : needed,
+    opened: isSell ? 0 - needed : needed, // Never −0.
     buyValue: isSell ? lotValue : tradeValue,
     sellValue: isSell ? tradeValue : lotValue,
   };

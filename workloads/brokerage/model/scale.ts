@@ -67,13 +67,16 @@ export interface Counts {
   readonly tradeIds: number;
 }
 
+/** Of one customer: one in 500 seconds, 8 hours a day. */
+const TRADES_PER_DAY = 57.6;
+
 export function countsOf({ customers, initialTradeDays }: Scale): Counts {
   return {
     customers,
     brokers: customers / 100,
     companies: customers / 2,
     securities: Math.floor(customers * 0.685),
-    tradeIds: Math.round(initialTradeDays * 57.6 * customers),
+    tradeIds: Math.round(initialTradeDays * TRADES_PER_DAY * customers),
   };
 }
 

@@ -2,8 +2,8 @@
  * The twelve transactions: inputs, results, share of the mix, isolation, and response time.
  *
  * Inputs contain everything that chance or a clock decides, including the id of a new trade, and
- * results are plain and fully ordered. So two systems that receive the same inputs one after the
- * other must return deeply equal results.
+ * results are plain and fully ordered. So two systems that execute the same inputs, one at a time,
+ * must return deeply equal results.
  */
 import type { MarketFeedInput, MarketFeedResult } from './transactions/market-feed.ts';
 import type {

@@ -39,6 +39,7 @@ export function countDown(part: KeyPart): KeyPart {
 
 /**
  * The keys that begin with `parts`; `from` and `to`, both inclusive, bound the part that follows.
+ * An end is a key with `0` after it, because `0` is the character after the separator.
  */
 export function keyRange(
   parts: readonly KeyPart[],

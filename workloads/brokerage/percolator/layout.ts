@@ -8,15 +8,15 @@
  *                    they are looked up, and written, at once
  *     security       one row has a security and its LAST_TRADE
  *     holding        ordered by account, symbol and date: a position's lots are one scan
- *     trade_request  one cell has the requests of a symbol, which are Market-Feed's; the cells are
- *                    ordered by sector and symbol, so those of Broker-Volume are one scan
+ *     trade_request  one cell has the requests of a symbol, which Market-Feed reads; the cells are
+ *                    ordered by sector and symbol, so that Broker-Volume is one scan
  *
  * Rows that are only read together, and rarely written, share one cell: the items of a watch list,
  * the quarters of a company. Bigtable's users would have a repeated field there. The positions of
  * an account are different: two trades conflict exactly if they write the same one, so each is a
- * row of its own. Requests are written often, but each waits only for a short time: with a row
- * each, a scan would read the few that wait, and also the deleted ones that are not yet collected,
- * a hundred times as many.
+ * row of its own. Requests are written often, but each waits only for a short time: with a row for
+ * each, a scan would read a hundred deleted requests that are not yet collected for each one that
+ * waits.
  *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of
  * an index contains the key of the indexed row; those of `COVERING` contain the whole row instead,
@@ -107,7 +107,7 @@ const OWN_PLACEMENTS: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> }
   last_trade: { table: 'security', key: ['lt_s_symb'], column: 'last_trade' },
   holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
 };
-/** Paths that are the row key already. */
+/** Paths that the row key serves already; the key of a request begins with its sector. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
 /** The requests of a broker in one sector, each with its whole row. Only in the large layout. */
 const BY_BROKER: Path = {

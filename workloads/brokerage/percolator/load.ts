@@ -1,7 +1,7 @@
 /**
  * Loads a population as committed rows and their index entries, bypassing the transactions.
  *
- * Tables are loaded one after the other in the order of their primary keys. For most of them that
+ * Tables are loaded one after the other, each in the order of its primary key. For most tables that
  * is the order of the storage, which is the fastest. The entries of an index are gathered, sorted,
  * and written after the table's rows. Rows that belong to a trade are loaded with the trade.
  */
@@ -184,7 +184,7 @@ async function loadIndex(
   }
 }
 
-/** Rows that share a cell. */
+/** Rows that share a cell. The only such table with an index, TRADE_REQUEST, begins empty. */
 async function loadGroups(
   loader: BulkLoader,
   population: Population,

@@ -15,7 +15,7 @@ import { brokerObserver, brokerUpdater, isAggregated } from './broker-update.ts'
 import type { Layout } from './layout.ts';
 import { RowReader, RowWriter } from './rows.ts';
 import { snapshotTables } from './snapshot-tables.ts';
-import { type Plan, PLANS } from './transactions.ts';
+import { type Implementation, IMPLEMENTATIONS } from './transactions.ts';
 
 export interface BrokerageOptions {
   /** The layout that `loadPopulation` was given. Default `small`. */
@@ -59,7 +59,7 @@ export function openBrokerage(
 
   async function write<T extends TransactionType>(
     type: T,
-    plan: Plan<T> & { readonly kind: 'writes' },
+    implementation: Implementation<T> & { readonly kind: 'writes' },
     input: Inputs[T],
   ): Promise<Execution<Results[T]>> {
     let attempts = 0;
@@ -68,7 +68,11 @@ export function openBrokerage(
       const result = await percolator.transact(
         async (transaction) => {
           attempts++;
-          latest = await plan.run(new RowWriter(transaction, layout), input, updateBroker);
+          latest = await implementation.run(
+            new RowWriter(transaction, layout),
+            input,
+            updateBroker,
+          );
           if (isToRollBack(latest)) throw new RolledBack(latest);
           return latest;
         },
@@ -88,10 +92,13 @@ export function openBrokerage(
     name: 'percolator',
     brokerUpdate,
     execute: async (type, input) => {
-      const plan = PLANS[type];
-      if (plan.kind === 'writes') return write(type, plan, input);
+      const implementation = IMPLEMENTATIONS[type];
+      if (implementation.kind === 'writes') return write(type, implementation, input);
       await using snapshot = await percolator.snapshot(undefined, { kind: type });
-      return { result: await plan.run(new RowReader(snapshot, layout), input), attempts: 1 };
+      return {
+        result: await implementation.run(new RowReader(snapshot, layout), input),
+        attempts: 1,
+      };
     },
     settled: async () => {
       if (brokerUpdate === 'side-table') await summedUp(percolator);

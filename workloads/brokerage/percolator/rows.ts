@@ -55,9 +55,9 @@ export interface ScanBounds {
 }
 
 /**
- * Rows per read of the storage, unless a limit says how many are needed. Rows that are scanned up
- * to a limit are seldom deleted (days of the market, and trades in their index, where a trade moves
- * with its status), so few rows are read in vain.
+ * Rows per read of the storage. A scan with a limit reads as many rows as the limit instead.
+ * Deleted rows that are not yet collected make that too few, but these scans meet hardly any: they
+ * read days of the market, and indexes of trades, where a trade moves only with its status.
  */
 const BATCH_ROWS = 256;
 
@@ -133,7 +133,7 @@ export class RowReader {
     return present(record, 'trade', [tradeId]);
   }
 
-  /** The trades with this id, or a later one. */
+  /** The trades with this id or a larger one. */
   tradesFrom(tradeId: number): Promise<readonly TradeRecord[]> {
     const { table, column } = placementOf('trade');
     return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeTradeRecord);
@@ -334,6 +334,7 @@ export class RowWriter extends RowReader {
     }
   }
 
+  /** Inserts a row; or replaces one whose columns in access paths stay the same. */
   insert<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);

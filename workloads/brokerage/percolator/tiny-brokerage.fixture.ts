@@ -87,7 +87,7 @@ export function orderOf(
 /** With the purchase, more trades and more changes of the lot than any list shows. */
 const SALES = 50;
 
-/** The lists of an account that has bought a lot, and then sold it in parts. */
+/** The lists of an account that has bought one lot of shares, and then sold it in parts. */
 export async function listsAfterSales(trading: Trading): Promise<{
   /** The purchase, then the sales. */
   readonly tradeIds: readonly number[];

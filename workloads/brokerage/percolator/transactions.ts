@@ -15,7 +15,7 @@ import { tradeResult } from './transactions/trade-result.ts';
 import { tradeStatus } from './transactions/trade-status.ts';
 import { tradeUpdate } from './transactions/trade-update.ts';
 
-export type Plan<T extends TransactionType> =
+export type Implementation<T extends TransactionType> =
   | {
       readonly kind: 'reads';
       readonly run: (rows: RowReader, input: Inputs[T]) => Promise<Results[T]>;
@@ -29,7 +29,7 @@ export type Plan<T extends TransactionType> =
       ) => Promise<Results[T]>;
     };
 
-export const PLANS: { readonly [T in TransactionType]: Plan<T> } = {
+export const IMPLEMENTATIONS: { readonly [T in TransactionType]: Implementation<T> } = {
   tradeOrder: { kind: 'writes', run: tradeOrder },
   tradeResult: { kind: 'writes', run: tradeResult },
   tradeLookup: { kind: 'reads', run: tradeLookup },

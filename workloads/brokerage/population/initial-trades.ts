@@ -43,8 +43,8 @@ const ABORTED_EVERY = 101;
 const EXCHANGE_MS_MEAN = 1_000;
 const EXCHANGE_MS_MAX = 5_000;
 /**
- * On 40 % of all accounts other persons may trade, and they place this share of its orders: a tenth
- * of all orders.
+ * On 40 % of all accounts other persons may trade, and they place this share of such an account's
+ * orders: a tenth of all orders.
  */
 const OTHER_EXECUTOR_SHARE = 0.25;
 

@@ -48,6 +48,7 @@ export function createMarket(pricePeriodMs: number): Market {
   };
 }
 
+/** The constants are those of EGen, the generator of the specification. */
 function offsetMs(securityIndex: number): number {
   return securityIndex * 556_237 + 253_791;
 }

@@ -1,5 +1,6 @@
 /**
- * The things that exist, without any table in memory: each answer is computed from a number alone.
+ * The things that exist: each answer is computed from a number alone. Only baskets are kept in
+ * memory, once they are drawn.
  */
 import { assert } from '#engine';
 import {
@@ -19,8 +20,8 @@ import { industries, sectors, taxRates } from './rows/fixed-rows.ts';
 import { permissionRows } from './rows/permission-rows.ts';
 
 /**
- * Least and most securities of an account, by the tier of its owner and the owner's number of
- * accounts, starting with the smallest.
+ * Least and most securities of an account, by the tier of its owner, and then by the owner's number
+ * of accounts, starting with the smallest number in the tier.
  */
 const BASKETS: readonly (readonly (readonly [number, number])[])[] = [
   [

@@ -1,4 +1,4 @@
-/** The four tables that other tables only refer to. */
+/** The four dimension tables: rows of other tables refer to theirs. */
 
 export const DIMENSION_SET = {
   address: {

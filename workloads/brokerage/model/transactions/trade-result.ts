@@ -17,8 +17,7 @@
  *
  * Frame 6. Settlement amount: sell quantity · price − charge − commission; buy −(quantity · price +
  * charge + commission); minus the tax if the tax status is 1. Due two days after `now`; cash type
- * 'Cash Account' if for cash, else 'Margin'. CT_NAME: `${T_TT name} ${quantity} shares of
- * ${security name}`.
+ * 'Cash Account' if for cash, else 'Margin'. CT_NAME: `${TT_NAME} ${T_QTY} shares of ${S_NAME}`.
  */
 export interface TradeResultInput {
   readonly tradeId: number;

@@ -1,11 +1,13 @@
 /**
- * Trade-Lookup and Trade-Update: trades selected in three ways, looked at or modified.
+ * Trade-Lookup and Trade-Update: trades selected in three ways, looked at or modified. The numbers
+ * are those of the frames.
  *
  * 1. the given trade ids, in that order; an id without a trade is left out
  * 2. the first `tradesMax` of an account with first ≤ T_DTS ≤ last, by T_DTS, then id
  * 3. the same for a symbol
- * 4. (Trade-Lookup) the first trade of an account with T_DTS ≥ first: the HOLDING_HISTORY of all
- *    lots that it touched, also by other trades; by lot id, then trade id; at most 20
+ * 4. (Trade-Lookup) the first trade of an account with T_DTS ≥ first: all changes of the lots that
+ *    it touched (HOLDING_HISTORY), those by other trades included; by lot id, then trade id; at
+ *    most 20
  *
  * Trade-Update modifies the first `updatesMax` trades selected, and returns their new state:
  * 1. T_EXEC_NAME: the first ' X ' becomes ' '; without one, the first ' ' becomes ' X '

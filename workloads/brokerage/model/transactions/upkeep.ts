@@ -10,8 +10,8 @@
  *     company             rating 'ABA' ↔ 'AAA' (anything else → 'ABA')
  *     customer            email 2: after the '@' 'mindspring.example' ↔ 'earthlink.example'
  *                         (anything else → the first)
- *     customer_taxrate    the smallest tax id of the customer whose letters are 'CN' or 'US': its
- *                         digit 1→2→3→4, above → 1 (delete + insert)
+ *     customer_taxrate    the smallest of the customer's tax ids with the letters 'CN' or 'US': its
+ *                         digit 1→2→3→4, from 4 on → 1 (delete + insert)
  *     daily_market        of the symbol and day: volume + `volume`
  *     exchange            all four: description up to ' LAST UPDATED ', then ' LAST UPDATED ' and
  *                         `now` as digits
@@ -24,10 +24,9 @@
  *                         order) is replaced by the next symbol of SECURITY that is not in the
  *                         list; after the last symbol comes the first
  *
- * Trade-Cleanup works by trade id. For every TRADE_REQUEST: history receives SBMT and then CNCL,
- * TRADE becomes CNCL, the request is deleted. Then every TRADE still SBMT with an id ≥
- * `firstTradeId` becomes CNCL, with history. All at `now`. Existing rows of history are left
- * unchanged.
+ * Trade-Cleanup, for every TRADE_REQUEST: history receives SBMT and then CNCL, TRADE becomes CNCL,
+ * the request is deleted. Then every TRADE still SBMT with an id ≥ `firstTradeId` becomes CNCL,
+ * with history. All at `now`. Existing rows of history are left unchanged.
  */
 export type DataMaintenanceInput =
   | { readonly table: 'account_permission'; readonly accountId: number }

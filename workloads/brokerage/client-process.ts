@@ -93,7 +93,7 @@ async function watchStore(
   return countsPerUnit(copyCounts(counts), before, 1);
 }
 
-/** The error ends this process; the parent then reports its name and ends the run. */
+/** The error ends this process; the parent then names this client and ends the run. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error;

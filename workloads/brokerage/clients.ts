@@ -7,6 +7,7 @@
 import { systemClock } from '#engine';
 import { type Crew, type Member } from '../harness/processes/index.ts';
 import type { Load } from './driver/customer-emulator.ts';
+import { CUSTOMER_TRANSACTIONS } from './driver/inputs/deck.ts';
 import type { Records } from './driver/recorder.ts';
 import {
   type Answer,
@@ -35,7 +36,7 @@ export interface OfferedLoad {
 export interface RunResult {
   readonly offered: OfferedLoad;
   readonly records: Records;
-  /** Processor seconds in the measured interval, by part; null if the system does not report it. */
+  /** Processor seconds in the measured interval, by part; null if that of a process is unknown. */
   readonly cpuSeconds: Readonly<Record<string, number>> | null;
   /** Customers' transactions of all clients in flight at either end of the measured interval. */
   readonly backlogFrom: number;
@@ -49,8 +50,7 @@ export interface RunResult {
 const PROGRAM = new URL('client-process.ts', import.meta.url);
 /** Upper bound on how long messages are on their way. */
 const LEAD_MS = 200;
-/** Customers' transactions per Trade-Result. */
-const CUSTOMER_TRANSACTIONS = 8.9;
+
 /** Longest time that clients may take to prepare, or to complete their orders after the end. */
 const DRAIN_MS_MAX = 120_000;
 /** Longest time that a client may take to collect what earlier runs have left. */

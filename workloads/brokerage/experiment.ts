@@ -1,7 +1,7 @@
 /**
  * Figure 9: what the brokerage costs, from low load to saturation, on Percolator and on PostgreSQL.
  *
- * 1. Load all systems: embedded store, emulator, PostgreSQL. Then start the clients of each, which
+ * 1. Load all systems: Percolator's stores and PostgreSQL. Then start the clients of each, which
  *    serve all runs.
  * 2. Run each at full speed (unpaced), in an order drawn from the seed.
  * 3. Collect the garbage that step 2 has left. Then climb the ladder (paced): loads relative to

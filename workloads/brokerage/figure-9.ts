@@ -31,8 +31,8 @@ export interface Line {
   /** The runs that kept up with their load, ascending. */
   readonly kept: readonly Point[];
   /**
-   * One point for all rounds of a load, ascending. A disturbance of the machine for some seconds is
-   * not a cost of the system.
+   * One point for all rounds of a load, ascending. It is the median round, because a disturbance of
+   * the machine for some seconds is not a cost of the system.
    */
   readonly loads: readonly LoadPoint[];
   /** Trade-Results per second at the lowest and the highest load; NaN if there is none. */
@@ -62,8 +62,8 @@ export function lineOf({ ladder }: Results, system: SystemName): Line {
 }
 
 /**
- * Returns the round of median cost, or the mean of the two middle ones; an empty list if the system
- * does not report its processor time.
+ * Returns the round of median cost, or the mean of the two middle ones; an empty list if the
+ * processor time is unknown.
  */
 function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
   const costOf = (result: RunResult): number => cpuPerTrade([result]) ?? Number.NaN;

@@ -127,9 +127,9 @@ async function collect({ progress, signal }: Context, sessions: readonly Session
 
 /**
  * The ladder. In a round, one system after the other runs all of its loads, in orders drawn from
- * the seed. So the points of one line are measured within two minutes, and systems are compared
- * within every round. Before its turn a system has rested for minutes, and its first transactions
- * cost up to half as much again; so it first runs a warm-up, unmeasured.
+ * the seed. So a system's points of one round are measured with no other system's in between, and
+ * systems are compared within every round. Before its turn a system has rested for minutes, and its
+ * first transactions cost up to half as much again; so it first runs a warm-up, unmeasured.
  */
 async function climb(
   { plan, random, progress, signal, results }: Context,

@@ -26,8 +26,8 @@ export type Order = PrepareOrder | RunOrder;
 export type Answer = { readonly kind: 'prepared' } | RunAnswer;
 
 /**
- * Tells the client to forget the limit orders of the last run; one client also cleans up for all of
- * them, and if it `collects`, deletes what earlier runs have left.
+ * Tells the client to forget the limit orders of the last run. If it `cleansUp`, it also cancels
+ * those of all clients in the brokerage; if it `collects`, it deletes what earlier runs have left.
  */
 export interface PrepareOrder {
   readonly kind: 'prepare';

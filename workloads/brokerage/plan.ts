@@ -2,7 +2,7 @@
 import type { StoreAddress } from '#engine';
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { Sizes } from '#harness';
-import { type BrokerUpdate, type Scale, SCALES } from './model/index.ts';
+import { type BrokerUpdate, countsOf, type Scale, SCALES } from './model/index.ts';
 
 /**
  * The systems that are compared: Percolator by the kind of its store, and PostgreSQL by where
@@ -117,6 +117,7 @@ const COLLECTED_PER_SECOND = 500;
 const START_SECONDS = 4;
 /** The low loads of the ladder take longer. */
 const LADDER_FACTOR = 2;
+/** Runs on copies of the embedded store, by part (reads.ts, broker-modes.ts). */
 const VARIANTS = { reads: 4, brokers: 3 } as const;
 
 /** Whether each system runs at full speed: for its maximum, or to find the loads of its ladder. */
@@ -127,7 +128,7 @@ export function needsMaximum({ parts, rates }: Pick<Plan, 'parts' | 'rates'>): b
 /** The expected duration of a run. */
 export function expectedSeconds(plan: Plan): number {
   const { scale, systems, parts, repeats, rungs, rates, warmUp, seconds } = plan;
-  const trades = scale.customers * scale.initialTradeDays * 57.6;
+  const { tradeIds: trades } = countsOf(scale);
   const loading = trades / TRADES_PER_SECOND;
   const point = warmUp + seconds;
   const maximum = needsMaximum(plan) ? 2 * point : 0;

@@ -1,7 +1,7 @@
 /**
  * A mistake in Trade-Result, planted while the module is loaded (`node --import`): each cash trade
- * whose id is a multiple of five leaves a cent too much on the account. The test shows that a wrong
- * run has no numbers.
+ * whose id is a multiple of five leaves a cent too much on the account. main.test.ts shows that a
+ * wrong run has no numbers.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 /** One system under one load: values derived from the measurement. */
 import { countInterval } from '#results';
+import { CUSTOMER_TRANSACTIONS } from './driver/inputs/deck.ts';
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { RunResult } from './clients.ts';
 import type { SystemName } from './plan.ts';
@@ -27,14 +28,14 @@ export function tradesPerSecond({ records, offered }: RunResult): number {
   return records.tradeResult.ended / offered.seconds;
 }
 
-/** Processor seconds per second, of all processes; null if the system does not report them. */
+/** Processor seconds per second, of all processes; null if those of a process are unknown. */
 export function cores(result: RunResult): number | null {
   return result.cpuSeconds === null ? null : total(result.cpuSeconds) / result.offered.seconds;
 }
 
 /**
- * Processor seconds of all processes per Trade-Result, over all runs; null if a system does not
- * report them, or there is no Trade-Result.
+ * Processor seconds of all processes per Trade-Result, over all runs; null if those of a process
+ * are unknown, or there is no Trade-Result.
  */
 export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
@@ -60,8 +61,9 @@ export function saturation(result: RunResult): string | null {
   const asked = tradesOffered(result);
   if (offered.tradesPerSecond === null || asked === null) return null;
   if (isOverrun) return 'the backlog was so large that the run was given up';
-  const perSecond = 8.9 * offered.tradesPerSecond;
+  const perSecond = CUSTOMER_TRANSACTIONS * offered.tradesPerSecond;
   const growth = backlogTo - backlogFrom;
+  // Short delays may leave that many at the end: 5 % of all, or those of the last second up to 200.
   const tooMuch = Math.max(0.05 * perSecond * offered.seconds, Math.min(perSecond, 200), 20);
   if (growth > tooMuch) return `${growth} more transactions were waiting at the end`;
   const { ended } = records.tradeResult;

@@ -1,4 +1,4 @@
-/** Section 2.5 on this workload: how many calls of the store batching and prefetching save. */
+/** The paper's section 2.5 on this workload: the calls that batching and prefetching save. */
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';

@@ -36,7 +36,7 @@ export function ladderTable({ ladder }: Results): ResultTable {
     caption:
       'Open loop: a clock starts transactions, and response times count from then. TR/s are Trade-Results per second ' +
       '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions. At least and at most are the 99 % ' +
-      'interval of their count. The system kept up if the offered count is not above that interval and the backlog did not grow; other loads have no cost.',
+      'interval of their count. The system kept up if the offered count is not above that interval and the backlog did not grow; for other loads no cost is stated.',
     columns: [
       'system',
       'TR/s offered',
@@ -304,7 +304,7 @@ export function readsTable({ reads }: Results): ResultTable {
       'rows read',
       'calls that read',
       'scans',
-      'of those calls',
+      'calls that scan',
       'fewer calls, times',
       'conditional mutations, calls',
       'TR/s',
@@ -341,7 +341,7 @@ export function brokersTable({ brokers }: Results): ResultTable {
     name: 'brokers',
     title: 'The broker’s update in Trade-Result, and the conflicts that it causes',
     caption:
-      'Each mode at full speed on a copy of the same store: many times the load of so few customers, so brokers are hot. ' +
+      'Each mode at full speed on a copy of the same store: many times the nominal load of its customers, so brokers are hot. ' +
       'The update is omitted, as in the paper; part of the transaction; or a row of a side table, which an observer aggregates.',
     columns: [
       'update',

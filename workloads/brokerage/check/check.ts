@@ -3,7 +3,8 @@
  *
  * The conditions are written once over "all rows of a table", so that every system faces the same
  * checks. What only one system can get wrong, the index entries of Percolator, is checked in that
- * system's folder, and its findings are of the same kind.
+ * system's folder, and its findings are of the same kind. Numbers of clauses, such as 7.3.2, are
+ * those of the TPC-E specification.
  */
 import type { Brokerage, Population } from '../model/index.ts';
 import { checkBrokers } from './conditions/brokers.ts';

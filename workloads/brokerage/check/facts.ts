@@ -1,6 +1,6 @@
 /**
- * The input of the checks: the rows that trades have written, collected once and compactly, so that
- * every condition is a plain loop. It works with the tables of any system.
+ * The input of the checks: the rows that trades write or refer to, collected once, so that every
+ * condition is a plain loop. It works with the tables of any system.
  */
 import type { Row, TableReader } from '../model/index.ts';
 

@@ -36,7 +36,7 @@ export interface CustomerEmulatorOptions {
 export type Load =
   | {
       readonly kind: 'paced';
-      /** Customers' transactions; Trade-Results are an 8.9th of them. */
+      /** Customers' transactions; there is one Trade-Result for 8.9 of them. */
       readonly perSecond: number;
       /**
        * Where in the gap between two transactions this client begins its own, from 0 to 1: several

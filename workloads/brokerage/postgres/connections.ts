@@ -36,8 +36,8 @@ export const safeIntegers: pg.CustomTypesConfig = {
 
 export interface ConnectionsOptions {
   /**
-   * Maximum number of connections at each isolation level. If clients outnumber the connections,
-   * clients wait for each other.
+   * Maximum number of connections at each isolation level. With more transactions, some wait for a
+   * connection.
    */
   readonly connectionsMax: number;
   /** Whether a connection may have several statements in flight. */

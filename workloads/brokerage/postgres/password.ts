@@ -1,7 +1,7 @@
 /**
  * A connection on its way to a client process. Every user of a machine can read the arguments of a
- * process, but only its owner its environment: so the arguments lack the password, and the client
- * takes it from the DATABASE_URL that it inherits.
+ * process, but only its owner can read its environment: so the arguments lack the password, and the
+ * client takes it from the DATABASE_URL that it inherits.
  */
 import type pg from 'pg';
 

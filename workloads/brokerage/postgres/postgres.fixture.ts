@@ -1,4 +1,4 @@
-/** A private PostgreSQL for tests, if one runs on this machine; the fixture tries to start it. */
+/** A private PostgreSQL for tests, if this machine can run one: the fixture tries to start it. */
 import { UsageError } from '#results';
 import { type PostgresServer, providePostgres } from './server.ts';
 

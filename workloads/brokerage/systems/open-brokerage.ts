@@ -29,7 +29,7 @@ export interface OpenedBrokerage {
    * Without it, transactions would read past more and more of them.
    */
   readonly startCollecting: () => AsyncDisposable;
-  /** Collects all that earlier runs have left, as fast as it can. */
+  /** Collects all that earlier runs have left, at full speed. */
   readonly collect: () => Promise<void>;
   /** Checks what only this system can get wrong. */
   readonly checkMore: () => Promise<readonly Finding[]>;
@@ -77,8 +77,9 @@ function collecting(address: PercolatorAddress, { manifest }: Bigtable): Collect
 }
 
 /**
- * The first call ends the cycle that a run has begun, whose horizon is older than that run's end.
- * Each run has drained, and no call of an embedded store is in flight for longer than a moment.
+ * Two cycles, because the first call ends the cycle that a run has begun, whose horizon is older
+ * than that run's end. On an embedded store each cycle waits for messages only as long as `atOnce`
+ * says: each run has drained, and no call is in flight for longer than a moment.
  */
 async function collectAll(address: PercolatorAddress, percolator: Percolator): Promise<void> {
   const { messageLifetimeMs } = collecting(address, percolator.store);

@@ -1,7 +1,7 @@
 /**
- * A Percolator database: a store of its own, loaded in bulk. If its clients are processes of their
- * own, oracle and lock service are, too. An embedded store is loaded once and copied, so that each
- * experiment begins with the same data.
+ * A Percolator database: a store of its own, loaded in bulk. If the number of client processes is
+ * given, the oracle and the lock service are processes, too. An embedded store is loaded once and
+ * copied, so that each experiment begins with the same data.
  */
 import { rm } from 'node:fs/promises';
 import { durabilityOf, fsck, openPercolator, openStore, type StoreAddress } from '#engine';

@@ -43,7 +43,7 @@ function brokenChain(
   history: readonly Row<'holding_history'>[],
   quantity: number,
 ): string | undefined {
-  // A lot only shrinks after it was opened, so its size orders the changes.
+  // Once opened, a lot only shrinks, so its size orders the changes.
   const chain = history.toSorted((a, b) => Math.abs(b.hh_after_qty) - Math.abs(a.hh_after_qty));
   let before = 0;
   for (const [i, change] of chain.entries()) {

@@ -36,7 +36,7 @@ export function* checkBalances(
     const balance = facts.accounts.get(ca_id)?.ca_bal;
     const expected = ca_bal + cash.of(ca_id);
     if (balance === expected) continue;
-    const message = `account ${ca_id} has ${balance ?? 'no row'}; loaded and moved were ${expected}`;
+    const message = `account ${ca_id} has ${balance ?? 'no row'}; its loaded balance and moved cash add up to ${expected}`;
     yield { condition: 'balances', message };
   }
   if (count !== facts.accounts.size) {

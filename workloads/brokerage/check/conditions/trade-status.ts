@@ -1,10 +1,13 @@
 /**
  * The status of a trade, its history and its request agree:
  *
- *     PNDG  history PNDG              a TRADE_REQUEST
- *     SBMT  history SBMT (+ PNDG)     nothing; no trade has it once everything is completed
- *     CMPT  the same + CMPT           nothing: 2 rows of history, 3 of a limit order
- *     CNCL  CNCL and any before       nothing
+ *     status    history                request
+ *     PNDG      PNDG                   one row
+ *     SBMT      SBMT                   none; once all orders are completed, no trade is SBMT
+ *     CMPT      SBMT, CMPT             none
+ *     CNCL      CNCL and any others    none
+ *
+ * The history of a limit order that was triggered also has PNDG.
  */
 import type { Facts, TradeFacts } from '../facts.ts';
 import type { Finding } from '../finding.ts';

@@ -10,7 +10,7 @@ import type { Random } from '#engine';
 import { shuffled } from '../../../harness/shuffled.ts';
 import type { TransactionType } from '../../model/index.ts';
 
-/** Transactions that the customer emulator issues. */
+/** Transactions that customers issue. */
 export type Card = Exclude<
   TransactionType,
   'tradeResult' | 'marketFeed' | 'dataMaintenance' | 'tradeCleanup'
@@ -33,6 +33,8 @@ export const MIX_OF_DECK = 1_000;
 /** Trade-Results that result from one deck. */
 export const TRADES_OF_DECK = 100;
 export const DECK_SIZE: number = Object.values(CARDS).reduce((sum, count) => sum + count, 0);
+/** Customers' transactions per Trade-Result: 8.9. */
+export const CUSTOMER_TRANSACTIONS: number = DECK_SIZE / TRADES_OF_DECK;
 
 export class Deck {
   readonly #random: Random;

@@ -85,7 +85,10 @@ export class Frame {
     return this.#observed(this.#client.query({ ...statement, values: [...values] }));
   }
 
-  /** Answers come in the order of statements. A caller waits for each, but perhaps not yet. */
+  /**
+   * Notes the first failure: answers come in the order of statements. A caller waits for each
+   * answer, but perhaps not yet, and a rejection without a handler would end the process.
+   */
   #observed<T>(answer: Promise<T>): Promise<T> {
     answer.catch((error: unknown) => {
       this.#failure ??= error;

@@ -1,7 +1,7 @@
 /**
  * The update of the broker, which the paper left out because it conflicts. It is measured in three
  * modes: left out, inside the transaction, and by way of a side table. All modes run at full speed,
- * far above the customers' nominal load, so the trades of one broker's 100 customers conflict more.
+ * far above the customers' nominal load, so that trades of one broker conflict more often.
  */
 import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';

@@ -7,7 +7,7 @@ import type { Inputs, Results, TransactionType } from './transactions.ts';
 
 /**
  * How Trade-Result updates the broker's totals. `omit`: not at all, as in the paper. `inline`: in
- * the transaction, so that trades of one broker's customers conflict. `side-table`: each trade adds
+ * the transaction, so that trades of one broker's accounts conflict. `side-table`: each trade adds
  * a row of its own, and the rows are aggregated later.
  */
 export type BrokerUpdate = 'omit' | 'inline' | 'side-table';

@@ -1,6 +1,6 @@
 /**
  * Which customer acts, both in the initial trades and at run time. Load units of 1,000 customers
- * are equally likely. Within a unit, the busiest customer is 5.7 times as likely as the least busy
+ * are equally likely. Within a unit, the busiest customer is 5.6 times as likely as the least busy
  * one, and the likelihood rises in one straight line per tier; there are no hot customers.
  *
  *     w uniform in (0, 2000]    rank (0 to 999)                  tier    activity

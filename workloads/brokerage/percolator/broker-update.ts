@@ -1,6 +1,6 @@
 /**
- * Three ways to update the broker's totals (`--broker`). Each broker serves a hundred customers'
- * accounts, so all their trades would write one row; the paper left that update out.
+ * Three ways to update the broker's totals (`--broker`). There is one broker for a hundred
+ * customers, and all trades of its accounts would write one row; the paper left that update out.
  *
  *     omit        nothing happens, as in the paper
  *     inline      the row is written: trades of one broker that overlap in time conflict

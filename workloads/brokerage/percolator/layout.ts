@@ -95,7 +95,7 @@ const SECTORS = 'security.sector';
 
 /**
  * The closing prices of a day, by symbol, in one cell. Market-Watch needs those of some seventy
- * securities, which would be as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000
+ * securities, which would be as many rows of DAILY_MARKET. A cell has 8 KB for every 1,000
  * customers.
  */
 const CLOSES = 'daily_market.closes';

@@ -11,7 +11,7 @@ export async function auditAtRest(
   const findings = await Array.fromAsync(await fsck(store, { waitForLocks: true }));
   const errors = findings.filter(({ severity }) => severity === 'error');
   const hidden = errors.length - ERRORS_SHOWN;
-  // Some codes are errors in one case and warnings in another.
+  // By severity, because some codes are errors in one case and warnings in another.
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   const groups = Map.groupBy(warnings, ({ code }) => code);
   return {

@@ -64,6 +64,7 @@ export class Crawl implements Workload {
   }
 
   get open(): number {
+    // A document may be completed before its writer knows that it is stored.
     return Math.max(this.#crawler.open, this.#crawler.writing);
   }
 
@@ -87,7 +88,7 @@ export class Crawl implements Workload {
   async measureCapacity(seconds: number): Promise<number> {
     const { concurrency, signal } = this.#options;
     const one = (): Promise<void> => this.#crawler.add(monotonicMs());
-    // In the first seconds both sides compile their code.
+    // The first loop is the warm-up: this process and HBase compile their code meanwhile.
     await closedLoop(one, { concurrency, seconds: seconds / 2, signal });
     const { done, seconds: took } = await closedLoop(one, { concurrency, seconds, signal });
     return done / took;
@@ -120,6 +121,7 @@ export class Crawl implements Workload {
     for (let rounds = 1; this.open > 0; rounds++) {
       await systemClock.sleep(100, signal);
       signal.throwIfAborted();
+      // Every five seconds, because messages of killed workers never come.
       if (rounds % 50 === 0) await this.findUntold();
     }
   }
@@ -144,7 +146,7 @@ export class Crawl implements Workload {
 
   #checkRoom(schedule: Schedule): void {
     const { repository } = this.#options;
-    const used = repository + this.#crawler.arrivals.length; // The capacity needed some, too.
+    const used = repository + this.#crawler.arrivals.length; // `measureCapacity` took some, too.
     if (used + scheduledDocuments(schedule) <= DOCUMENTS_MAX) return;
     const shorter = this.#crawler.arrivals.length > 0 ? '--after or --capacity-seconds' : '--after';
     throw new UsageError(

@@ -27,7 +27,7 @@ export interface EngineProcessesOptions {
   readonly store: StoreAddress;
   readonly workload: WorkloadName;
   readonly workers: number;
-  /** Observer runs in flight, in all workers; rounded up to a multiple of the workers. */
+  /** Observer runs in flight in all workers together; rounded up to a multiple of `workers`. */
   readonly concurrency: number;
 }
 
@@ -92,7 +92,7 @@ export class EngineProcesses implements Parts {
 
   /**
    * The oracle that hands out timestamps; the other gives no answer. It is not always the first:
-   * one whose storage was slow for a moment loses the lease, and the other keeps it.
+   * an oracle whose storage was slow for a moment loses the lease to the other, which keeps it.
    */
   async leasedOracle(): Promise<string> {
     const { oracles } = this.database;
@@ -104,7 +104,7 @@ export class EngineProcesses implements Parts {
       return await Promise.any(asked);
     } catch (error) {
       const [first] = error instanceof AggregateError ? error.errors : [error];
-      const message = `No timestamp oracle answers, so none can be killed: ${first}`;
+      const message = `No timestamp oracle answers, so none can be killed or stopped: ${first}`;
       throw new Error(message, { cause: error });
     } finally {
       for (const client of clients) await client.close();
@@ -117,8 +117,8 @@ export class EngineProcesses implements Parts {
   }
 
   /**
-   * Ends the workers. In good order, each has then told all that it observed and counted; but it
-   * waits for its runs, and while the storage is away those take longer than the crew allows.
+   * Ends the workers. A worker that ends in good order tells all that it has observed and counted,
+   * but first waits for its runs: while the storage is away, they take longer than the crew allows.
    */
   async endWorkers({ inGoodOrder }: { readonly inGoodOrder: boolean }): Promise<void> {
     const workers = [...this.#members].filter(([name]) => name.startsWith('worker'));

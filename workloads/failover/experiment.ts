@@ -72,7 +72,7 @@ export interface FailoverResult {
   readonly regions: number;
   readonly settled: Settled;
   readonly lagP99Ms: number;
-  /** Counters of all processes of the engine, from the kill to the end. */
+  /** What this process and all workers have counted from the kill to the end. */
   readonly sinceKill: Readonly<Record<Counter, number>>;
   /** Undefined if the load did not come to rest: the checks are of a database at rest. */
   readonly check: CheckResult | undefined;
@@ -92,9 +92,9 @@ type Counter = (typeof COUNTERS)[number];
 
 /** The share of the capacity that is offered. */
 export const LOAD_SHARE = 0.7;
-/** How long the last transactions may take after the end. */
+/** How long the last transactions may take after the load has ended. */
 const DRAIN_MS_MAX = 120_000;
-/** How long a region server that goes on may take to find out that it was given up. */
+/** How long a region server that goes on may take to find out that it was given up, and to end. */
 const END_MS_MAX = 20_000;
 /** How long a server that was started may take to come back. */
 const RETURN_MS_MAX = 60_000;
@@ -225,7 +225,7 @@ async function fail(
   else await Promise.all(killed.map((name) => parts.kill(name)));
   progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
   const down = sleepUntil(killedMs + 1000 * plan.down, signal);
-  // While the storage is away, the look is repeated, and no start waits for it.
+  // `findUntold` repeats its reads while the storage is away; the start does not wait for them.
   if (plan.kill === 'workers') await Promise.race([running.workload.findUntold(), down]);
   await down;
   const startedMs = monotonicMs();

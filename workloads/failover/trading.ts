@@ -111,6 +111,7 @@ export class Trading implements Workload {
     const fromMs = beginMs + 500 * seconds;
     const times = { beginMs, fromMs, toMs: fromMs + 1000 * seconds };
     const records = await this.#run({ load: { kind: 'unpaced', users }, ...times });
+    // The offered load must not complete orders of this one.
     await this.#emulator.prepare({ cleansUp: true });
     const ended = CUSTOMERS.reduce((sum, type) => sum + records[type].ended, 0);
     return ended / seconds;
@@ -143,7 +144,7 @@ export class Trading implements Workload {
     await this.#ending;
   }
 
-  onObserved(): void {} // The totals of brokers: no customer waits for them.
+  onObserved(): void {} // No customer waits for what the observer writes: the totals of brokers.
 
   async findUntold(): Promise<void> {}
 

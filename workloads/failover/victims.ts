@@ -4,7 +4,7 @@
  *     region-servers   a third of them (figure 10 of the paper)
  *     master           the only one: regions stay where they are, and none can be moved
  *     data-node        the first one: the logs of the region servers lose one of their copies
- *     workers          a third of them: their locks stay, and others must clean up
+ *     workers          a third of them: their locks stay, and other processes must resolve them
  *     oracle           the one that hands out timestamps; another one is on standby
  *     lock-service     the only one: no process is known to be dead, and scanners meet
  */
@@ -14,10 +14,10 @@ import { shuffled } from '../harness/shuffled.ts';
 /** A system of processes with names. */
 export interface Parts {
   kill(name: string): Promise<void>;
-  /** Stops it until `resume`; for no longer than `forMs`, even if this program is killed. */
+  /** Stops the process until `resume`, or for `forMs`, even if this program is killed meanwhile. */
   pause(name: string, forMs: number): void;
   resume(name: string): void;
-  /** Resolves when it is ready, as far as that is known. Nothing happens if it runs. */
+  /** Starts the process if it does not run; resolves when it is ready, as far as that is known. */
   start(name: string): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ const KINDS: Readonly<Record<Victim, Kind>> = {
   'lock-service': { of: 'engine', name: 'lock-service', what: 'the lock service' },
 };
 
-/** Of the oracles, the one to fail is known only then: `leasedOracle` in engine-processes.ts. */
+/** For `oracle`, `leasedOracle` (engine-processes.ts) finds out which one, when it is to fail. */
 export function victimsOf(choice: Choice): readonly string[] {
   const { name, count } = KINDS[choice.kill];
   if (count === undefined) return [name];

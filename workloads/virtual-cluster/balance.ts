@@ -1,6 +1,6 @@
 /**
  * What the master does while all is well: it splits hot tablets, and gives tablets of busy servers
- * to idle ones, by the work of their rows since it did so last.
+ * to idle ones, by the work of their rows since the last time.
  *
  *     hot tablet ─▶ parts with an equal share of the rows that were asked for
  *     busiest server ── the tablet that evens the two best ──▶ idlest server, until no move helps

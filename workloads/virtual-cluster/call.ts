@@ -7,8 +7,8 @@
  *
  * A row is applied when its call arrives, which is one moment between sending and answer, in the
  * order of arrival. Queues are first come first served, so the same moment decides when the call
- * will be finished, and a call has only two events: its arrival and its answer. The client's work
- * on the answer makes its cores busy, but does not delay that answer.
+ * will be finished, and most calls have only two events: their arrival and their answer. The
+ * client's work on the answer makes its cores busy, but does not delay that answer.
  *
  * If the server dies before it has finished, the answer is lost. The client hears of that when the
  * cluster does, and then sends reads and blind mutations again; the outcome of a conditional
@@ -28,7 +28,10 @@ export abstract class RowWork {
   /** Cells and bytes that go to the server. */
   readonly cells: number;
   readonly bytes: number;
-  /** Whether a power failure may undo it; if the store allows that, it waits for no disk. */
+  /**
+   * Whether a power failure may undo it. Where the log has groups (group-log.ts), a group of such
+   * mutations alone waits for no disk.
+   */
   readonly isProvisional: boolean;
   /** Cells, bytes and rows of the answer, set by `serve`. */
   answerCells = 0;
@@ -63,7 +66,7 @@ export abstract class RowWork {
   abstract fail(error: unknown): void;
 }
 
-/** Who calls: a life of a machine. */
+/** A machine that calls, in one of its lives. */
 export interface Caller {
   readonly machine: Machine;
   readonly life: number;
@@ -97,15 +100,15 @@ class Call implements VirtualEvent {
   readonly #caller: Caller;
   readonly #kind: OperationKind;
   readonly #works: readonly RowWork[];
-  /** If there is no such table, any server, which says so. */
+  /** The tablet's; if there is no such table, any server, which says so. */
   readonly #server: Machine;
   readonly #serverLife: number;
   #state: 'arriving' | 'served' | 'moved' | 'lost' = 'arriving';
   #sentUs = 0;
-  /** When `#finishUs` was known, which is later by each pause that has begun since then. */
+  /** When `#finishUs` was computed. Pauses of the server that begin after that are not in it. */
   #knownUs = 0;
   #finishUs = 0;
-  /** How much later than `#finishUs` the server finishes, because of its pauses until now. */
+  /** How much later than `#finishUs` the server finishes, because of its pauses since then. */
   #delayedUs = 0;
   #answerBytes = HEAD_BYTES;
   #answerCells = 0;

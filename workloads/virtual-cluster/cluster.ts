@@ -26,7 +26,8 @@
  * repository stand for a large one (`setBackground`).
  *
  * Machines that are killed lose all that they were doing. The tablets of a tablet server go to the
- * others after the time that the calibration says; a worker's locks are its rivals' to resolve.
+ * others after the time that the calibration says; the processes that meet a worker's locks resolve
+ * them.
  *
  * `HistoryRecorder` (history.ts) records what transactions saw of a sample of rows, for the judges
  * of snapshot isolation and of notifications.
@@ -76,7 +77,7 @@ export type DatabaseOptions = Omit<
 
 export class Cluster {
   readonly calibration: Calibration;
-  /** The clock of an observer outside of the cluster. */
+  /** For what is no part of the cluster: arrivals, failures, samples. */
   readonly clock: Clock;
   readonly tabletServers: readonly Machine[];
   readonly oracleMachine: Machine;
@@ -93,18 +94,18 @@ export class Cluster {
   /** Processor time that was asked of machines by `work`. */
   otherWorkUs = 0;
   readonly #machines: Machine[] = [];
-  readonly #observer: Machine;
+  readonly #outside: Machine;
 
   constructor({ calibration, seed, tabletServers, scale = 1 }: ClusterOptions) {
     this.calibration = calibration;
     this.random = createRandom(seed);
     const { cluster, disk, oracle, lockService } = calibration;
-    this.#observer = new Machine(
+    this.#outside = new Machine(
       this.loop,
-      { name: 'observer', kind: 'client' },
+      { name: 'outside', kind: 'client' },
       { cores: 1, disks: 1 },
     );
-    this.clock = this.#observer.clock;
+    this.clock = this.#outside.clock;
     const disks = disk.perMachine;
     this.tabletServers = Array.from({ length: tabletServers ?? cluster.tabletServers }, () =>
       this.addMachine('tablet server', { cores: cluster.tabletServerCores, disks }),
@@ -174,7 +175,7 @@ export class Cluster {
     this.storage.setBackground(table, background, bytes);
   }
 
-  /** Runs the story and whatever it sets going, until the story ends. @throws what it throws */
+  /** Runs the story and whatever it sets going, until it ends. @throws what the story throws */
   async run<T>(story: () => Promise<T>): Promise<T> {
     let isOver = false;
     const note = (): void => {

@@ -67,7 +67,7 @@ export class Costs {
     return this.#perByteUs[side] * bytes;
   }
 
-  /** The time that bytes that were written cost in the background. */
+  /** The server's time in the background for bytes of mutations. */
   maintenanceUs(bytes: number): number {
     return (this.calibration.storage.maintenancePerByteNs / 1000) * bytes;
   }

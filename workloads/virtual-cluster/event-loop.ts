@@ -19,7 +19,7 @@ export interface VirtualEvent {
   happen(): void;
 }
 
-/** Slots of the ring: a power of two, so that few events wait in the heap. */
+/** Slots of the ring: so many that few events wait in the heap, and a power of two, for `MASK`. */
 const SLOTS = 1 << 16;
 const MASK = SLOTS - 1;
 /** Turns after which Node's own event loop has a turn, in which it delivers signals. */

@@ -6,7 +6,7 @@
  *     dies ── detection ──▶ tablets assigned ── replay of the logs ──▶ served
  *
  * The new server of a tablet, here or when tablets are spread, has nothing of it in its cache, so
- * the first read of each block needs the disk.
+ * the first read of each block needs the disk. Scans need no disk in this model (call.ts).
  */
 import { assert } from '#engine/base';
 import type { Machine } from './machine.ts';

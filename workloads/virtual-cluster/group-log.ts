@@ -1,6 +1,6 @@
 /**
- * The log of a store in one process, whose one thread has all the work: what is written while a
- * group is on its way to the disk is the next group, and shares its costs.
+ * The log of a store in one process, whose main thread does all the work but syncing: what is
+ * written while a group is on its way to the disk is the next group, and shares its costs.
  *
  *     mutations ─▶ gathered ─▶ group: the thread, other threads, the wait for the disk ─▶ answered
  *                     ▲                                                                │

@@ -93,7 +93,7 @@ export class HistoryRecorder {
   readonly #rows = new Map<string, string[]>();
   /** What the background holds in the cells that were read. */
   readonly #loaded = new Map<string, string>();
-  /** What bulk loads have put there, by their start timestamps. */
+  /** What bulk loads have put into sampled rows, by their start timestamps. */
   readonly #bulk = new Map<Timestamp, Recording>();
   /** Transactions that saw two values in one cell; the judges see only the first. */
   readonly #misreads: Violation[] = [];
@@ -252,6 +252,7 @@ export class HistoryRecorder {
       }
       yield scanned;
     }
+    // The scan says nothing about cells that its transaction has written.
     const own = [...recording.writes.keys()];
     recording.scans.push({ table, start, end, columns, returned: [...returned, ...own] });
     // It may have lost the only sampled row that it should have returned.

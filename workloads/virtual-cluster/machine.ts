@@ -44,7 +44,10 @@ export class Machine {
   /** When it died last. */
   diedUs: number = -Infinity;
   readonly #loop: EventLoop;
-  /** When its cores finish what has come, pauses left out: in a pause, too, it cools. */
+  /**
+   * When its cores finish what has come, as known when it came. A later pause does not move this,
+   * so the pause counts as idle: the machine cools.
+   */
   #worksUntilUs = 0;
   #pausedUntilUs = 0;
   #waiting: (() => void)[] = [];
@@ -70,14 +73,18 @@ export class Machine {
   }
 
   /**
-   * Work for a core and then for the card comes now; returns when both will be finished. Both serve
-   * in order of arrival: otherwise later work would wait for a card that is still idle.
+   * Work for a core and then for the card comes now; returns when both will be finished. It joins
+   * both queues now: if it were booked at the card for the moment when the core is done, later work
+   * would wait for a card that is still idle.
    */
   take(coreUs: number, cardUs: number): number {
     return this.work(coreUs) + this.afterCoreUs(this.card, cardUs);
   }
 
-  /** How much later than its work for a core this work ends: a pause makes both wait once. */
+  /**
+   * How much later than its work for a core a call's work for this station ends. In a pause core
+   * and station wait at the same time, so the pause is left out here.
+   */
   afterCoreUs(station: Station, us: number): number {
     const { nowUs } = this.#loop;
     return station.take(nowUs, us) - Math.max(nowUs, this.#pausedUntilUs);

@@ -58,9 +58,7 @@ export class Storage {
   inFlight = 0;
   inFlightUs = 0;
   #inFlightSinceUs = 0;
-  /**
-   * Processor time of compactions and copies of the log, which take no core of a call's machine.
-   */
+  /** Processor time of compactions and copies of the log, which keep no core from calls. */
   maintenanceUs = 0;
   /** Called for what a server applies, if set: for histories. */
   observe: ((table: string, row: string, mutations: readonly Mutation[]) => void) | undefined;
@@ -89,7 +87,7 @@ export class Storage {
     return [...this.#logs.values()].reduce((sum, { asideUs }) => sum + asideUs, 0);
   }
 
-  /** Of servers that write their mutations in groups. */
+  /** The log of a server that writes its mutations in groups. */
   logOf(server: Machine): GroupLog {
     const known = this.#logs.get(server);
     if (known !== undefined) return known;
@@ -131,9 +129,9 @@ export class Storage {
   }
 
   /**
-   * Whether reading the row needs the disk. A row that does not exist is known by its filter. What
-   * a run has written is in memory, until another server has to load it. Of the rest, so much is in
-   * the cache as fits.
+   * Whether reading the row needs the disk. The filter of a tablet knows which rows do not exist.
+   * What a run has written is in memory, until another server has to load it. Of the rest, so much
+   * is in the cache as fits.
    */
   misses(data: TableData, tablet: Tablet, row: string): boolean {
     if (tablet.cold !== undefined) return this.#missesCold(data, tablet, tablet.cold, row);

@@ -41,7 +41,7 @@ export class TableData {
   readonly #rows = new Map<string, Cell[]>();
   /** In order, without `#newKeys`. */
   readonly #keys = new BTree<string, undefined>(undefined, compareKeys);
-  /** Keys that have come since the last range: many tables are never asked for one. */
+  /** Keys that have come since the last read of a range: many tables are never read by range. */
   readonly #newKeys = new Set<string>();
 
   constructor(schema: TableSchema) {

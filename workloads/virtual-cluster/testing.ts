@@ -12,7 +12,7 @@ export function withoutCosts(calibration: Calibration): Calibration {
   const { storage, cache, network, oracle, lockService, failures } = calibration;
   const none = { serverUs: 0, clientUs: 0 };
   const free = { fixed: none, perCell: none };
-  const never = { medianUs: 0, p99Us: 0 };
+  const noTime = { medianUs: 0, p99Us: 0 };
   return {
     ...calibration,
     idle: ALWAYS_WARM,
@@ -28,14 +28,14 @@ export function withoutCosts(calibration: Calibration): Calibration {
       maintenancePerByteNs: 0,
     },
     log: {
-      wait: never,
+      wait: noTime,
       perGroupUs: 0,
       perGroupAsideUs: 0,
       perUnsyncedGroupUs: 0,
       waitAfterIdleUs: 0,
     },
     cache: { ...cache, missCpuUs: 0, missDiskUs: 0 },
-    network: { ...network, roundTrip: never, bytesPerSecond: Infinity },
+    network: { ...network, roundTrip: noTime, bytesPerSecond: Infinity },
     oracle: { ...oracle, perCallUs: 0, perTimestampUs: 0 },
     lockService: { ...lockService, perCallUs: 0 },
     failures: { ...failures, detectionMs: 0 },

@@ -3,8 +3,8 @@
  * machine was. Asserts what must hold in every run:
  *
  *   - Conservation: each call was answered, was lost, or is in flight.
- *   - Utilisation: no machine did more than its cores can, and all machines together did the work
- *     that the calls asked of them, and what it took to warm up.
+ *   - Utilisation: no machine did more than its cores can. If no machine has died or paused, all of
+ *     them together did the work that the calls asked of them, and what it took to warm up.
  *   - Little's law, if no call is in flight: the integral of the calls in flight is the sum of
  *     their latencies.
  */

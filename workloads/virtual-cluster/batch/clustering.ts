@@ -2,8 +2,8 @@
  * What the three MapReduces of the clustering read, shuffle and write (crawl-rate/batch): records
  * and bytes, from the number of documents alone.
  *
- * Only representatives reach the next phase. With N documents and K keys, N/K = 4/3, a phase leaves
- * a share of 1 - e^-(records/K) of the key space (docs/figure-7.md).
+ * Only representatives reach the next phase. With N documents and K keys, N/K = 4/3, a phase that
+ * reads n records leaves K × (1 - e^-(n/K)) representatives (docs/figure-7.md).
  */
 
 /** One MapReduce. */

@@ -1,7 +1,7 @@
 /**
- * The batch of figure 7: three MapReduces over the repository and all documents that arrived during
- * the three before, again and again. A document waits for the run in progress, and then for its
- * own.
+ * The batch of figure 7, run after run. A run is three MapReduces over the repository and all
+ * documents that arrived during the run before. So a document waits for the run in progress, and
+ * then for its own.
  */
 import { createRandom } from '#engine/base';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -31,7 +31,7 @@ export interface BatchPoint {
 
 const WARM_UP_RUNS = 2;
 const RUNS = 12;
-/** The last of the measured runs over the first: if it took longer, batches still grew. */
+/** If the last measured run took more than this many times the first, batches still grew. */
 const STEADY_TIMES = 1.1;
 /** Latencies taken from each run: arrivals are uniform, so a few stand for all. */
 const SAMPLES_PER_RUN = 50;

@@ -57,7 +57,7 @@ export function batchTable(curves: readonly BatchCurve[]): ResultTable {
     title: 'The same documents through three MapReduces, again and again',
     caption:
       'Latency of a document: the rest of the run in progress, and then its own run. The paper does not say whether whole ' +
-      'documents go through all three phases, so both are here. Without a latency, batches grow without end.',
+      'documents go through all three phases, so both are here. Where there is no latency, batches grow without end.',
     columns: ['batch', '% per hour', 'median s', 'a run takes s', 'core seconds of a run'],
     rows: [
       ['paper', PAPER_BATCH.rate, PAPER_BATCH.medianSeconds, PAPER_BATCH.runSeconds, null],

@@ -22,7 +22,7 @@ export interface JobOptions {
 }
 
 export interface JobTimes {
-  /** From the call to the end of the last task. */
+  /** From the call to the end; `jobStartMs` also has what a MapReduce takes after its last task. */
   readonly seconds: number;
   /** Processor time of all tasks, copies included. */
   readonly cpuSeconds: number;
@@ -122,7 +122,10 @@ class Machines {
     this.#diskFreeUs = new Float64Array(this.count * disk.perMachine);
   }
 
-  /** When a task that begins now on a core of the machine has ended. */
+  /**
+   * A task begins now on a core of the machine, and takes the next free disk; returns when it has
+   * ended.
+   */
   finishUs(machine: number, nowUs: number, { coreUs, diskBytes }: TaskCost): number {
     const times = this.#times[machine] ?? 1;
     const first = machine * this.#disksEach;
@@ -185,7 +188,7 @@ function runTasks(
     if (freeUs >= endUs(running.at(-1))) break; // All tasks have ended by then.
     const at = running.findLastIndex((task) => ranOn[task] !== machine);
     const task = running[at];
-    if (task === undefined || freeUs >= endUs(task)) continue; // All that runs is on this machine.
+    if (task === undefined || freeUs >= endUs(task)) continue; // No other machine still runs a task.
     running.splice(at, 1);
     const finishUs = machines.finishUs(machine, freeUs, cost);
     copies++;
@@ -200,7 +203,7 @@ interface Core {
   readonly freeUs: number;
 }
 
-/** The cores of all machines, the one that is free last first. */
+/** The cores of all machines by when they are free, the earliest last: `take` pops it. */
 class FreeCores {
   readonly #cores: Core[];
 
@@ -218,7 +221,7 @@ class FreeCores {
     return core;
   }
 
-  /** The core is taken after all that are free by then; bisection finds its place. */
+  /** `take` returns this core after all that are free by then; bisection finds its place. */
   free(core: Core): void {
     let low = 0;
     let high = this.#cores.length;

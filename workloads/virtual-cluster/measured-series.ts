@@ -62,7 +62,7 @@ export function measuredCores(runs: Runs = runsHere()): readonly ResultSeries[] 
   return marks.length === 0 ? [] : [series('Percolator', marks)];
 }
 
-/** Transactions by second since the kill, in % of the rate that was asked for (figure 10). */
+/** By second since the kill, transactions completed in % of those that arrived (figure 10). */
 export function measuredRecovery(runs: Runs = runsHere()): readonly ResultSeries[] {
   const record = newest(
     runs,

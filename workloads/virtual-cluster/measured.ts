@@ -18,7 +18,7 @@ export interface MeasuredCrawl {
   readonly repository: number;
   readonly documentBytes: number;
   readonly concurrency: number;
-  /** Of Percolator, and of the batch; none of the batch if it ran on another engine than ours. */
+  /** Of Percolator, and of the batch; none of the batch if another MapReduce than ours ran it. */
   readonly points: readonly Point[];
   readonly batch: readonly Point[];
   /** Seconds of one batch over the whole repository; null without a batch that fits its model. */
@@ -33,7 +33,7 @@ export interface MeasuredBrokerage {
   readonly batching: DatabaseOptions['batching'];
   /** At full speed. */
   readonly full: Pick<PacedLoad, 'tradesPerSecond' | 'cpuMs'>;
-  /** Paced loads that the store kept up with each time. */
+  /** Paced loads that the store kept up with in all their runs. */
   readonly paced: readonly PacedLoad[];
 }
 
@@ -76,8 +76,8 @@ export function measuredCrawl(
 }
 
 /**
- * From a run of the embedded store alone, or else from a run with other systems. Their processes
- * share the machine's caches even when they wait, and no cost was measured next to them.
+ * From a run of the embedded store alone, or else from a run with other systems, whose processes
+ * share the machine's caches even when they wait: no cost was measured next to such processes.
  */
 export function measuredBrokerage(
   runs: readonly RunRecord[] = runsHere(),

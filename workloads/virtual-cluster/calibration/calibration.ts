@@ -74,8 +74,8 @@ export interface Calibration {
      */
     readonly maintenancePerByteNs: number;
   };
-  /** From the mutation in memory until it is durable, for all mutations of a group together. */
   readonly log: {
+    /** From the mutation in memory until it is durable, for all mutations of a group together. */
     readonly wait: Duration;
     /**
      * Processor time for each group, where one thread of a server writes mutations together
@@ -87,8 +87,8 @@ export interface Calibration {
     /** That thread's time for a group of provisional mutations alone, which is not synced. */
     readonly perUnsyncedGroupUs: number;
     /**
-     * What a group waits in addition after the log was idle, for each square root of a millisecond,
-     * up to `idle.longestMs`: disk and threads are slow at first, too.
+     * What a group waits in addition after the log was idle, for each √ms of that time, up to
+     * `idle.longestMs`: disk and threads are slow at first, too.
      */
     readonly waitAfterIdleUs: number;
   };
@@ -117,7 +117,7 @@ export interface Calibration {
   readonly workload: {
     readonly documentLoadedUs: number;
     readonly documentClusteredUs: number;
-    /** The same for any transaction of the brokerage's mix. */
+    /** One number for all transactions of the brokerage's mix. */
     readonly brokerageTransactionUs: number;
   };
   readonly batch: {
@@ -128,7 +128,7 @@ export interface Calibration {
     readonly map: { readonly perRecordUs: number; readonly perByteNs: number };
     readonly sort: { readonly perRecordUs: number };
     readonly reduce: { readonly perRecordUs: number };
-    /** A share of the machines is slower during a run: tasks take `times` times as long there. */
+    /** A share of the machines is slow in a MapReduce: tasks take `times` times as long there. */
     readonly stragglers: { readonly share: number; readonly times: number };
   };
 }

@@ -53,7 +53,7 @@ export function loadCalibration(given: string): LoadedCalibration {
   }
 }
 
-/** The file that `./run.sh calibrate` has made here takes precedence over that of the reference. */
+/** A this-machine.json that `./run.sh calibrate` has made takes precedence over the one here. */
 function fileOf(name: string): string {
   const made = path.join(RUNS_FOLDER, `${name}.json`);
   const isOwn = name === 'this-machine' && existsSync(made);

@@ -2,7 +2,8 @@
  * `./run.sh calibrate`: makes the calibration `this-machine` from run records, for the virtual
  * cluster. It measures nothing.
  *
- * Exit codes: 0 done; 2 a mistake on the command line, or a record that is needed is missing.
+ * Exit codes: 0 done; 2 a mistake on the command line, or a record that is needed is missing or
+ * cannot be used.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

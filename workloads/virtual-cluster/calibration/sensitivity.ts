@@ -9,7 +9,7 @@ import { type Calibration, type Entry, type Limits, LIMITS } from './calibration
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
 /** A number of the calibration, and by what it is multiplied. */
-export interface Change {
+export interface VariedNumber {
   readonly place: string;
   readonly factor: number;
 }
@@ -18,7 +18,7 @@ export interface Change {
 export function halvedAndDoubled(
   loaded: LoadedCalibration,
   passes: (place: string) => boolean,
-): readonly Change[] {
+): readonly VariedNumber[] {
   return assumedPlaces(loaded)
     .filter(passes)
     .flatMap((place) => [0.5, 2].map((factor) => ({ place, factor })));
@@ -46,7 +46,10 @@ function isAssumed(entries: LoadedCalibration['entries'], place: string): boolea
   return (at(entries, place) as Entry).assumed === true;
 }
 
-export function varied({ entries }: LoadedCalibration, { place, factor }: Change): Calibration {
+export function varied(
+  { entries }: LoadedCalibration,
+  { place, factor }: VariedNumber,
+): Calibration {
   const values = structuredClone(valuesOf(entries as unknown as Tree<Entry>));
   multiply(values, place, factor);
   if (place.endsWith('.p99Us')) keepAboveMedian(at(values, place.replace('.p99Us', '')));

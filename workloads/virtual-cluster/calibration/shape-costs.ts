@@ -69,7 +69,7 @@ export function shapeCosts(costs: RunRecord): ShapeCosts {
   const byteUs = positive((of(SHAPES.longRead) - read) / more);
   const { few, many } = IN_FLIGHT;
   const written = (of(SHAPES.longWrite, many) - of(NAMES.rawWrite, many)) / more;
-  // With few in flight there are more groups.
+  // With few in flight the same writes form more groups: the difference is what groups cost.
   const groupUs = (column: 'µs' | typeof MAIN, writes: readonly string[]): number => {
     const perGroup = writes.map((what) => {
       const difference = (name: Column): number =>

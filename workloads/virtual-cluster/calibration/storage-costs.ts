@@ -2,9 +2,8 @@
  * What engine and embedded store cost on this machine: by the shape of an operation, as
  * bench:cluster has measured it (shape-costs.ts); without a record of that, as bench:micro has.
  *
- * Everything runs in one process, so processor time has no sides: the store's is the server's, the
- * engine's the client's. A raw operation carries a cell; the message of a Percolator read finds
- * two.
+ * Everything runs in one process: the store's processor time counts as the server's, the engine's
+ * as the client's. A raw operation carries a cell; the message of a Percolator read finds two.
  */
 import { numberIn, type RunRecord } from '#results';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
@@ -108,7 +107,7 @@ class Times {
     this.shapes = costs === null ? null : shapeCosts(costs);
   }
 
-  /** Processor time of the main thread for groups of the log, for each message among many. */
+  /** A message's share of the main thread's time for groups of the log, with many in flight. */
   groupShareUs(message: string): number {
     if (this.#costs === null || this.shapes === null) return 0;
     const { groupUs, unsyncedGroupUs } = this.shapes;

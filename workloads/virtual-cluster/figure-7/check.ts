@@ -25,7 +25,7 @@ interface Committed {
 
 const TOLD_MAX = 3;
 
-/** Sentences about the first documents that were clustered twice or are in a wrong cluster. */
+/** Says whether a document was clustered twice, and names the first ones in a wrong cluster. */
 export function checkClusters(
   cluster: Cluster,
   repository: Repository,
@@ -34,7 +34,7 @@ export function checkClusters(
   const table = cluster.storage.table(DOCUMENTS);
   const inOrder = commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
   const arrivals = inOrder.map(({ arrival }) => arrival);
-  // A document's second run finds the cluster of its first, so only the count shows it.
+  // A second run on a document finds the cluster of the first run, so only the count shows it.
   const isOnce = new Set(arrivals).size === arrivals.length;
   const wrong = isOnce ? [] : ['a document was clustered twice'];
   for (const [arrival, founder] of repository.follow(arrivals)) {

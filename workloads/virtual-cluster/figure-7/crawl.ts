@@ -35,7 +35,7 @@ export interface CrawlPlan {
   readonly scale: number;
   /** Documents that arrive in a second. */
   readonly perSecond: number;
-  /** Virtual seconds before the measured interval, and of it. */
+  /** Virtual seconds before the measured interval, and the length of that interval. */
   readonly warmUp: number;
   readonly seconds: number;
   /** Observer runs in flight on each worker, at most. */
@@ -93,7 +93,7 @@ const LOADING_MAX = 256;
 const UNCLUSTERED_PER_RUN = 4;
 /** Samples of the backlog in the measured interval. */
 const SAMPLES = 40;
-/** Bytes of a row of the table of keys in a repository. */
+/** About the bytes of a row of the table of keys. */
 const ENTRY_BYTES = 100;
 /** How long the last documents may take, in virtual time. */
 const DRAIN_SECONDS = 60;
@@ -190,14 +190,14 @@ class Crawl {
     const wrong = [...this.#countsWrong(), ...this.#clustersWrong()];
     for (const { worker } of this.#workers) await worker.stop();
     for (const { percolator } of [...this.#workers, ...this.#loaders]) await percolator.close();
-    this.#cluster.window().end();
+    this.#cluster.window().end(); // Asserts Little's law, for which no call may be in flight.
     wrong.push(...this.#recorder.judge([clusteringObserver]).map(inWords));
     return { ...this.#counted(), wrong, judged: this.#recorder.transactions };
   }
 
   /**
-   * Lets the runs in flight end: a document may have joined another whose worker has not heard of
-   * the commit.
+   * Lets the runs in flight end: a document may have joined the cluster of another one whose worker
+   * has not heard of that one's commit yet.
    */
   async #stopRuns(): Promise<Ended> {
     const counted = this.#counted();

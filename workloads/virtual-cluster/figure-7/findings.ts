@@ -33,7 +33,7 @@ import { capacityOf, type CapacitySensitivity, OFFERED, SAME } from './sensitivi
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
   machines: 240,
-  /** In percent of the repository per hour: where its latency is stated, and where it is full. */
+  /** In percent of the repository per hour: where its latency is stated, and where its wall is. */
   rate: 1,
   wall: 40,
   percolatorSeconds: 2,
@@ -90,8 +90,9 @@ export function figure7Findings(given: Figure7Result): FindingsParts {
 }
 
 /**
- * By rate, and of one rate the repository that all rates have first. Simulations end in any order
- * if several run at a time, but the same seed must give the same record.
+ * By rate; of the two points of one rate, the one with the repository that all rates have is first.
+ * Simulations end in any order if several run at a time, but the same seed must give the same
+ * record.
  */
 function inOrder({ plan, points }: Figure7Result): readonly RatePoint[] {
   const place = ({ repository }: RatePoint): number => plan.repositories.indexOf(repository);
@@ -125,7 +126,7 @@ function capacitySentences(result: Figure7Result): string {
   if (first === undefined || capacity === null) {
     return `${cluster} keep up with ${points.at(-1)?.rate} % per hour, the highest rate here; the paper's stop at ${PAPER.wall} %.`;
   }
-  return `${cluster} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at ${PAPER.wall} %. ${limitWords(plan, first.result)}`;
+  return `${cluster} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at ${PAPER.wall} %. ${limitWords(plan, first)}`;
 }
 
 function clusterWords(plan: Figure7Plan): string {
@@ -135,13 +136,14 @@ function clusterWords(plan: Figure7Plan): string {
 }
 
 /** What is full at the limit: the cores, or the observer runs that a worker may have in flight. */
-function limitWords(plan: Figure7Plan, { usage, runsInFlight }: CrawlResult): string {
+function limitWords(plan: Figure7Plan, { rate, result }: RatePoint): string {
+  const { usage, runsInFlight } = result;
   const servers = usage.kinds.find(({ kind }) => kind === 'tablet server');
   const cores = 100 * (servers?.cores ?? 0);
   const workers = workersOf(plan);
   const runs = runsInFlight / (workers === 0 ? plan.machines : workers);
   const each = workers === 0 ? 'machine' : 'worker';
-  return `The cores of tablet servers are ${cores.toFixed(0)} % busy there, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each ${each}.`;
+  return `At ${rate} % per hour, where the backlog begins to grow, the cores of tablet servers are ${cores.toFixed(0)} % busy, with ${runs.toFixed(0)} of at most ${plan.concurrency} observer runs in flight on each ${each}.`;
 }
 
 /** The lowest rate that has a latency. */

@@ -6,12 +6,12 @@
  * hours.
  */
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { type Change, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
+import { type VariedNumber, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
 import { performAll } from '../simulations.ts';
 import type { CrawlResult } from './crawl.ts';
 import { type Figure7Plan, simulationOf } from './measure.ts';
 
-export interface CapacityVariation extends Change {
+export interface CapacityVariation extends VariedNumber {
   /** Percent of the repository per hour. */
   readonly capacity: number;
 }
@@ -38,8 +38,8 @@ export const OFFERED = 500;
  */
 const TIMES = { warmUp: 1.25, seconds: 1.5 };
 /**
- * A capacity that changes by less is the same. Each run has a level of its own that lasts: another
- * seed, or a number that decides nothing, moves it by up to 9 %, and a longer run by no less.
+ * A capacity that changes by less counts as the same: another seed, or a number that decides
+ * nothing, moves the capacity of a run by up to 9 %, and that of a longer run by as much.
  */
 export const SAME = 0.1;
 
@@ -48,7 +48,7 @@ export async function varyFigure7(
   plan: Figure7Plan,
   given: {
     /** Default: half and twice of all assumed numbers that the capacity may depend on. */
-    readonly changes?: readonly Change[];
+    readonly changes?: readonly VariedNumber[];
     readonly machines?: number;
     readonly signal: AbortSignal;
     readonly onVariation: (done: number, total: number) => void;
@@ -73,10 +73,10 @@ export async function varyFigure7(
   return { machines, ...sensitivityOf(results, changes) };
 }
 
-/** @param results that with the numbers as they are, and then one for each variation */
+/** @param results the one with the numbers as they are, and then one for each of `changes` */
 export function sensitivityOf(
   [asTheyAre, ...others]: readonly CrawlResult[],
-  changes: readonly Change[],
+  changes: readonly VariedNumber[],
 ): Omit<CapacitySensitivity, 'machines'> {
   const capacityIn = (result: CrawlResult | undefined): number =>
     result === undefined ? Number.NaN : capacityOf(OFFERED, result);

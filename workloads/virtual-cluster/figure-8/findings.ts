@@ -105,7 +105,7 @@ function costsTable(cases: readonly MeasuredCase[]): ResultTable {
     rows: cases.flatMap(({ name, operations, usage }) =>
       KINDS.flatMap(([kind, words]) => {
         const { sent, cells, serverUs } = usage.calls[kind];
-        if (sent < operations / 100) return [];
+        if (sent < operations / 100) return []; // Not the operation's: such as the oracle's.
         const each = [sent, cells, serverUs].map((total) => rounded(total / operations));
         return [[name, words, ...each]];
       }),

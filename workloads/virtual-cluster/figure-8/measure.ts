@@ -34,7 +34,7 @@ export interface MeasuredCase {
   readonly name: string;
   /** Operations per second in the measured window, which the next two fields cover as well. */
   readonly perSecond: number;
-  /** One that is in the window in part counts in that part. */
+  /** An operation that is partly in the window counts with that part. */
   readonly operations: number;
   readonly usage: Usage;
   /** Real processor time that it took to simulate the window. */
@@ -106,16 +106,16 @@ async function callInLoop(
   const toMs = fromMs + 1000 * seconds;
   let next = 0;
   let operations = 0;
-  let measured = cases.length * callersPerClient;
+  let callersInWindow = cases.length * callersPerClient;
   const caller = async ({ operate }: Case): Promise<void> => {
     let endMs = clock.monotonicMs();
-    while (measured > 0) {
+    while (callersInWindow > 0) {
       const beginMs = endMs;
       await operate(next++);
       endMs = clock.monotonicMs();
       const insideMs = Math.min(endMs, toMs) - Math.max(beginMs, fromMs);
       if (insideMs > 0) operations += insideMs / (endMs - beginMs);
-      if (beginMs < toMs && endMs >= toMs) measured--;
+      if (beginMs < toMs && endMs >= toMs) callersInWindow--;
     }
   };
   const callers = cases.flatMap((one) =>

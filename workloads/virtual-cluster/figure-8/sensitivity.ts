@@ -4,11 +4,11 @@
  */
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { type Change, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
+import { type VariedNumber, halvedAndDoubled, varied } from '../calibration/sensitivity.ts';
 import { NAMES } from '../../microbench/figure-8-cases.ts';
 import { CASES, type Figure8Plan, measureCase, type MeasuredCase } from './measure.ts';
 
-export interface Variation extends Change {
+export interface Variation extends VariedNumber {
   /** Percolator over raw. */
   readonly read: number;
   readonly write: number;
@@ -20,9 +20,9 @@ export interface Variation extends Change {
 const PLACES = /^(storage|cluster\.tabletServerCores|log|network)\b/;
 /**
  * Rows, and times with 1,024 callers, of a variation. At twice the costs, or with half of the
- * cores, a write then takes 0.32 s, and less in proportion with fewer callers. The first ones take
- * less, and those after them begin in the middle of such a round, so the warm-up is longer than two
- * rounds.
+ * cores, a write then takes 0.32 s, and less in proportion with fewer callers. The first writes
+ * take less, and the second ones begin in the middle of a round of writes, so the warm-up is longer
+ * than two rounds.
  */
 const SMALL = { rows: 4_000, warmUp: 0.8, seconds: 0.6, callers: 1_024 };
 /** A ratio that changes by less is the same. Another seed changes it by a tenth of that. */
@@ -37,7 +37,7 @@ export async function varyFigure8(
   plan: Figure8Plan,
   given: {
     /** Default: half and twice of all assumed numbers that match `PLACES`. */
-    readonly changes?: readonly Change[];
+    readonly changes?: readonly VariedNumber[];
     readonly signal: AbortSignal;
     /** Called before each variation, with the number of those before it, and of all. */
     readonly onVariation: (done: number, total: number) => void;

@@ -1,6 +1,6 @@
 /**
  * `--figure costs`: what the calibration of this machine needs and bench:micro does not measure.
- * Only this figure takes real time: it runs operations and workloads on the embedded store.
+ * Only this figure measures in real time: it runs operations and workloads on the embedded store.
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, type ResultTable, noNumbers } from '#results';

@@ -26,7 +26,7 @@ import { ownTime } from './own-time.ts';
 export interface WorkloadsPlan {
   readonly documents: number;
   readonly seconds: number;
-  /** The profile of the brokerage that sets its size. */
+  /** The `--profile` of bench:brokerage whose population is loaded. */
   readonly brokerage: 'smoke' | 'quick';
 }
 
@@ -95,7 +95,7 @@ export async function ownCostsOfCrawl(
     loading.load(end);
     await Promise.race([reached.promise, worker.ended]);
   };
-  await clusterUntil(count); // Compiled code.
+  await clusterUntil(count); // Warm-up: Node compiles the code.
   const costs = await profiled(async () => {
     await clusterUntil(2 * count);
     return count;
@@ -158,7 +158,7 @@ export async function ownCostsOfBrokerage(
     if (firstFailure !== null) throw new Error(`a transaction has failed: ${firstFailure}`);
     return executed - before;
   };
-  await run(); // Compiled code.
+  await run(); // Warm-up: Node compiles the code.
   const costs = await profiled(run, ([innermost = '']) =>
     innermost.includes('/workloads/brokerage/') ? OWN.transaction : undefined,
   );

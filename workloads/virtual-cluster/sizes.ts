@@ -44,7 +44,7 @@ export const SIZES: Sizes<Size> = {
     costs: {
       ...COSTS,
       rows: 2_000,
-      rounds: 3, // With one, a disturbed slice would be the quartile.
+      rounds: 3, // With one round, a disturbed slice would be the quartile.
       operations: 300,
       afterPauses: 2,
       documents: 500,
@@ -129,9 +129,12 @@ const TRADES_PER_SECOND = 50;
 const LARGE_LOAD = 8_000;
 /** In a virtual second of all four cases: an operation takes a tablet server 1/15 ms, or less. */
 const FIGURE_8_OPERATIONS = 70_000;
-/** Operations of a variation of figure 8; its variations, or the numbers that figure 9 varies. */
+/** Operations of a variation of figure 8. */
 const FIGURE_8_VARIATION = 80_000;
+/** Variations of figure 8; also the numbers that figure 9 varies. */
 const VARIATIONS = 40;
+/** Failures of figure 10, at most (`variantsOf`). */
+const FIGURE_10_VARIANTS = 4;
 /** Variations of figure 7, and how long one takes. */
 const CAPACITY_VARIATIONS = 70;
 const CAPACITY_SECONDS = 16;
@@ -151,7 +154,7 @@ export function secondsOf(
   const { load, before, after } = figure10;
   const trades =
     figure === '10'
-      ? 4 * load * (before + after)
+      ? FIGURE_10_VARIANTS * load * (before + after)
       : figure9.loads.reduce(
           (sum, one) =>
             sum +
@@ -191,7 +194,7 @@ function costsSeconds(plan: MeasuredCostsPlan): number {
   return 5 + rows / 20_000 + rounds * ofRound + documents / 2_000 + 2 * seconds;
 }
 
-/** Of some six crawl rates, the highest of them up to four times, and of two loads. */
+/** For some six crawl rates, the highest of them up to five times, and for two loads. */
 function validationSeconds({ documents, tradeResults }: Size['validation']): number {
   return 15 + (10 * documents) / DOCUMENTS_PER_SECOND + (2.5 * tradeResults) / TRADES_PER_SECOND;
 }

@@ -113,6 +113,8 @@ const BALANCES = 8;
 const HISTORY_TRADES = 50;
 /** A backlog that grows by more than this share of what came in: the cluster does not keep up. */
 const GROWTH_MAX = 0.05;
+/** A backlog that grows by no more transactions than this says nothing. */
+const GROWTH_IGNORED = 20;
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
   const { calibration, seed, tabletServers, clients, isOneMachine = false } = plan;
@@ -342,7 +344,10 @@ class Run {
       keptUp:
         results.every(({ isOverrun }) => !isOverrun) &&
         growth <=
-          Math.max(20, GROWTH_MAX * tradeResultsPerSecond * TRANSACTIONS_PER_TRADE * seconds),
+          Math.max(
+            GROWTH_IGNORED,
+            GROWTH_MAX * tradeResultsPerSecond * TRANSACTIONS_PER_TRADE * seconds,
+          ),
       endedAt: this.#endedAt.filter((at) => at <= warmUp + seconds),
     };
   }

@@ -110,8 +110,8 @@ function measureSmall(plan: Figure9Plan, signal: AbortSignal): Measure {
 }
 
 /**
- * Core seconds of a transaction with each assumed number halved and doubled; and what is wrong with
- * the numbers as they are.
+ * Core seconds of a transaction with each assumed number halved and doubled; and what the checks
+ * find wrong with the numbers as they are.
  */
 export async function varyFigure9(
   { loaded }: Figure9Plan,
@@ -215,7 +215,8 @@ function endOf(
   const [busiest] = usage.kinds
     .map(({ kind, coresMax }) => ({
       kind,
-      // Its clients keep it busy; it is full when timestamps take all its time (planner/parts.ts).
+      // Clients keep the oracle busy; it is full once timestamps take all its time
+      // (planner/parts.ts).
       share: kind === 'oracle' ? timestampsShare(usage, calibration) : coresMax,
     }))
     .toSorted((a, b) => b.share - a.share);
@@ -237,7 +238,7 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
     title: 'Cores by load',
     caption:
       'Cores of all machines, and of work in the background. The paper has one customer for each 1/500 Trade-Result per second; ' +
-      'here fewer trade more often.',
+      'here fewer customers trade more often.',
     columns: [
       'cluster',
       'TR/s offered',

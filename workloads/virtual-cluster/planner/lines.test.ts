@@ -156,7 +156,7 @@ test('where no cluster is fast enough, the sentence says what the last trial fou
   const outcome = await workload.simulate({ ...trial, calibration: loaded.calibration }, signal);
   assert.equal(
     noPlanWords(questionOf(workload), new TooSlow(outcome, workload)),
-    'No cluster at the costs of cloud-bigtable does that: with tablet servers and workers busy for at most 2 % of the time, 90 % take 10.2 ms.',
+    'No cluster at the costs of cloud-bigtable does that: with tablet servers and workers busy for at most 2 % of the time, 90 % take up to 10.2 ms.',
   );
   assert.match(
     noPlanWords(questionOf(workload), new TooSlow({ ...outcome, keptUp: false }, workload)),

@@ -80,7 +80,7 @@ function partsTable({ workload }: Question, { parts, checkedParts, check }: Plan
       `full at, ${workload.unit}/s`,
     ],
     rows: parts.map((part) => {
-      // The one oracle of a part of the cluster has a part of the work.
+      // In a part of the cluster, its one oracle and one lock service have a part of their work.
       const isComparable = check.share === 1 || part.place.endsWith('s');
       const checked = checkedParts.find((one) => nameOf(one) === nameOf(part));
       return [
@@ -131,7 +131,7 @@ function checkedWords(question: Question, { check, size: planned }: Plan): strin
   return isSame(size, planned) ? 'the planned cluster' : `${words} under the whole load`;
 }
 
-/** Numbers whose part in a plan a trial does not tell (sureness.ts). */
+/** A trial does not tell how these numbers would move a plan (sureness.ts). */
 const NOT_VARIED =
   'Not varied: the size of the caches, the oracle and the lock service, waits, and the time of the workloads’ own code.';
 
@@ -178,7 +178,7 @@ function fullBelowLoadWords({ workload }: Question, { part }: FullBelowLoad): st
 function tooSlowWords(question: Question, { outcome, busyMax }: TooSlow): string {
   const { percentile } = question;
   const found = outcome.keptUp
-    ? `${percentile} % take ${ms(outcome.latencyMs[percentile])}`
+    ? `${percentile} % take up to ${ms(outcome.latencyMs[percentile])}`
     : 'it does not keep up';
   return `with ${sizedKinds(question)} busy for at most ${formatShare(busyMax)} of the time, ${found}`;
 }

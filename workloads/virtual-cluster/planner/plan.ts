@@ -3,10 +3,10 @@
  *
  *   1. Try a few machines under a small load: what does a unit of load take of each part?
  *   2. From that, the tablet servers and workers that the whole load needs, with the margin.
- *   3. Try the same part of those machines, of the load and of the repository, again and again,
- *      until what a unit takes no longer changes the plan. If the trial is too slow, or does not
- *      keep up, plan again with parts that are less busy. If the one oracle is full below the load,
- *      there is no plan.
+ *   3. Try a part of those machines, with the same part of the load and of the repository, again
+ *      and again, until what a unit takes no longer changes the plan. If the trial is too slow, or
+ *      does not keep up, plan again with machines that are less busy. If the one oracle is full
+ *      below the load, there is no plan.
  *   4. Check: try the planned cluster itself, or the largest part of it that this machine simulates
  *      in the given time. If it is too slow, plan more machines, and check again.
  */

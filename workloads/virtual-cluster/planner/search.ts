@@ -96,7 +96,7 @@ class Search {
     for (let round = 1; ; round++) {
       const trial = partOf(this.#request, this.#size, SMALL);
       const outcome = await tryOut(this.#request, 'a part of the cluster', trial);
-      // Then no unit shows what it takes.
+      // Without a completed unit, nothing shows what a unit takes.
       if (outcome.completedPerSecond === 0) return new TooSlow(outcome, this.#request.workload);
       this.#demands = this.#demandsOf(outcome);
       const wanted = this.#wanted();
@@ -141,8 +141,9 @@ class Search {
 }
 
 /**
- * Notes that the present size was too small, of tablet servers or else of workers: where servers
- * are too few, calls wait, and workers seem too few only because their runs take longer.
+ * The sizes found too small, now with the present number of tablet servers if more are wanted, or
+ * else of workers: where servers are too few, calls wait, and workers may seem too few only because
+ * their runs take longer.
  */
 function noted(tooSmall: Size, size: Size, wanted: Size): Size {
   if (wanted.tabletServers > size.tabletServers) {

@@ -38,7 +38,7 @@ export interface Planned {
   readonly hasWorkers: boolean;
 }
 
-/** Those that change the plan, the largest clusters first. */
+/** The numbers that change the plan, those that lead to the largest clusters first. */
 export function alternativesTo(planned: Planned): readonly Alternative[] {
   const { loaded } = planned;
   const size = sizeWith(planned, loaded.calibration);

@@ -64,7 +64,7 @@ export interface Workload {
  */
 const SECONDS_MIN = 1.5;
 const SECONDS_MAX = 60;
-/** In a shorter time, all workers may rest from its beginning to its end. */
+/** A crawl is measured for this many rests of a worker: in less time, all may rest throughout. */
 const RESTS_MIN = 3;
 /** Units that a trial measures in any case, however long they take to arrive. */
 const UNITS_MIN = 10;

@@ -6,8 +6,8 @@
  *     skip   it locks the rows that it scans, and goes on after those of another scanner
  *     jump   the paper's cure: when it meets another scanner, it goes on at a random place
  *
- * bench:scanners does the same with a few processes. A run mostly waits, so the rows per second are
- * those of different rows in flight, and clumps of scanners show as a lower rate.
+ * bench:scanners does the same with a few processes. A run mostly waits, so the rate depends on how
+ * many different rows are in flight, and clumps of scanners show as a lower rate.
  */
 import type { Clock, Observer, Percolator, RangeLocks, Worker } from '#engine';
 import type { Measuring } from '#harness';
@@ -104,7 +104,7 @@ async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoi
     const parts = { cluster, recorder, machines, percolators, locks };
     const point = await new Scanning(plan, mode, parts).measure();
     for (const percolator of percolators) await percolator.close();
-    cluster.window().end();
+    cluster.window().end(); // Asserts Little's law, for which no call may be in flight.
     const found = recorder.judge([observerOn(cluster.clock)]);
     const wrong = [...point.wrong, ...found.map(({ claim, message }) => `${claim}: ${message}`)];
     return { ...point, wrong, judged: recorder.transactions };
@@ -274,8 +274,8 @@ function tableOf({ scanners, rows }: ScannersPlan, points: readonly ScannersPoin
     name: 'scanners',
     title: 'Rows cleaned per second, without and with the cure for platooning',
     caption:
-      `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows; ` +
-      `until ${percent} % of them are clean. Runs in flight then do not count. The most would be ${formatCount(mostOf(scanners))} rows per second, if runs did nothing but wait.`,
+      `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows. ` +
+      `The numbers are those until ${percent} % of the rows were clean; runs in flight then do not count. The most would be ${formatCount(mostOf(scanners))} rows per second, if runs did nothing but wait.`,
     columns: ['mode', 'seconds', 'rows per second', 'of the most', 'runs per row', 'meetings'],
     rows: points.map(({ mode, seconds, rowsPerSecond, ofMost, runsPerRow, meetings }) => [
       MEANINGS[mode],

@@ -14,8 +14,9 @@ import { isMainThread } from 'node:worker_threads';
 
 let assertions = 0;
 
-// Threads inherit `--import`, and so do processes started by `fork` or `execaNode`, unless they are
-// given `execArgv` or `nodeOptions`.
+// Only a file of tests, or the file that runs the quick ones, is changed. Threads inherit
+// `--import`, too, and so do processes started by `fork` or `execaNode`, unless they are given
+// `execArgv` or `nodeOptions`.
 if (isMainThread && /\.test\.ts$|quick-tests\.ts$/.test(process.argv[1] ?? '')) {
   leavePromisesAlone();
   // Imported only now: the test runner takes hold of `createHook` when it is loaded.

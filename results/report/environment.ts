@@ -29,7 +29,7 @@ export function commitOf(root: string, output: string): Environment['commit'] {
       execFileSync('git', ['-C', root, ...words], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'ignore'],
-        maxBuffer: Infinity, // It lists each file that is new.
+        maxBuffer: Infinity, // `git status` lists each new file.
       }).trim();
     // In an archive unpacked inside another repository, HEAD would be a commit of that repository.
     if (git('rev-parse', '--show-cdup') !== '') return null;

@@ -7,7 +7,7 @@ import { UsageError } from './usage-error.ts';
 
 /** What was measured here. */
 export const RUNS_FOLDER: string = path.resolve(import.meta.dirname, '../runs');
-/** What was measured for the README; immutable. */
+/** What was measured for the README and docs/; immutable. */
 export const REFERENCE_FOLDER: string = path.resolve(import.meta.dirname, '../reference');
 
 /**

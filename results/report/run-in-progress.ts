@@ -72,7 +72,7 @@ export interface Run {
    * of all runs again if the run is in `results/runs`.
    */
   finish(state?: FinalState): ReportFiles;
-  /** Removes the record of a run that has not begun, and the folder if it holds nothing else. */
+  /** Removes the record of a run that measured nothing, and the folder if it holds nothing else. */
   discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;

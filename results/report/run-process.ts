@@ -54,7 +54,10 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Empty for a zombie, which has exited. Undefined if this process may not see it. */
+/**
+ * When a process started, in clock ticks since the start of the machine. Empty for a zombie, which
+ * has exited; undefined if this process may not see it, or where there is no /proc.
+ */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -78,7 +78,7 @@ export const aFileName: Shape<string> = (value, place) => {
 
 /**
  * JSON has no infinity and no NaN: these have become null, and are refused here, as is `1e999`,
- * which a reader takes for infinity.
+ * which `JSON.parse` reads as infinity.
  */
 export const aNumber: Shape<number> = (value, place) => {
   if (typeof value === 'number' && Number.isFinite(value)) return value;

@@ -1,4 +1,7 @@
-/** The progress of a point, second by second: documents arrived, clustered and waiting. */
+/**
+ * The progress of a point: documents arrived and clustered, several times a second for Percolator,
+ * and at the end of each run for MapReduce.
+ */
 import { readFileSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';
 import { UsageError } from './usage-error.ts';

@@ -85,7 +85,7 @@ describe('the page of all figures', () => {
     assert.match(text, /<th scope="col"[^>]*>Latest judged run here<\/th>/);
     assert.match(
       text,
-      /The verdicts of this machine are those of its latest run that is not a smoke run\./,
+      /The verdicts of this machine are those of each experiment’s latest run that is not a smoke run\./,
     );
   });
 

@@ -32,10 +32,10 @@ export interface Figure {
   /** Also names its place on the page: `figure-7`. */
   readonly name: string;
   readonly reference: ShownRun;
-  /** The latest finished run of this machine; null if there is none. */
+  /** The latest finished run of this experiment here that has a chart; null if there is none. */
   readonly latest: ShownRun | null;
   /**
-   * The latest one that is not a smoke run: a smoke run is too small to say anything about a claim.
+   * The latest such run that is not a smoke run: a smoke run is too small to judge a claim by it.
    */
   readonly judging: ShownRun | null;
 }
@@ -112,7 +112,7 @@ function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): Page
       'compare shapes, not positions.' +
       (here === null
         ? ''
-        : ' The verdicts of this machine are those of its latest run that is not a smoke run.'),
+        : ' The verdicts of this machine are those of each experiment’s latest run that is not a smoke run.'),
     columns: [
       'The paper says',
       'The paper',
@@ -140,8 +140,8 @@ function recordsOf(shown: readonly ShownRun[]): RecordsByExperiment {
 }
 
 /**
- * A run on this page. Both runs of a figure have the same main chart, so on this page each has a
- * name of its own.
+ * A run on this page. The main charts of a figure's two runs have one name; on this page each gets
+ * a name of its own.
  */
 interface OnPage {
   readonly figure: string;

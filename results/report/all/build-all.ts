@@ -50,7 +50,7 @@ export function refreshAll(): void {
 }
 
 interface ReadRun {
-  /** With `damage` also if its files, not its record, are damaged. */
+  /** Has `damage` also if the record can be used, and another file of the run cannot. */
   readonly run: FoundRun;
   /** Null for a run that is damaged or has not finished. */
   readonly shown: ShownRun | null;

@@ -1,4 +1,9 @@
-/** Axes: their ranges, ticks and labels. Runs in Node and in the page. */
+/**
+ * Axes: their ranges, ticks and labels. Runs in Node and in the page.
+ *
+ * Widths of texts are estimates, in pixels: a character takes about 7 (7.5 in a title). Of a chart's
+ * width 90 are the vertical axis and the margins.
+ */
 import type { CartesianScaleOptions, Scale } from 'chart.js';
 import type { ChartAxis } from './chart.ts';
 import { formatDigits } from './format.ts';
@@ -66,7 +71,8 @@ export function titleLines(title: string, width: number): string | string[] {
 }
 
 /**
- * From zero, or half a place around words; on a logarithmic axis with a margin at both ends.
+ * A linear axis begins at zero, or below it at the lowest value. An axis of words reaches half a
+ * place beyond its first and last place. A logarithmic axis has a margin at both ends.
  * @param above a factor by which a logarithmic axis goes on above that margin
  */
 export function axisRange(axis: ChartAxis, values: readonly number[], above: number): AxisRange {
@@ -92,8 +98,8 @@ export function extremes(values: readonly number[]): readonly [low: number, high
 }
 
 /**
- * The labels within the range that have space: all, else only decades, else every second of them,
- * else those that do not touch the one before. `width`, in pixels, is null for a vertical axis.
+ * The labels within the range that have space: all, else only decades, else every second decade,
+ * else those that do not touch the label before. `width`, in pixels, is null for a vertical axis.
  */
 export function shownTicks(axis: ChartAxis, range: AxisRange, width: number | null): Tick[] {
   const isWithin = (at: number): boolean => at >= range.min && at <= range.max;

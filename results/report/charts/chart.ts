@@ -9,7 +9,6 @@ export interface Chart {
   /** The id of its canvas, and the name of its files: `<name>.png`. */
   readonly name: string;
   readonly title: string;
-  /** Made from what is drawn. */
   readonly caption: string;
   readonly x: ChartAxis;
   readonly y: ChartAxis;

@@ -101,8 +101,9 @@ function saturatedMark(point: Point, index: number): ChartMark {
 }
 
 /**
- * Back-to-back runs of duration T = (F + V) / (1 - rV); a document waits for the next run and then
- * for its end, so its latency is uniform between T and 2T and its median 1.5 T.
+ * Back-to-back runs of duration T = (F + V) / (1 - rV), where F and V are those of `MapreduceModel`
+ * and r is the crawl rate in repositories per second. A document waits for the next run and then
+ * for the end of that run, so its latency is uniform between T and 2T and its median 1.5 T.
  */
 function modelSeries(
   model: MapreduceModel | null,

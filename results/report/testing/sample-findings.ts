@@ -92,7 +92,7 @@ const SAMPLE_HEADER = {
   store: { name: 'embedded', durability: 'Each commit is on the disk.' },
 } as const;
 
-/** Writes the sample into `folder`, except for its last step. */
+/** Writes the sample into `folder`; the caller calls `finish`. */
 export function createFindingsRun(folder: string, findings: Findings = SAMPLE_FINDINGS): Run {
   const run = createRun(folder, SAMPLE_HEADER);
   run.describe({ findings });

@@ -43,7 +43,7 @@ const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Writes the sample into `folder`, except for its last step. */
+/** Writes the sample into `folder`; the caller calls `finish`. */
 export function createSampleRun(folder: string): Run {
   const run = createRun(folder, {
     experiment: 'crawl-rate',

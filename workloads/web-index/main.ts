@@ -4,8 +4,8 @@
  *
  *     WARC files ─▶ pipeline process: loader, observers ─▶ serving index ─▶ this process: the page
  *
- * 1. Check the options and files, and open the store.
- * 2. Start the search page, if it is asked for, and the pipeline process.
+ * 1. Check the options and files, and open the serving index.
+ * 2. Start the search page, if it is asked for, then the store and the pipeline process.
  * 3. When all is loaded and the observers are at rest, say how it went; the page stays until
  *   ctrl-C.
  *
@@ -43,7 +43,7 @@ const specification = {
     input: textList({
       description:
         'a WARC file, gzipped or not; may be given several times, and adds to what is there: the latest capture of ' +
-        'an address counts, and of those of one moment the last one in the input, or any if they were loaded apart',
+        'an address counts; of captures of one moment the last one in the input counts, or any if they were loaded apart',
       placeholder: 'file',
     }),
     serve: flag({ description: 'serve the search page, from the beginning until ctrl-C' }),
@@ -92,6 +92,7 @@ await runCommand(specification, async (options, { signal }) => {
   for (const file of input) checkReadableFile('--input', file);
   using data = options.data === undefined ? temporary() : kept(options.data);
   const indexFolder = path.join(data.path, 'serving');
+  // Creates the index: the reader below opens only an index that exists.
   if (input.length > 0) await (await openServingIndex(indexFolder))[Symbol.asyncDispose]();
   using index = await openIndexReader(indexFolder);
   const page = new LoadProgress(input.length > 0 ? LOADING : { ...LOADING, state: 'ready' });
@@ -122,7 +123,7 @@ function kept(folder: string): DataFolder {
   return { path: folder, [Symbol.dispose]: () => {} };
 }
 
-/** Removed at the end, however the process ends. */
+/** Removed at the end, also if the process exits early. */
 function temporary(): DataFolder {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'web-index-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

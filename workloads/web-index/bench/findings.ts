@@ -29,7 +29,7 @@ const PAPER_YOUNGER_PERCENT = 50;
 /** "around 50 individual Bigtable operations to process a single document" (section 2.5). */
 const PAPER_OPERATIONS = 50;
 const PERCENTILES = [50, 90, 99] as const;
-/** 99th percentile; a generator that is later was itself part of what was measured. */
+/** The most that the generator may be late (p99): a later one is part of what was measured. */
 const LAG_MS_MAX = 250;
 
 const NOTHING = { tables: [], charts: [], targets: [] };
@@ -53,7 +53,7 @@ function headlineOf(measured: Measured): string {
   const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
   const younger = youngerPercent(measured);
   if (Number.isNaN(younger)) {
-    return 'No headline: the measured time was too short. With one system or both, less than half of it was left once a recrawl of each page could be found.';
+    return 'No headline: the measured time was too short. With at least one of the systems, less than half of that time was left once a recrawl of each page could be found.';
   }
   if (samples < HEADLINE_SAMPLES_MIN) {
     return `No headline: only ${samples} recrawls could be measured with each system.`;
@@ -113,9 +113,9 @@ function ageTable(measured: Measured): ResultTable {
     name: 'age',
     title: 'The age of what is found',
     caption:
-      'Seconds since the crawl of the edition that is found, the mean over all recrawled pages and the measured time, ' +
-      'as far as a recrawl of each could be found; empty if that is less than half of the time. With no delay at all it ' +
-      'is half of the time between two crawls of a page.',
+      'Seconds since the crawl of the edition that is found: the mean over all recrawled pages, and over the part of the ' +
+      'measured time in which a recrawl of each page could be found; empty if that part is less than half. With no delay ' +
+      'at all it is half of the time between two crawls of a page.',
     columns: ['system', 'mean age', 'more than without delay'],
     rows: [
       ['observers', rounded(meanAge(pipeline)), rounded(meanAge(pipeline) - least)],

@@ -1,7 +1,7 @@
 /**
  * The invariants of the web index, as sentences about what violates them.
  *
- * `liveFindings` is for any snapshot, also while a crawl is loading: each observer is one
+ * `liveFindings` is for any snapshot, also while a crawl is loading: a run of an observer is one
  * transaction, so what it writes together is there together. `restFindings` is for a snapshot in
  * which no observer has anything to do: then all that was derived is as it would be derived now.
  */

@@ -60,7 +60,7 @@ export interface IndexState {
     readonly redirectsTo: Cells<string>;
     readonly linksTo: Cells<readonly Link[]>;
   };
-  /** By row, which is both halves. */
+  /** By row, which joins the two halves of a pair (pairs.ts). */
   readonly pairs: {
     readonly dependents: Cells<true>;
     readonly redirected: Cells<true>;

@@ -11,7 +11,7 @@ import type { Percolator } from '#engine';
 import { ENTRY, SERVED } from '../percolator/tables.ts';
 import type { Change, ServingIndex } from '../serving/index.ts';
 
-/** What is still to be exported may be in it already; the export then changes nothing. */
+/** The index may then hold what is still to be exported; that export will change nothing. */
 export async function rebuildIndex(percolator: Percolator, index: ServingIndex): Promise<void> {
   await index.replaceAll(await Array.fromAsync(changesIn(percolator)));
   const held = index.versions();

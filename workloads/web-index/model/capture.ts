@@ -4,8 +4,9 @@
  * The index is a function of the latest capture of each URL. Latest is by the crawler's clock, and
  * by the order in the input where times are equal; crawlers often write whole seconds. Where
  * captures of one moment are in the inputs of different loads, either may count: each load numbers
- * its own, or to load an input again after a crash would change what is there. A capture that says
- * nothing about the page, such as an error of the server, does not replace an earlier one.
+ * its captures from one, because otherwise loading an input again after a crash would change what
+ * is there. A capture that says nothing about the page, such as an error of the server, does not
+ * replace an earlier one.
  */
 import { webUrl } from './url.ts';
 

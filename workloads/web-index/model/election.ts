@@ -1,7 +1,7 @@
 /**
  * A cluster: all pages with the same rendered form. "If the same content is crawled under multiple
  * URLs, only the URL with the highest PageRank appears in the index" (section 1): that URL is the
- * canonical one. Of equal ranks the first URL in the order of texts wins.
+ * canonical one. Of equal ranks the URL that sorts first wins.
  */
 export interface Member {
   readonly url: string;

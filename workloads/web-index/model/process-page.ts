@@ -154,7 +154,7 @@ function firstPlaces(urls: readonly string[]): readonly string[] {
   return [...new Set(urls)].slice(0, RESOURCES_MAX);
 }
 
-/** The same URLs, each where the page includes it last. */
+/** The URLs of `firstPlaces`, each where the page includes it last. */
 function lastPlaces(urls: readonly string[]): readonly string[] {
   const counting = new Set(firstPlaces(urls));
   const lastFirst = new Set(urls.filter((url) => counting.has(url)).toReversed());

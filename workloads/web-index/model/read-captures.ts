@@ -2,8 +2,8 @@
  * The captures of WARC files, gzipped or not, in the order in which they lie in the files.
  *
  * Each record that is damaged or against the limits (limits.ts) is reported and left out. Records
- * about the crawl itself are left out without a word: requests, metadata, and revisits, which hold
- * no page.
+ * that are no HTTP response are left out without a word: requests, metadata, and revisits, which
+ * hold no page.
  */
 import { decodeBody, parseHttpResponse } from '../../crawl-rate/documents/http-response.ts';
 import { type Capture, kindOf } from './capture.ts';
@@ -43,7 +43,7 @@ function captureOf(record: WarcRecord, ordinal: number): Capture | string | unde
   const response = parseHttpResponse(record.block);
   if (response === undefined) return undefined;
   const url = webUrl(record.header('warc-target-uri').replace(/^<(.*)>$/u, '$1'));
-  if (url === undefined) return 'has no URL that is http or https, and not too long';
+  if (url === undefined) return 'has no http or https URL, or one that is too long';
   const timeMs = Date.parse(record.header('warc-date'));
   if (Number.isNaN(timeMs)) return 'does not say when it was made';
   const text = (name: string): string => (response.headers.get(name) ?? '').slice(0, 4_096);

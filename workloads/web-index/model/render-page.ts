@@ -7,10 +7,10 @@
  * scripts are not run, but pages with different scripts are different pages. A resource that was
  * not crawled counts as empty.
  *
- * Pages with the same rendered form are duplicates: the hash of the form names their cluster. It is
- * the form of the whole text, of which only the beginning is kept if it is very long. A
- * page on which nothing is to be seen is a duplicate only of pages with the same bytes; otherwise
- * all empty pages of the web would be one.
+ * Pages with the same rendered form are duplicates: the hash of the form names their cluster. The
+ * form has the whole text, of which only the beginning is kept if it is very long. A page on which
+ * nothing is to be seen is a duplicate only of pages with the same bytes; otherwise all empty pages
+ * of the web would be one.
  */
 import { hash } from 'node:crypto';
 import { decodeText, isHidden } from '../../crawl-rate/documents/visible-text.ts';

@@ -4,8 +4,8 @@
  * The reader of the experiment of figure 7 stops at the first damage, since it compares whole
  * crawls. This one is for crawls of strangers: each damaged record is reported, and reading goes
  * on at the next line that begins like a record. It trusts no length: after a record there must be
- * an empty line, or the end. If a record promises too much, the reader goes back to its head, and
- * searches for the next one line by line, instead of skipping as many bytes as the record says.
+ * an empty line, or the end. If there is not, the reader goes back to the end of the record's head,
+ * and searches for the next record line by line, instead of skipping as many bytes as the head says.
  *
  * It does not search in the block of a record that keeps its promise, however large block and head
  * are: the block is what a site has sent, and may hold what looks like records of other sites.
@@ -60,7 +60,7 @@ function whyNotUnpacked(failure: unknown): string {
   return `and all after it cannot be unpacked (${reason})`;
 }
 
-/** The next record; or what is wrong with it, and the window is at the next record. */
+/** The next record; or what is wrong with it: the window is then at the record after it. */
 async function readRecord(bytes: ByteWindow): Promise<WarcRecord | string> {
   const head = await bytes.takeHead();
   if (head === undefined) {

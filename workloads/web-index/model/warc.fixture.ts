@@ -16,7 +16,7 @@ export function pageRecord(url: string, html: string): Buffer {
 
 let ordinal = 0;
 
-/** A page that was captured after all captures before it. */
+/** A capture of a page; of captures of one moment, the one that was made last counts. */
 export function pageCapture(url: string, html: string, more: Partial<Capture> = {}): Capture {
   return {
     url,

@@ -5,8 +5,8 @@
  *                      resource, if it is a stylesheet or a script
  *                      redirect, if it leads elsewhere          nothing, if the page is gone
  *
- * A value that stays the same is not written, so a recrawl of a page that has not changed ends
- * here.
+ * A value that stays the same is not written. So after a recrawl of a page that has not changed,
+ * only the time of the capture is served anew.
  *
  * It also registers the page with the resources that it includes. The renderer reads these in a
  * later transaction, and that order is what makes it sound: a resource that changes before the
@@ -44,6 +44,7 @@ export const documentProcessor: Observer = {
   table: CAPTURE.table,
   column: CAPTURE.name,
   run: async (transaction, { row: url }) => {
+    // One read of the row: the last three columns are for `update` and `register`.
     const [capture, before, redirectBefore, awaited] = await readRow(
       transaction,
       url,
@@ -62,8 +63,8 @@ export const documentProcessor: Observer = {
     await update(transaction, RESOURCE, url, resource);
     await update(transaction, REDIRECT, url, redirect);
     await register(transaction, url, document);
-    const isAnother = (before === undefined) !== (document === undefined);
-    if (isAnother || redirectBefore !== redirect) notify(transaction, COLLECT, url);
+    const changesKind = (before === undefined) !== (document === undefined);
+    if (changesKind || redirectBefore !== redirect) notify(transaction, COLLECT, url);
     // If more than the time of the capture has changed, the renderer goes on.
     if (document !== undefined && !hasChanged) await serveTime(transaction, url, awaited === true);
   },

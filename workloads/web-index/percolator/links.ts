@@ -6,7 +6,7 @@
  *                                                         ▼
  *                                       pages:collect ─▶ collector ─▶ pages:sources, pages:texts
  *
- * The first two write pairs and mark the other end. The collector, in a later transaction, reads
+ * The first two observers write pairs and mark the other end. The collector, in a later transaction, reads
  * all pairs that lead to a page: hundreds of links that are found at the same time make it run
  * once. It also registers the page with its sources (`users`), for the ranks to spread.
  */
@@ -81,8 +81,8 @@ export const collector: Observer = {
       const end = await endOfRedirects(transaction, url);
       if (end !== undefined) notify(transaction, COLLECT, end);
     }
-    // Most targets were not crawled, and there is nothing to do or to lock: a run that saw a page
-    // here before has locked the document, and fails if it is gone.
+    // Most targets were not crawled: there is nothing to do, and nothing to lock. An overlapping run
+    // that still sees a page here locks its document, and so conflicts with the deletion.
     if (document === undefined && redirect === undefined && sourcesBefore === undefined) return;
     if (document !== undefined) await transaction.lock(cellOf(DOCUMENT, url));
     const { sources, texts } = document === undefined ? {} : await collect(transaction, url);

@@ -11,7 +11,7 @@ import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import { cellOf, read } from './columns.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
 
-/** Resolves to whether the capture was written. */
+/** Resolves to true if it wrote the capture; to false also if the answer to the write was lost. */
 export async function loadCapture(percolator: Percolator, capture: Capture): Promise<boolean> {
   if (kindOf(capture) === 'unknown') return false; // It says nothing about the page.
   for (;;) {
@@ -43,7 +43,7 @@ export interface LoadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Loads captures as they come. Rejects with the first error, when none is in flight. */
+/** Loads captures as they come. Rejects with the first error, once no capture is in flight. */
 export async function loadCrawl(
   percolator: Percolator,
   captures: AsyncIterable<Capture> | Iterable<Capture>,

@@ -63,7 +63,7 @@ export const CAPTURE: Column<Capture> = {
 };
 export const CAPTURED: Column<Captured> = jsonColumn(PAGES, 'captured');
 
-/** Written by the document processor: one of the three, or none. */
+/** Written by the document processor: a document and links, a resource, a redirect, or nothing. */
 export const DOCUMENT: Column<PageDocument> = jsonColumn(PAGES, 'document');
 export const RESOURCE: Column<Resource> = jsonColumn(PAGES, 'resource');
 export const REDIRECT: Column<string> = jsonColumn(PAGES, 'redirect');
@@ -82,7 +82,7 @@ export const CLUSTER: Column<string> = jsonColumn(PAGES, 'cluster');
 export const REDIRECTS_TO: Column<string> = jsonColumn(PAGES, 'redirects-to');
 export const LINKS_TO: Column<readonly Link[]> = jsonColumn(PAGES, 'links-to');
 
-/** No value: the links to the page have changed. */
+/** No value: the links to the URL have changed, or whether it is a page, or where it redirects. */
 export const COLLECT: Column<never> = jsonColumn(PAGES, 'collect');
 /** The pages that link to the page, once per link, and the texts of the links. */
 export const SOURCES: Column<readonly string[]> = jsonColumn(PAGES, 'sources');

@@ -90,7 +90,7 @@ function shell(title: string, body: Html): string {
   return page.text;
 }
 
-/** Kept up to date by the program of the page; hidden once loaded. */
+/** Kept up to date by the program of the page; hidden in a page that is sent after the load. */
 function statusPanel({ state, stages }: LoadStatus): Html {
   const most = Math.max(1, ...stages.map(({ documents }) => documents));
   const rows = stages.map(

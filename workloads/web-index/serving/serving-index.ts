@@ -69,7 +69,10 @@ export interface IndexReader extends Disposable {
   versions(): ReadonlyMap<string, number>;
 }
 
-/** Several processes may have it open; it is closed asynchronously. */
+/**
+ * Several processes may have it open. Close it with `await using`: `using` would close only what
+ * searches.
+ */
 export interface ServingIndex extends IndexReader, AsyncDisposable {
   /**
    * Serves the page from now on, unless this or a newer version of its URL has been put or removed.

@@ -6,7 +6,7 @@
  * one process; flexsearch's adapter for files uses SQLite itself. Each of the
  * bindings of tantivy for Node is maintained by one person.
  *
- *     pages   one row for each URL that the last `replaceAll` put, or that was put or removed
+ *     pages   one row for each URL that the last `replaceAll` named, or that was put or removed
  *             since: its version, its rank, and what a result shows besides title and text
  *     words   an FTS5 table, one row for each page that is served: title, anchors, text
  *     titles, anchors   the words of these two once more, each in an FTS5 table of its own

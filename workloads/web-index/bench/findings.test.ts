@@ -36,6 +36,7 @@ test('an age needs pages with a known age for half of the measured time', () => 
   const short = findings(half - 1);
   assert.deepEqual(short.tables[1]?.rows[1], ['batch', null, null]);
   assert.match(short.headline, /^No headline: the measured time was too short\. /);
-  const { measured, met } = short.targets[0] ?? {};
-  assert.deepEqual([measured, met], ['the measured time was too short', null]);
+  const { measured, met, reason } = short.targets[0] ?? {};
+  assert.deepEqual([measured, met], ['not known', null]);
+  assert.equal(reason, 'the measured time was too short');
 });

@@ -222,10 +222,12 @@ function ageTarget(measured: Measured): Target {
   return {
     name: 'age of what is found',
     target: `at least ${PAPER_YOUNGER_PERCENT} % younger than with the batch (section 1 of the paper)`,
-    measured: Number.isNaN(younger)
-      ? 'the measured time was too short'
-      : `${younger.toFixed(0)} % younger`,
-    met: Number.isNaN(younger) ? null : younger >= PAPER_YOUNGER_PERCENT,
+    ...(Number.isNaN(younger)
+      ? { measured: 'not known', met: null, reason: 'the measured time was too short' }
+      : {
+          measured: `${younger.toFixed(0)} % younger`,
+          met: younger >= PAPER_YOUNGER_PERCENT,
+        }),
   };
 }
 

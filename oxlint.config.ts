@@ -38,8 +38,8 @@ const layers: Record<string, readonly string[]> = {
 };
 
 /**
- * The imports that each folder of `workloads/` may make. An experiment imports another one only where this table
- * says so; other shared code is in the harness.
+ * A folder of `workloads/` may import itself and the folders listed. An experiment imports another
+ * one only where this table says so; other shared code is in the harness.
  */
 const rooms: Record<string, readonly string[]> = {
   harness: [],
@@ -60,7 +60,7 @@ const rooms: Record<string, readonly string[]> = {
  */
 const insiders = new Set(['verification', 'virtual-cluster']);
 
-/** All that is not the engine, and its front doors, which are for the other folders. */
+/** What the engine must not import: the other folders, and any front door, its own included. */
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];
 
 /**

@@ -92,7 +92,7 @@ describe('findings', () => {
       const findings = { ...FINDINGS, tables: [{ ...table, metrics }] };
       assert.throws(() => run.describe({ findings }), why);
     };
-    refused({ rowNames: 0, columns: [column] }, /figure-8 name rows by 0 columns/);
+    refused({ rowNames: 0, columns: [column] }, /figure-8 name rows by 0 columns, not by 1 to 3/);
     refused({ rowNames: 1, columns: [{ ...column, column: 'p99' }] }, /has no column p99/);
     refused(
       { rowNames: 1, columns: [{ ...column, intervalColumns: ['low', 'high'] }] },

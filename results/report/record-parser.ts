@@ -50,7 +50,9 @@ function checkMetrics({ name, columns, rows, metrics: given }: record.ResultTabl
   if (given === null || given === undefined) return;
   const { rowNames } = given;
   if (!Number.isInteger(rowNames) || rowNames < 1 || rowNames > columns.length) {
-    throw new Error(`the metrics of table ${name} name rows by ${rowNames} columns`);
+    throw new Error(
+      `the metrics of table ${name} name rows by ${rowNames} columns, not by 1 to ${columns.length}`,
+    );
   }
   for (const { column, intervalColumns, intervals } of given.columns) {
     const missing = [column, ...(intervalColumns ?? [])].find((one) => !columns.includes(one));

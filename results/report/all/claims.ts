@@ -295,10 +295,10 @@ function onBothStores({
     .filter(({ value }) => holds(value))
     .map(({ store }) => NAMES[store] ?? store);
   const where = holding.length === found.length ? '' : ` on ${holding.join(' and ')}`;
-  const inPart = found.some(({ value }) => holdsByLess(value)) ? 'holds, by less' : otherwise;
+  const fallback = found.some(({ value }) => holdsByLess(value)) ? 'holds, by less' : otherwise;
   return {
     measured: `${before}${measured.join(', ')}${unit}`,
-    verdict: holding.length === 0 ? inPart : `holds${where}`,
+    verdict: holding.length === 0 ? fallback : `holds${where}`,
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Axes: their ranges, ticks and labels. Runs in Node and in the page.
  *
- * Widths of texts are estimates, in pixels: a character takes about 7 (7.5 in a title). Of a chart's
- * width 90 are the vertical axis and the margins.
+ * Widths of texts are estimates, in pixels: a character takes about 7 (7.5 in a title). The
+ * vertical axis and the margins take about 90 of a chart's width.
  */
 import type { CartesianScaleOptions, Scale } from 'chart.js';
 import type { ChartAxis } from './chart.ts';

@@ -3,7 +3,7 @@
  *
  * This file also runs in the page, so it uses only the language itself, and exports everything
  * (page/browser-source.ts says why). It writes only characters of Latin-1: the font of the PNG has
- * no others.
+ * few others.
  */
 
 /** A round duration, from an axis or the paper: 0.01 → "10 ms", 1800 → "30 min". */

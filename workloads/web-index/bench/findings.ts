@@ -56,7 +56,7 @@ function headlineOf(measured: Measured): string {
     return 'No headline: the measured time was too short. With at least one of the systems, less than half of that time was left once a recrawl of each page could be found.';
   }
   if (samples < HEADLINE_SAMPLES_MIN) {
-    return `No headline: only ${samples} recrawls could be measured with each system.`;
+    return `No headline: only ${samples} recrawls could be measured with one system or both.`;
   }
   return (
     `From crawl to searchable, median: ${seconds(percentileMs(pipeline.latencies, 50))} with observers, ` +

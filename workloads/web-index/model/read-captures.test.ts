@@ -121,13 +121,21 @@ const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
   ['no date', edit(after, 'WARC-Date', 'Date'), /record 2 does not say when it was made/u],
   ['something else', Buffer.from('garbage\r\n\r\n'), /record 2 does not begin like one/u],
   ['NUL bytes', Buffer.from(`${'\0'.repeat(5_000)}\r\n\r\n`), /record 2 does not begin like one/u],
-  ['a URL of a few thousand characters', pageRecord(longUrl(5_000), 'x'), /record 2 has no http or https URL/u],
+  [
+    'a URL of a few thousand characters',
+    pageRecord(longUrl(5_000), 'x'),
+    /record 2 has no http or https URL/u,
+  ],
   [
     'a URL of a megabyte',
     pageRecord(longUrl(2 ** 20), 'x'),
     /record 2 has a head that is too large: \d+ bytes/u,
   ],
-  ['a URL of another scheme', pageRecord('ftp://a.example/', 'x'), /record 2 has no http or https URL/u],
+  [
+    'a URL of another scheme',
+    pageRecord('ftp://a.example/', 'x'),
+    /record 2 has no http or https URL/u,
+  ],
   [
     'a body too large',
     pageRecord(longUrl(1), 'x'.repeat(BODY_BYTES_MAX + 1)),

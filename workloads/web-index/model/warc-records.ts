@@ -5,7 +5,8 @@
  * crawls. This one is for crawls of strangers: each damaged record is reported, and reading goes
  * on at the next line that begins like a record. It trusts no length: after a record there must be
  * an empty line, or the end. If there is not, the reader goes back to the end of the record's head,
- * and searches for the next record line by line, instead of skipping as many bytes as the head says.
+ * and searches for the next record line by line, instead of skipping the bytes that the head
+ * promises.
  *
  * It does not search in the block of a record that keeps its promise, however large block and head
  * are: the block is what a site has sent, and may hold what looks like records of other sites.

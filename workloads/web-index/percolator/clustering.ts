@@ -56,8 +56,8 @@ export const election: Observer = {
 };
 
 /**
- * The URLs that have to look at the result: the canonical one and the one before, and new members,
- * each of which may have been canonical where it was before.
+ * The URLs that have to look at the result: the one that is canonical now, the one that was before,
+ * and new members, each of which may have been canonical in the cluster that it has left.
  */
 function concerned(
   before: Election | undefined,

@@ -6,9 +6,10 @@
  *                                                         ▼
  *                                       pages:collect ─▶ collector ─▶ pages:sources, pages:texts
  *
- * The first two observers write pairs and mark the other end. The collector, in a later transaction, reads
- * all pairs that lead to a page: hundreds of links that are found at the same time make it run
- * once. It also registers the page with its sources (`users`), for the ranks to spread.
+ * The first two observers write pairs and mark the other end. The collector, in a later
+ * transaction, reads all pairs that lead to a page: hundreds of links that are found at the same
+ * time make it run once. It also registers the page with its sources (`users`), for the ranks to
+ * spread.
  */
 import type { Observer, Reader, Transaction } from '#engine';
 import { type Anchor, anchorsOf, type Link, mergeAnchors, REDIRECTS_MAX } from '../model/index.ts';
@@ -81,8 +82,8 @@ export const collector: Observer = {
       const end = await endOfRedirects(transaction, url);
       if (end !== undefined) notify(transaction, COLLECT, end);
     }
-    // Most targets were not crawled: there is nothing to do, and nothing to lock. An overlapping run
-    // that still sees a page here locks its document, and so conflicts with the deletion.
+    // Most targets were not crawled: there is nothing to do, and nothing to lock. An overlapping
+    // run that still sees a page here locks its document, and so conflicts with the deletion.
     if (document === undefined && redirect === undefined && sourcesBefore === undefined) return;
     if (document !== undefined) await transaction.lock(cellOf(DOCUMENT, url));
     const { sources, texts } = document === undefined ? {} : await collect(transaction, url);

@@ -9,7 +9,7 @@
  *     pages   one row for each URL that the last `replaceAll` named, or that was put or removed
  *             since: its version, its rank, and what a result shows besides title and text
  *     words   an FTS5 table, one row for each page that is served: title, anchors, text
- *     titles, anchors   the words of these two once more, each in an FTS5 table of its own
+ *     titles, anchors   the words of titles and of anchors once more, each in an FTS5 table
  *
  * The row of a removed page stays, without words, until a `replaceAll`: its version is what stops a
  * late `put`.

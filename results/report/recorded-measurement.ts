@@ -30,7 +30,7 @@ interface Recorded {
   readonly page: string;
 }
 
-/** The findings of a run that has none, or failed its check: the record has only the reason. */
+/** For the record of a run that found nothing, or failed its check: only the reason. */
 export function noNumbers(detail: string): FindingsParts {
   const check = { passed: false, detail };
   return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };

@@ -9,7 +9,8 @@
  * 3. When all is loaded and the observers are at rest, say how it went; the page stays until
  *   ctrl-C.
  *
- * A ctrl-C at any moment kills the pipeline. That loses nothing: all its writes are transactions.
+ * A ctrl-C at any moment kills the pipeline. That loses nothing: all that it writes to the tables
+ * is in transactions, and an export can be repeated.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';

@@ -165,7 +165,7 @@ function endOfPercolator({ points }: RunRecord): Finding | null {
   };
 }
 
-/** Over the rates with which Percolator kept up. */
+/** Compares the latencies of the batch at the rates at which Percolator kept up. */
 function flatBatch(record: RunRecord): Finding | null {
   const { points } = record;
   const kept = points.filter(
@@ -268,7 +268,7 @@ interface OnStores {
   readonly words: (value: number) => string;
   readonly unit?: string;
   readonly holds: (value: number) => boolean;
-  /** Asked if it holds on no store. Default: it does not. */
+  /** Asked if `holds` is true of no store: whether the claim holds by less. Default: no. */
   readonly holdsByLess?: (value: number) => boolean;
   /** The verdict if it holds on no store, not even by less. */
   readonly otherwise: string;

@@ -12,7 +12,7 @@ import { html, type Html } from './html.ts';
 import { limitationsSection, runChips, runSection, targetsSection } from './sections.ts';
 import { isLong, tableSection, type PageTable } from './table.ts';
 
-/** What an experiment adds to its record. */
+/** The parts of the page that differ between experiments. */
 export interface RunContent {
   readonly kicker: string;
   readonly title: string;

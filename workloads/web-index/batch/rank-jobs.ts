@@ -3,11 +3,11 @@
  * passes on only links, so its records are small.
  *
  *     follow × 5   at an address: links to it go on if it redirects
- *     invert       at a page: the links that have arrived are its anchors, and it tells their sources
+ *     invert       at a page: the links that have arrived are its anchors; their sources hear of it
  *     rank × 9     at a page: its rank at one more level, and its share to all it links to
  *
  * The levels of the model (page-rank.ts) are the rounds of the batch: a round needs only the shares
- * of the one before it. The first round makes no rank: it hears where the links of a page have
+ * of the round before it. The first rank job makes no rank: in it a page hears where its links have
  * ended.
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';

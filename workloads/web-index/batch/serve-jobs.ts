@@ -3,7 +3,7 @@
  * for each. It reads what both chains before it have written.
  *
  *     join     at a page: its form with its rank and anchors
- *     elect    at a form: the canonical page, with the anchors of all
+ *     elect    at a form: the canonical page, with the anchors of all pages of the form
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
 import { type Anchor, mergeAnchors, shownAnchors } from '../model/anchors.ts';

@@ -68,7 +68,7 @@ interface InvertedLinks {
   readonly anchors: ReadonlyMap<string, readonly Anchor[]>;
 }
 
-/** Only links that lead to a page count; after redirects. */
+/** Only links that lead to a page count, directly or over redirects. */
 function invertLinks(
   processed: ReadonlyMap<string, ProcessedPage>,
   redirects: ReadonlyMap<string, string | undefined>,

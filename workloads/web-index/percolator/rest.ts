@@ -1,5 +1,5 @@
 /**
- * When all is indexed. `Worker.idle` does not wait for a cell that rests after a failure of its
+ * Waits until all is indexed. `Worker.idle` does not wait for a cell that rests after a failure of its
  * observer. But the pages of such a cell are missing in the index, so a load is not over until the
  * observer has succeeded or given up.
  */

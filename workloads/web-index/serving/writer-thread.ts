@@ -1,4 +1,4 @@
-/** The thread in which the serving index is written, so that a sync of the disk blocks no other. */
+/** The thread in which the serving index is written, so that its syncs block no other thread. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexWriter } from './index-writer.ts';
 import type { Change } from './serving-index.ts';

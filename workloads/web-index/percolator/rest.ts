@@ -1,7 +1,7 @@
 /**
- * Waits until all is indexed. `Worker.idle` does not wait for a cell that rests after a failure of its
- * observer. But the pages of such a cell are missing in the index, so a load is not over until the
- * observer has succeeded or given up.
+ * Waits until all is indexed. `Worker.idle` does not wait for a cell that rests after a failure of
+ * its observer. But the pages of such a cell are missing in the index, so a load is not over until
+ * the observer has succeeded or given up.
  */
 import { systemClock, type Worker } from '#engine';
 

@@ -20,10 +20,10 @@
  *
  * Results are in the order of the sum of three BM25 scores (three times that of the title, twice
  * that of the anchors, once that of the text), times a factor that grows with the logarithm of the
- * PageRank. One BM25 with weights would not do: a word that the text has often would make up for the title. Nor
- * would three of one table: FTS5 compares the length of the whole row with that of other rows, so
- * the title of a long page would count a fifth of that of a short one. Hence titles and anchors
- * have tables of their own. The numbers were chosen by hand, on the crawl of SQLite's
+ * PageRank. One BM25 with weights would not do: a word that the text has often would make up for
+ * the title. Nor would three of one table: FTS5 compares the length of the whole row with that of
+ * other rows, so the title of a long page would count a fifth of that of a short one. Hence titles
+ * and anchors have tables of their own. The numbers were chosen by hand, on the crawl of SQLite's
  * documentation.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';

@@ -3,8 +3,8 @@
  *
  * A batch over a million documents touches each record a handful of times. One string per record
  * would cost more than all the work done on it, so records are pointed at (`Slice`), hashed,
- * compared and copied where they lie. A `Slice` is moved rather than created again: its receiver
- * may use it until the call returns, and copies bytes that must live longer.
+ * compared and copied where they lie. A `Slice` is moved rather than created again: a function that
+ * receives one may use it until it returns, and copies bytes that must live longer.
  */
 
 /** Up to this length a loop beats the call into native code that copies a block. */

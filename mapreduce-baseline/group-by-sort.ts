@@ -3,10 +3,10 @@
  *
  * A comparison function per pair would be the slow part, so most of the order is found by numbers:
  *
- * 1. Leave out the bytes that all keys of the run share.
+ * 1. Leave out the first bytes, as far as all keys share them.
  * 2. Pack the next four bytes of each key and the number of its record into one double (32 + 21
- *    bits fit a double's 53), and let the engine sort the doubles, which it does natively.
- * 3. Keys that agree in these four bytes lie together now: the same again for each such run,
+ *    bits fit a double's 53), and let V8 sort the doubles, which it does natively.
+ * 3. Keys that agree in these four bytes lie together now, as a run: the same again for each run,
  *    further into the key. Short runs are finished by insertion sort with real comparisons.
  */
 import { compareBytes, Slice } from './bytes.ts';
@@ -19,12 +19,12 @@ import type { RecordBuffer } from './record-buffer.ts';
 export const SORT_BYTES_PER_RECORD = 24;
 
 /**
- * The number of records that a run of step 2 can number. More in one buffer are spilled as further
- * runs.
+ * How many records step 2 can number. If there are more, external-merge.ts sorts them in parts and
+ * merges these.
  */
 export const SORT_RECORDS_MAX: number = 2 ** 21;
 
-/** Below this length insertion sort is cheaper than packing. */
+/** Up to this length insertion sort is cheaper than packing. */
 const INSERTION_LENGTH_MAX = 12;
 
 /**

@@ -22,9 +22,8 @@ export interface JobOptions {
   /** Must not exist; appears when the job has succeeded, with files `part-00000` and so on. */
   readonly outputFolder: string;
   /**
-   * Reduce tasks, and files of output, 1 to 4096. Default: 4 per worker, more for large inputs, so
-   * that one partition stays well below the memory. Too few: external merges; too many: small
-   * files.
+   * Reduce tasks, and files of output, 1 to 4096. Default: 4 per worker, or one for each 64 MiB of
+   * input if these are more. Too few: external merges; too many: small files.
    */
   readonly partitions?: number | undefined;
   /**

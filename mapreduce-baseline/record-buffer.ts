@@ -111,7 +111,7 @@ export class RecordBuffer {
     return (this.after(at) - at) * WORD_BYTES;
   }
 
-  /** Drops the words before `at` and moves the rest to the front. Records are no longer counted. */
+  /** Drops the words before `at` and moves the rest to the front; leaves `recordCount` wrong. */
   dropBefore(at: number): void {
     this.words.copyWithin(0, at, this.wordCount);
     this.wordCount = Math.max(0, this.wordCount - at);

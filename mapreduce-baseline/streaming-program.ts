@@ -19,7 +19,7 @@ try {
   const createJob = await loadedJob();
   stream(createJob(decoded()));
 } catch (error) {
-  // One line, which the engine's report can be searched for.
+  // One line, which engines/program.ts looks for in what the engine prints.
   if (!(error instanceof MapReduceError)) throw error;
   process.stderr.write(`streaming-program: ${error.message}\n`);
   process.exitCode = 1;

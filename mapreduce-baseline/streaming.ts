@@ -8,8 +8,8 @@
  * neither keys nor values newlines. Any engine that keeps this contract (sort, Hadoop Streaming,
  * Spark's pipe) can run the jobs of this baseline.
  *
- * Input is read with large blocking reads: the process at the other end of the pipe does the
- * overlapping.
+ * Input is read with large blocking reads: while this process computes, the process at the other
+ * end of the pipe already prepares the next lines.
  */
 import { readSync } from 'node:fs';
 import { ByteBuilder, Slice } from './bytes.ts';

@@ -35,7 +35,8 @@ export class TaskRunner {
         if (this.#failure !== undefined) return;
       }
     };
-    // One for each worker: what waited in the pool would be started even after a failure.
+    // One loop for each worker: with more, tasks would wait in the pool, which would start them
+    // even after a failure.
     const running = await Promise.allSettled(Array.from({ length: this.#pool.size }, runSome));
     if (this.#failure !== undefined) throw this.#failure;
     for (const ended of running) if (ended.status === 'rejected') throw ended.reason;

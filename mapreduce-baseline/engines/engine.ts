@@ -1,8 +1,8 @@
 /**
  * An engine that runs a chain of jobs: our own, or an existing one that keeps Hadoop Streaming's
- * contract. All run the same functions of the same module; only what is between them differs.
- * With every engine an output folder of this machine appears whole or not at all
- * (output-folder.ts).
+ * contract. All engines run the map and reduce functions of one module, and differ in how they
+ * bring records from map to reduce. With every engine an output folder of this machine appears
+ * whole or not at all (output-folder.ts).
  */
 import { mkdtempDisposable, open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,9 +32,10 @@ export interface ChainRun {
 /** What an engine may use of this machine. */
 export interface EngineSize {
   /**
-   * Processes that map or reduce at the same time. For Hadoop and Spark, it is also the number of
-   * reducers; for Spark and a Hadoop cluster, it is nothing else: their settings decide the rest.
-   * GNU sort has processes for each input instead, and one reducer.
+   * Processes that map or reduce at the same time. With Hadoop in one process, it is also the
+   * number of reducers. With Spark and a Hadoop cluster, it is only the number of reducers: their
+   * settings decide what runs at the same time. GNU sort has processes for each input instead, and
+   * one reducer.
    */
   readonly workers: number;
   /**

@@ -40,10 +40,10 @@ const CONFIGURATION = 'org.apache.hadoop.conf.Configuration';
 const FILE_SYSTEM_SHELL = 'org.apache.hadoop.fs.FsShell';
 const JOB_CLIENT = 'org.apache.hadoop.mapred.JobClient';
 /**
- * For the folder of a run: it may be in a folder that all users write to, such as /tmp, and other
- * users must not read it.
+ * Keep other users from reading the folder of a run, which may be in a folder that all users write
+ * to, such as /tmp.
  */
-const OURS = settingWords({ 'fs.permissions.umask-mode': '077' });
+const PRIVATE = settingWords({ 'fs.permissions.umask-mode': '077' });
 /** The folder in which a task finds the program. */
 const PROGRAM = 'program';
 
@@ -81,11 +81,11 @@ export async function stage(
     inputs.push(isUri(file) ? file : literalInput(`${folder}/upload/input-${i}`));
     if (!isUri(file)) await symlink(resolve(file), join(upload, `input-${i}`));
   }
-  // The parent is made first, without OURS: OURS would make missing folders above ours private.
+  // The parent is made first, without PRIVATE: missing folders above `folder` must not be private.
   const parent = folder.slice(0, folder.lastIndexOf('/') + 1);
   await runShell(access, ['-mkdir', '-p', parent], run.signal);
-  await runShell(access, [...OURS, '-mkdir', folder], run.signal);
-  await runShell(access, [...OURS, '-put', encoded(upload), `${folder}/upload`], run.signal);
+  await runShell(access, [...PRIVATE, '-mkdir', folder], run.signal);
+  await runShell(access, [...PRIVATE, '-put', encoded(upload), `${folder}/upload`], run.signal);
   return {
     command: (side, parameters) => program.command(PROGRAM, side, parameters),
     archives: [`${folder}/upload/${archive}#${PROGRAM}`],

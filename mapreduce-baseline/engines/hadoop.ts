@@ -8,8 +8,8 @@
  *     a cluster       with a file system of its own, such as HDFS (hadoop-cluster.ts): inputs of this
  *                     machine and the program are put there, and the output is fetched
  *
- * Hadoop reads and writes files that are named by URIs in place. Whether such an output appears
- * whole, and survives a crash, is up to the cluster.
+ * An input or output that is named by a URI is read or written in place. Whether such an output
+ * appears whole, and survives a crash, is up to the cluster.
  *
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
  * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the

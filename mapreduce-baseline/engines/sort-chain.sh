@@ -7,7 +7,7 @@
 #   input 1 -> map 0 -> sort /
 #
 # It is the fastest of the five arrangements that we tried for the clustering. The first job, which
-# handles nearly all the bytes, maps and sorts every input in a process of its own, and merges; the
+# handles nearly all the bytes, maps and sorts every input in processes of its own, and merges; the
 # later jobs run while the earlier ones still write, with no files between them. Whole lines are
 # compared as bytes (no -k), which is faster and still brings equal keys together.
 #
@@ -31,7 +31,7 @@ map_input() {
   fi
 }
 
-# Reduces with the first of the parameters, and passes on to the jobs of the others.
+# Reduces with the first parameters, and passes the result on to the jobs of the later ones.
 reduce_and_go_on() {
   parameters=$1
   shift
@@ -55,8 +55,8 @@ while [ $# -gt 0 ]; do
 done
 # shellcheck disable=SC2086
 must sort -m --batch-size="$((number + 1))" "$WORK"/sorted-* | reduce_and_go_on $PARAMETERS >"$OUTPUT"
-# A merge that failed before it opened the pipes has left their writers waiting for it. The script is
-# started in a process group of its own.
+# A merge that failed before it opened the pipes has left their writers waiting for it. `kill 0`
+# ends them with this script, which is started in a process group of its own.
 [ ! -e "$WORK/failed" ] || kill 0
 wait
 [ ! -e "$WORK/failed" ]

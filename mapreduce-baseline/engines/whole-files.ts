@@ -37,7 +37,10 @@ async function copyRecords(input: Split, to: string): Promise<void> {
   await pipeline(bytes, createWriteStream(to));
 }
 
-/** Hadoop and Spark do not see names that begin with `_` or `.`; no pattern may have a colon. */
+/**
+ * Hadoop and Spark do not see names that begin with `_` or `.`, and take a path for a pattern,
+ * which may not have a colon.
+ */
 function isFindable(path: string): boolean {
   return isUri(path) || !(/^[_.]/.test(basename(path)) || resolve(path).includes(':'));
 }
@@ -75,9 +78,9 @@ export function literalInput(uri: string): string {
 }
 
 /**
- * The folder under a path that Hadoop in one process takes as it is: its own, or that of a link to
- * it. Hadoop takes a comma for the end of a path, its shuffle encodes spaces and other characters,
- * and its patterns may not have a colon.
+ * A path of the folder that Hadoop in one process takes as it is: the folder's own, or that of a
+ * link to it. Hadoop takes a comma for the end of a path, its shuffle encodes spaces and other
+ * characters, and its patterns may not have a colon.
  */
 export async function plainPath(folder: string): Promise<AsyncDisposable & { path: string }> {
   if (/^[-\w./]+$/.test(folder)) return { path: folder, [Symbol.asyncDispose]: async () => {} };

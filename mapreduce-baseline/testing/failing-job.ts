@@ -1,8 +1,8 @@
 /**
- * A job that fails on purpose, for tests: the first few attempts at each map task throw, or kill
+ * A job that fails on purpose, for tests: the first few attempts to map each record throw, or kill
  * their own process in the middle of their output.
  *
- * Attempts are counted in a folder, because each runs in a process of its own.
+ * Attempts are counted in a folder, because each may run in another process.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -17,7 +17,10 @@ export const BATCH_ENGINES = ['local', 'sort', 'hadoop', 'spark'] as const;
 export type BatchEngineName = (typeof BATCH_ENGINES)[number];
 
 export interface BatchEngine extends ChainEngine {
-  /** Whether it may work in processes that this one has not started, such as those of a cluster. */
+  /**
+   * Whether the engine may work in processes that this process has not started, such as those of a
+   * cluster.
+   */
   readonly mayWorkElsewhere?: boolean;
 }
 

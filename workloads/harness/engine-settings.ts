@@ -73,7 +73,7 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
   ...DATABASE_OPTIONS,
   scanners: integer({
     description:
-      'workers of each process, which scan for notifications and run observers; they share its runs in flight',
+      'workers of each process, which scan for notifications and run observers; its runs in flight are divided among them',
     default: 1,
     min: 1,
     max: 64,

@@ -5,7 +5,7 @@
  *      (options.ts).
  *   2. Refuse an option that would have no effect, for example `--batch-rows` without
  *      `--batching on`.
- *   3. Check the paths: may the output folder be written, can the input files be read? And what
+ *   3. Check the paths (may the output folder be written, can the input files be read?), then what
  *      every script needs of the machine (surroundings.ts).
  *   4. Only then run the action.
  *
@@ -99,7 +99,7 @@ function isOn(variable: string | undefined): boolean {
   return variable === '1' || variable === 'true';
 }
 
-/** The typed options in `argv`, their paths checked; null if `--help` was printed instead. */
+/** The typed options in `argv`, their paths checked; null if help or version was printed. */
 export function parseCommandLine<const O extends Options, const A extends Options = {}>(
   specification: CommandSpecification<O, A>,
   argv: readonly string[],
@@ -158,7 +158,7 @@ interface Parsed {
   readonly value: unknown;
 }
 
-/** The option whose value lets this one have no effect, and the values that would not. */
+/** The option whose value keeps this one from having an effect, and its values that would not. */
 function unmet({ onlyWith = {} }: Option<unknown>, values: readonly Parsed[]) {
   for (const [key, effective] of Object.entries(onlyWith)) {
     const other = values.find((one) => one.key === key);
@@ -211,7 +211,7 @@ function joined(given: string, before: string | undefined): string {
   return before === undefined ? given : `${before}\0${given}`;
 }
 
-/** The text of each option and positional that was given, by key; null if help was printed. */
+/** The text of each given option and positional, by key; null if help or version was printed. */
 function textsGiven(
   command: Command,
   argv: readonly string[],

@@ -53,7 +53,7 @@ function parseFile(file: string): object {
   const sentence = `--config must be a JSON file with options, but ${JSON.stringify(file)}`;
   checkReadableFile('--config', file);
   if (statSync(file).size > BYTES_MAX) throw new UsageError(`${sentence} is larger than 1 MB.`);
-  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, ''); // Windows begins files with it.
+  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, ''); // A byte-order mark, as Windows writes.
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -80,7 +80,7 @@ function namedTwice(text: string): string | undefined {
   return names.find((name, i) => names.indexOf(name) < i);
 }
 
-/** The text a user would type for it; undefined if there is none. */
+/** The text that a user would type for the value; undefined if the option takes no such value. */
 function textOf(value: unknown, option: Option<unknown>): string | undefined {
   const { placeholder, repeats } = option;
   if (placeholder === null) return typeof value === 'boolean' ? String(value) : undefined;

@@ -2,8 +2,9 @@
  * Ctrl-C and SIGTERM: the first aborts a signal, so that the script keeps what it measured and
  * cleans up; the second exits at once.
  *
- * A terminal sends the signal of ctrl-C to all processes, and a parent may pass its own on. So a
- * second one of the same kind within half a second counts as the same.
+ * A terminal sends the signal of ctrl-C to a script and its child processes, and a parent may also
+ * pass its signal on to a child. So a second signal of the same kind within half a second counts as
+ * the first one.
  */
 
 const SAME_MS = 500;

@@ -180,9 +180,9 @@ export function textList(
 }
 
 /**
- * A folder to write into. A check proves it writable before anything runs, and leaves neither it
- * nor a parent on disk: the run creates it when it begins. With `isNew` it must be new or
- * empty: results are immutable, and the files of another program are not ours.
+ * A folder to write into. A check proves it writable before anything runs, and removes every folder
+ * that it created for that: the run creates the folder when it begins. With `isNew` it must be new
+ * or empty: results are immutable, and the files of another program are not ours.
  */
 export function outputFolder<const D extends string | undefined = undefined>(
   options: Omit<Common<D>, 'default'> & {

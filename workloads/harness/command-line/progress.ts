@@ -8,8 +8,9 @@
  *   progress.note('percolator at 10 %/h: sustained, median 4 ms');
  *   progress.end();
  *
- * A file or a pipe receives one line at the start and end of each phase, and between them at most
- * one every `QUIET_MS`. There are no control characters, so that a log stays readable.
+ * A file or a pipe receives the notes, one line at the start and end of each phase, and in between
+ * one when `QUIET_MS` have passed without any. There are no control characters, so that a log stays
+ * readable.
  */
 import { createRequire } from 'node:module';
 import type * as CliProgress from 'cli-progress';

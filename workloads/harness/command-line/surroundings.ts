@@ -8,7 +8,7 @@ import path from 'node:path';
 import { UsageError } from '#results';
 import { attempt } from './path-checks.ts';
 
-/** The smallest limit that systems have by default. With 24, libraries in C crash. */
+/** The smallest limit that systems have by default (macOS). With 24, libraries in C crash. */
 const OPEN_FILES_MIN = 256;
 
 export function checkSurroundings(): void {

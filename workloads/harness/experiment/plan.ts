@@ -13,7 +13,7 @@ export interface Plan {
   readonly seed?: number;
   /** Default: `--repeats`, or 1. */
   readonly repeats?: number;
-  /** Default: all options except those of the output. */
+  /** Default: all options except the profile and those of the output (parameters.ts). */
   readonly parameters?: Parameters;
   readonly store: StoreDescription;
   readonly limitations: readonly string[];

@@ -48,7 +48,10 @@ export interface Experiment<O extends Options, S extends object> {
   readonly name?: string;
   /** The subject of its page; null for an experiment that has points instead of findings. */
   readonly subject: Subject | null;
-  /** The name and the subject of a run whose options ask another question; undefined if not. */
+  /**
+   * The name and the subject of a run whose options ask another question than the script's own;
+   * undefined if they do not.
+   */
   readonly variant?: (
     options: Sized<O, S>,
   ) => { readonly name: string; readonly subject: Subject } | undefined;
@@ -163,7 +166,10 @@ function headerOf(plan: Plan, settings: Settings) {
   };
 }
 
-/** Gives `body` a progress display and an empty folder, and removes both, also at an exit. */
+/**
+ * Gives `body` a progress display, which it ends, and an empty folder, which it removes, also if
+ * the process exits.
+ */
 async function measureIn<T>(
   work: string,
   body: (surroundings: Pick<Measuring, 'progress' | 'work'>) => Promise<T>,

@@ -2,7 +2,8 @@
  * The load generator: announces documents at their scheduled moments, and never skips one.
  *
  * It runs in the experiment's own process, so that a busy engine cannot slow it down and so improve
- * the engine's numbers. The run measures and reports its lateness, which counts as latency.
+ * the engine's numbers. The run measures and reports the generator's lateness, which counts as
+ * latency.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { createLatencyHistogram, percentileMs } from '#results';

@@ -1,4 +1,7 @@
-/** A closed loop that measures the latency of each operation, and ends after a count or a time. */
+/**
+ * A closed loop that measures the latency of each operation, and ends after a count or a time. The
+ * latency is that of these callers, not of users who arrive at any moment (closed-loop.ts).
+ */
 import { performance } from 'node:perf_hooks';
 import { createLatencyHistogram, type Histogram } from '#results';
 

@@ -78,8 +78,8 @@ export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL
 };
 
 /**
- * Two oracles and a lock service that clients find again after a restart: each has a port of this
- * machine that had no listener.
+ * Addresses for two oracles and a lock service, which the caller starts, so that clients find a
+ * service again after a restart: each has a port of this machine that had no listener.
  */
 export async function newServices(store: StoreAddress): Promise<SharedDatabase> {
   const [lockService = '', ...oracles] = (await freePorts(3)).map((port) => `${HOST}:${port}`);

@@ -93,7 +93,7 @@ export class Member {
     sent().catch(() => {});
   }
 
-  /** Asks it to stop, and kills it after `forMs`; resolves with its end, which says which. */
+  /** Asks it to stop, and kills it after `forMs`; its end says whether it had to be killed. */
   async stop(forMs: number): Promise<End> {
     this.send({ kind: 'stop' } satisfies StopMessage);
     const over = new AbortController();
@@ -132,7 +132,7 @@ export class Member {
     }
   }
 
-  /** Waits for its output first: all of it, or the part that was sent. */
+  /** Resolves when the process has ended and all that it had written has been read. */
   async #end(said: readonly Promise<void>[]): Promise<End> {
     const error = await this.#child.then(
       () => undefined,

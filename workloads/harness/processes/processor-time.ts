@@ -11,9 +11,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface ProcessorTime {
   /** The time of all threads of this process, or of all client processes. */
   readonly clientUs: number;
-  /** The time of the storage's servers; null if it has no process of its own here. */
+  /** The time of the storage's servers; null if it is not known, or none of them runs here. */
   readonly serverUs: number | null;
-  /** The time of oracle and lock service; null if they run in the client. */
+  /** The time of oracle and lock service; null if it is not known, or they run in the client. */
   readonly servicesUs: number | null;
 }
 

@@ -31,8 +31,8 @@ export interface ServedProcess<To> {
 }
 
 /**
- * `start` receives the options that the parent passed to `Member`, unchecked: the two are one
- * program in two files. Resolves when the parent has been told that this process is ready.
+ * `start` receives the options that the parent passed to `Member`, unchecked: parent and child are
+ * one program in two files. Resolves when the parent has been told that this process is ready.
  */
 export async function serve<To = never>(
   start: (options: never) => Promise<ServedProcess<To>>,

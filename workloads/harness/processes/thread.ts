@@ -26,7 +26,7 @@ const RESOURCE_LIMITS = {
 
 /**
  * Runs a program in a thread. Resolves with the last message that it has posted, when it has ended.
- * @throws the error that ended it, or the reason of the signal, whose abortion stops it
+ * @throws the error that ended it; or, if the signal stopped it, the signal's reason
  */
 export async function runThread<Message>(
   program: URL,

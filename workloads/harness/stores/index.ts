@@ -7,7 +7,7 @@
  *     hbase         an HBase that is started here, one process per server, and stopped at the end
  *     hbase://      an HBase that already runs
  *
- * A store that was not started here is opened once, so that a wrong address or missing credentials
+ * A store whose servers already run is opened once, so that a wrong address or missing credentials
  * are reported before a run begins.
  *
  * A script passes the address to its processes, and each opens the store with `openStore`.
@@ -60,8 +60,8 @@ export function checkStoreName(name: string): StoreName {
 
 /**
  * @param options how the store will be opened
- * @throws UsageError if no emulator is found, or if the store does not answer or cannot be used;
- * the message says what to do
+ * @throws UsageError if no emulator or HBase is found, or if the store does not answer or cannot be
+ *   used; the message says what to do
  */
 export async function provideStore(
   name: StoreName,

@@ -51,13 +51,13 @@ const TASK_MEBIBYTES = 384;
 
 interface Ports {
   readonly nameNode: number;
-  /** For the machines, the clients, the masters of applications, and operators. */
+  /** For node managers, clients, masters of applications, operators and browsers, in this order. */
   readonly resourceManager: readonly number[];
 }
 
 /** Why there can be no cluster here, in a sentence; undefined if there can be. */
 export async function whyNoHadoopCluster(): Promise<string | undefined> {
-  if ((await javaVersion(process.env)) === undefined) return 'There is no java on PATH.';
+  if ((await javaVersion(process.env)) === undefined) return 'No java runs from JAVA_HOME or PATH.';
   if ((await hadoopClassPath()) === undefined) return 'Hadoop is missing: ./run.sh fetch';
   return undefined;
 }

@@ -79,7 +79,7 @@ export async function interruptProgram(
   return { exitCode, stdout, stderr };
 }
 
-/** The same for a script that measures. */
+/** Runs a script that measures, and interrupts it once its standard error holds the text. */
 export async function interruptScript(
   program: string | URL,
   words: readonly string[],

@@ -62,7 +62,7 @@ const specification = {
       CLEAN,
       integer({
         description:
-          'all runs but this many of the newest finished ones of each experiment; with --days, only those of them that are older',
+          'all runs but this many of the newest finished ones of each experiment; with --days, only runs that are also older',
         min: 0,
         max: 1_000_000,
       }),

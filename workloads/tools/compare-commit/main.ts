@@ -74,7 +74,7 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
         runs[version].push(out);
       }
     }
-    const options = { threshold, anyway: true };
+    const options = { threshold, anyway: true }; // Two versions may record different parameters.
     const comparison = compareRuns(runs.before, runs.now, options);
     conclude(comparison, { json, more: 'set --repeats to 3 or more' });
   } finally {

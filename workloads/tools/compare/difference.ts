@@ -6,17 +6,18 @@
  *   1. Both sides have at least three repeats or runs: Welch's t on their logarithms, because times
  *      and rates vary by factors.
  *   2. Both sides have an interval of their own, from the record or from their repeats: the
- *      logarithms of the two are combined (Zou and Donner 2008, "MOVER"), which does not ask where
- *      the intervals come from, nor that they are symmetric.
+ *      logarithms of the two are combined (Zou and Donner 2008, "MOVER"), whatever method the two
+ *      come from, and also if they are not symmetric.
  *
  * Without either there is no interval, and without an interval no verdict: one value says nothing
  * about the spread.
  *
  * A metric is better or worse only if chance does not explain that among all metrics that are
- * compared: one interval in forty misses the truth on the worse side, about four of 178, so many
- * comparisons of equal versions would find a worse metric. Such a verdict therefore asks for a
- * wider interval: all of the wider ones together hold the truth 95 times in 100 (Bonferroni). The
- * interval shown is that of the metric alone, and it is enough for the verdict "same".
+ * compared: one interval in forty misses the truth on the worse side, about four of the 178 of a
+ * small `bench:micro`, so many comparisons of equal versions would find a worse metric. Such a
+ * verdict therefore asks for a wider interval: all of the wider ones together hold the truth 95
+ * times in 100 (Bonferroni). The interval shown is that of the metric alone, and it is enough for
+ * the verdict "same".
  */
 import type { Interval } from '#results';
 import jstat from 'jstat';

@@ -138,7 +138,7 @@ function tableMetrics(table: ResultTable, declaring: readonly RunRecord[]): read
   );
   return declared.columns.flatMap((column) =>
     [...rowsOf].flatMap(([row, rows]) => {
-      if (rows.some(([, [first]]) => first === 'paper')) return [];
+      if (rows.some(([, [first]]) => first === 'paper')) return []; // It was not measured here.
       const name = `${table.name}: ${row}: ${column.column}`;
       const kind = { name, unit: column.unit, better: column.better };
       const repeats = rows.map(([index, cells]) =>

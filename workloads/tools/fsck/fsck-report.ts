@@ -36,8 +36,8 @@ export interface FindingList {
 }
 
 /**
- * From this age on a lock is also listed as long-held, whatever its primary says. The primary of a
- * misplaced lock (`lock-overtaken`, `lock-after-end`) is not asked, and the lock is not listed.
+ * From this age on a lock is also listed as long-held, whatever its primary says. Only a misplaced
+ * lock (`lock-overtaken`, `lock-after-end`), whose primary is not asked, is never listed.
  */
 const LONG_HELD_MS = 60_000;
 

@@ -77,7 +77,7 @@ await runCommand(specification, async (options, { signal }) => {
   if (summary.errorsLeft > 0) process.exitCode = 1;
 });
 
-/** Ends at once when the signal is aborted: an audit may find nothing, or wait, for long. */
+/** Ends at once when the signal is aborted: the next finding of an audit may take long. */
 async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const aborted = Promise.withResolvers<null>();
   signal.addEventListener('abort', () => aborted.resolve(null));

@@ -218,7 +218,7 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     'a start that is not a timestamp',
     'a.jsonl',
     '{"start": 1.5, "outcome": "ok", "ops": []}',
-    /line 1: "start" must be a timestamp, .* but is 1\.5\.$/m,
+    /line 1: "start" must be a timestamp .* but is 1\.5\.$/m,
   ],
   [
     'an outcome of another name',

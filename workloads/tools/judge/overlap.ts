@@ -31,12 +31,12 @@ export class OverlapCounter {
   }
 
   count(): number {
-    const rooms = this.#rooms();
-    const begins = sortedIntoRooms(this.#begins, this.#keys, rooms);
-    const ends = sortedIntoRooms(this.#ends, this.#keys, rooms);
+    const sections = this.#sections();
+    const begins = sortedIntoSections(this.#begins, this.#keys, sections);
+    const ends = sortedIntoSections(this.#ends, this.#keys, sections);
     let pairs = 0;
-    for (let key = 0; key + 1 < rooms.length; key++) {
-      const [from = 0, to = 0] = [rooms[key], rooms[key + 1]];
+    for (let key = 0; key + 1 < sections.length; key++) {
+      const [from = 0, to = 0] = [sections[key], sections[key + 1]];
       let ended = from;
       for (let begun = from; begun < to; begun++) {
         while (ended < to && (ends[ended] ?? 0) < (begins[begun] ?? 0)) ended++;
@@ -47,31 +47,31 @@ export class OverlapCounter {
   }
 
   /** The start of the section of each key; the last entry is the end of all. */
-  #rooms(): Uint32Array {
-    const rooms = new Uint32Array(this.#numbers.size + 1);
-    for (const key of this.#keys) rooms[key + 1] = (rooms[key + 1] ?? 0) + 1;
-    for (let key = 1; key < rooms.length; key++) {
-      rooms[key] = (rooms[key] ?? 0) + (rooms[key - 1] ?? 0);
+  #sections(): Uint32Array {
+    const sections = new Uint32Array(this.#numbers.size + 1);
+    for (const key of this.#keys) sections[key + 1] = (sections[key + 1] ?? 0) + 1;
+    for (let key = 1; key < sections.length; key++) {
+      sections[key] = (sections[key] ?? 0) + (sections[key - 1] ?? 0);
     }
-    return rooms;
+    return sections;
   }
 }
 
-function sortedIntoRooms(
+function sortedIntoSections(
   times: readonly number[],
   keys: readonly number[],
-  rooms: Uint32Array,
+  sections: Uint32Array,
 ): Float64Array {
-  const next = rooms.slice();
+  const next = sections.slice();
   const sorted = new Float64Array(times.length);
   for (const [i, key] of keys.entries()) {
     const place = next[key] ?? 0;
     sorted[place] = times[i] ?? 0;
     next[key] = place + 1;
   }
-  for (let key = 0; key + 1 < rooms.length; key++) {
-    if ((rooms[key + 1] ?? 0) - (rooms[key] ?? 0) > 1) {
-      sorted.subarray(rooms[key], rooms[key + 1]).sort();
+  for (let key = 0; key + 1 < sections.length; key++) {
+    if ((sections[key + 1] ?? 0) - (sections[key] ?? 0) > 1) {
+      sorted.subarray(sections[key], sections[key + 1]).sort();
     }
   }
   return sorted;

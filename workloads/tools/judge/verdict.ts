@@ -21,7 +21,7 @@ export interface Verdict {
   readonly ok: number;
   readonly fail: number;
   readonly info: number;
-  /** Transactions of outcome `info` that were seen, and so have committed. */
+  /** Transactions of outcome `info` whose writes were read, and that so have committed. */
   readonly infoSeen: number;
   readonly keys: number;
   /** Judged reads; a scan counts one for each known key of its range, found or not. */

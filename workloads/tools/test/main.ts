@@ -55,7 +55,7 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   if (!quick) await runNpm(['--version'], 'check the code', {}); // Fails early if npm is missing.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  // Node sorts the files by their paths: the quick tests come first, because theirs is absolute.
+  // Node sorts the files by their paths: QUICK comes first, because its path is absolute.
   const tests = quick ? quickTests() : [patternOf(QUICK), ...slowTests()];
   const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
   const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');

@@ -1,7 +1,8 @@
 /**
  * All tests that are not slow (slow.ts), in one process: to start a process for each of their files
- * would take longer than half of their tests do. The slow ones have a process each, because they
- * start servers and browsers, wait for clocks, or measure what their process uses.
+ * would take longer than the tests in half of the files. Each file of slow tests has a process of
+ * its own, because they start servers and browsers, wait for clocks, or measure what their process
+ * uses.
  */
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';

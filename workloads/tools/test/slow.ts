@@ -1,7 +1,7 @@
 /**
  * The tests that `./run.sh test --quick` leaves out, because they start processes, servers or a
- * browser, load mutants, or take seconds of processor time. A pattern that matches no test fails
- * tidy.test.ts, and so does an alternative in its braces.
+ * browser, load mutants, or take seconds of processor time. A pattern that matches no test, or an
+ * alternative in its braces that matches none, fails tidy.test.ts.
  */
 import { globSync } from 'node:fs';
 import path from 'node:path';

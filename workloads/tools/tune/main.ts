@@ -1,5 +1,6 @@
 /**
- * `./run.sh tune`: finds batching and prefetch settings for a workload, and states their certainty.
+ * `./run.sh tune`: finds settings for batching, prefetch and scanners that suit a workload, and
+ * states how certain they are.
  *
  * The recommended settings are written next to the record, as a file for `--config`.
  */
@@ -25,7 +26,7 @@ import { type SearchResult, search, trialsOf } from './search.ts';
 import { configText, findingsOf } from './tune-findings.ts';
 import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 
-/** Time of a trial besides its measurement: loading, warm-up and check. */
+/** Time of a trial besides the parts that TRIAL_FACTOR counts: loading and check. */
 const OVERHEAD_SECONDS = 1.5;
 /**
  * A trial's seconds are its busy part; the warm-up and the part with one document or transaction at

@@ -103,7 +103,7 @@ describe('the search', () => {
     const found = await find((values) => (values === DEFAULTS ? 1 : 0.5));
     assert.equal(found.winner, DEFAULTS);
     assert.equal(found.gain, null);
-    assert.match(certainty(found), /keep them/);
+    assert.match(certainty(found), /did better than the defaults\. Keep the defaults/);
   });
 
   test('gives all trials of a round, and of a final pair, the same data; the seed decides it', async () => {

@@ -27,8 +27,8 @@ export function recommended({ winner, gain }: SearchResult): EngineValues {
 /** The certainty of the recommendation, in one sentence. */
 export function certaintyOf({ found, objective }: TuneResult): string {
   const { winner, gain, winnerTrials } = found;
-  if (gain === null) return 'No settings did better than the defaults: keep them.';
-  const what = objective === 'throughput' ? 'throughput' : 'speed of one at a time';
+  if (gain === null) return 'No settings did better than the defaults. Keep the defaults.';
+  const what = objective === 'throughput' ? 'throughput' : 'speed (one at a time)';
   const words = `${times(gain)} the ${what} of the defaults, over ${winnerTrials.length} pairs of trials on fresh data`;
   if (!isSignificant(gain)) {
     return `No significant difference: the best candidate (${nameOf(winner)}) reached ${words}. Keep the defaults.`;
@@ -73,7 +73,8 @@ function triedTable({ unit, found }: TuneResult): ResultTable {
   return {
     name: 'candidates',
     title: 'Candidates',
-    caption: 'Each with its longest trial. Short trials are noisy; only the final pairs decide.',
+    caption:
+      'Each row is the longest trial of its settings. Short trials are noisy; only the final pairs decide.',
     columns: [
       'settings',
       `${unit} per second`,

@@ -80,11 +80,11 @@ export async function tryOut(
   const { values, data, seconds, signal } = trial;
   const { concurrency } = data;
   await workload.load(store, data);
-  await using running = await workload.open(trial.wrap(store), values, data);
-  await running.run({ concurrency, seconds: seconds * WARM_UP, signal });
-  const busy = await running.run({ concurrency, seconds, signal });
-  const alone = await running.run({ concurrency: 1, seconds: seconds * ALONE, signal });
-  const check = await running.check();
+  await using opened = await workload.open(trial.wrap(store), values, data);
+  await opened.run({ concurrency, seconds: seconds * WARM_UP, signal });
+  const busy = await opened.run({ concurrency, seconds, signal });
+  const alone = await opened.run({ concurrency: 1, seconds: seconds * ALONE, signal });
+  const check = await opened.check();
   if (!check.passed) throw new Error(`the trial has no numbers: ${check.detail}`);
   return { perSecond: busy.done / busy.seconds, latencyMs: percentileMs(alone.latencies, 50) };
 }

@@ -216,8 +216,8 @@ const NAMES: Readonly<Record<string, AnomalyName>> = {
 };
 
 /**
- * A cycle of only two transactions has a more specific name; if it has only one key, the name is
- * that of a conflict of two writers.
+ * A skew of only two transactions has a more specific name if they have only one key, or if one of
+ * them read a write of the other.
  */
 function anomalyOf(claim: string, edges: readonly ListEdge[]): AnomalyName {
   const name = NAMES[claim];

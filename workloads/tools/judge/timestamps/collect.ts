@@ -152,7 +152,7 @@ export class Collector {
     this.ownReads++;
     const write = draft.writes[written.get(cell) ?? -1];
     if (own !== undefined && write !== undefined && isOwnWrite(seen, write)) return;
-    const before = write && { ...write }; // A later write of the transaction will replace it.
+    const before = write && { ...write }; // A later write of the transaction may change `write`.
     this.#own.push({ claim: 'own write not read', transaction: index, cell, value, before });
   }
 

@@ -188,7 +188,7 @@ function futureRead(
     : `${name} took its snapshot at ${start} and read ${shown(read)}. ${other} committed ${that} later${history.whenCommitted(writer)}.`;
   const began =
     history.commit(writer) === undefined && !isOwn
-      ? [`${other} had begun at ${history.start(writer)} only.`]
+      ? [`${other} had begun only at ${history.start(writer)}.`]
       : [];
   const rule = 'A snapshot contains no commit after its start timestamp.';
   return {

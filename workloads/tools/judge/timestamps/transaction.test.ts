@@ -55,7 +55,7 @@ test('a key is a number up to 2^53 - 1, in every form', () => {
     assert.throws(() => operationOf(`{"lock":${key}}`), {
       name: BadLineError.name,
       message:
-        /^"lock" must be a key, a string or a number up to 2\^53 - 1; larger ones are given as/,
+        /^"lock" must be a key \(a string, or a number up to 2\^53 - 1; larger ones are given as/,
     });
   }
 });

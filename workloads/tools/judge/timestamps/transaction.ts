@@ -210,9 +210,8 @@ function timestampOf(given: unknown, name: string): RawTimestamp {
   if (typeof given === 'string' && /^\d{1,40}$/.test(given)) {
     return given.length < 16 ? Number(given) : smallest(BigInt(given));
   }
-  throw new BadLineError(
-    `${name} must be a timestamp, a whole number or a string of its digits, but is ${shown(given)}`,
-  );
+  const form = 'a timestamp (a whole number, or a string of its digits)';
+  throw new BadLineError(`${name} must be ${form}, but is ${shown(given)}`);
 }
 
 function smallest(timestamp: bigint): RawTimestamp {
@@ -222,7 +221,7 @@ function smallest(timestamp: bigint): RawTimestamp {
 function timeOf(given: unknown, name: string): number {
   if (typeof given === 'number' && Number.isFinite(given)) return given;
   if (typeof given === 'bigint') return Number(given);
-  throw new BadLineError(`${name} must be a time, a number of any unit, but is ${shown(given)}`);
+  throw new BadLineError(`${name} must be a time (a number, in any unit), but is ${shown(given)}`);
 }
 
 function limitOf(given: unknown): number {
@@ -236,7 +235,7 @@ function keyOf(given: unknown, name: string): Key {
   if (typeof given === 'number' && Math.abs(given) <= Number.MAX_SAFE_INTEGER) return given;
   const exact = isNumber ? '; larger ones are given as strings' : '';
   throw new BadLineError(
-    `${name} must be a key, a string or a number up to 2^53 - 1${exact}, but is ${shown(given)}`,
+    `${name} must be a key (a string, or a number up to 2^53 - 1${exact}), but is ${shown(given)}`,
   );
 }
 

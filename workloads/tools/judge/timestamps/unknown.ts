@@ -1,21 +1,24 @@
 /**
  * Transactions without a known commit timestamp: those of unknown outcome, and those known to have
- * committed at a time that the history does not give. The reads of others decide.
+ * committed at a time that the history does not give. The reads of other transactions decide.
  *
  *   1. A transaction of unknown outcome has committed if a value that only it wrote was read;
  *      otherwise it is ignored.
- *   2. Its commit timestamp is the latest possible one: below the start of each reader that has
- *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
- *      if real time counts, of every transaction that began after it, or a reader that has seen
- *      it, had ended. Nor may it lie between two snapshots that real time demands to be equal: if
- *      one transaction ended before another with an older snapshot began, it is below both.
+ *   2. Its commit timestamp is the latest possible one. That is below the start of
+ *        - each reader that has seen it,
+ *        - the next committed writer of each of its keys, which did not overlap it,
+ *        - if real time counts, every transaction that began after it had ended, or after a reader
+ *          that has seen it had ended.
+ *      Nor does it lie between two snapshots that real time demands to be equal: if one transaction
+ *      ended before another with an older snapshot began, it is below both snapshots.
  *
  * The latest one is sufficient. Readers and writers demand an earlier time, which step 2 obeys;
  * readers that have not seen it demand a later one. If these contradict the latest possible time,
  * they contradict every earlier one too.
  *
- * A value that others also wrote to the same key, or a delete, does not show which writer was seen.
- * Reads of such a value are skipped and counted, but only for the keys of such transactions.
+ * Some reads do not show which writer they saw: those of a value that several transactions wrote to
+ * the key, of a deletion, or of a version that no line of the file gives. They are skipped and
+ * counted, but only for keys that a transaction without a known commit timestamp wrote.
  */
 import type { Cell } from './cells.ts';
 import { type Draft, isWriter } from './draft.ts';
@@ -74,8 +77,8 @@ const KNOWN = -2;
 type Writers = Map<Cell, Map<string | undefined, number>>;
 
 /**
- * By transaction: the position of the first reader that saw it, and the time when the first one of
- * them had ended. Removes the reads that cannot be judged.
+ * By transaction: the position of the first reader that saw it, and the time when the first of its
+ * readers had ended. Removes the reads that cannot be judged.
  */
 function lookForReaders(
   drafts: readonly Draft[],
@@ -217,7 +220,8 @@ class Bounds {
     for (const [i, draft] of this.#drafts.entries()) {
       outside[this.#starts[i] ?? 0] = this.#leastAfter(endOf(draft));
     }
-    // First the oldest snapshot after each one from the bound on, then the same of that, and so on.
+    // First, for each bound, the oldest snapshot of those that began after a transaction with a
+    // snapshot from the bound on had ended. If it is below the bound, it is the next bound to try.
     for (let bound = boundMax - 1; bound >= 0; bound--) {
       outside[bound] = Math.min(outside[bound] ?? Infinity, outside[bound + 1] ?? Infinity);
     }

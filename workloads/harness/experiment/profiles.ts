@@ -1,10 +1,12 @@
 /**
  * `--profile`: the named sizes of a run.
  *
- *     smoke      seconds             does it still work?
- *     quick      2 to 10 minutes     a first look; the default
- *     standard   20 to 40 minutes    numbers to rely on
+ *     smoke      5 seconds to 2 minutes           does it still work?
+ *     quick      half a minute to 11 minutes      a first look; the default
+ *     standard   5 minutes to an hour             numbers to rely on
  *     full       as long as it takes
+ *
+ * The time of each script is in its `--help`, and in docs/options.md.
  *
  * A size gives values to options that were not given, and may hold settings that have no
  * option on the command line.

@@ -9,9 +9,9 @@
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
  * A group that may be lost in a power failure is not synced on its own: the sync of a later one
- * makes durable all that is before it. Each group says how much before it was not yet synced: what a
- * power failure tears there ends the log, even if a later group is whole. The first group of a file
- * is always synced.
+ * makes durable all that is before it. Each group says how much before it was not yet synced: what
+ * a power failure tears there ends the log, even if a later group is whole. The first group of a
+ * file is always synced.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
@@ -118,7 +118,9 @@ export class Log {
     return this.#files.size;
   }
 
-  /** With more files the log is cleaned. Data that fills files of the largest size may have more. */
+  /**
+   * With more files the log is cleaned. Data that fills files of the largest size may have more.
+   */
   filesMax(dataBytes: number): number {
     const largest = FILES_FOR_DATA * FILE_BYTES_MAX;
     return this.sizes.files * Math.max(1, dataBytes / largest);
@@ -327,8 +329,9 @@ export class Log {
    * does not count. A failed sync may have lost what waited for it, and no later sync would tell.
    *
    * A group that is in doubt stays where it is, unless it is a copy. If this process ends now, the
-   * next process that may write finds it, and writes it again. If it were erased, that process would serve the store
-   * without it, and a later power failure, which may undo what was not synced, could bring it back.
+   * next process that may write finds it, and writes it again. If it were erased, that process
+   * would serve the store without it, and a later power failure, which may undo what was not
+   * synced, could bring it back.
    */
   #giveUp(): void {
     this.#isWriting = false;
@@ -347,7 +350,7 @@ export class Log {
     for (const one of this.#files.keys()) if (one > file && one < next) this.#remove(one);
     const known = this.#files.get(file);
     if (known === undefined) return;
-    // Not to `offset`: until the index knows the new group, it names rows of the groups that waited.
+    // Not to `offset`: until the index knows the new group, it names rows of groups that waited.
     ignoringErrors(() => known.file.truncate(known.size));
     this.#bytes -= known.size - offset;
     known.size = offset;

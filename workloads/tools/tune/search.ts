@@ -141,8 +141,8 @@ export function isSignificant({ low, high }: Estimate): boolean {
 }
 
 /**
- * The settings that no other ones beat: none are better in throughput or latency without being worse
- * in the other of the two. In the order of throughput, the lowest first.
+ * The settings that no other ones beat: none are better in throughput or latency without being
+ * worse in the other of the two. In the order of throughput, the lowest first.
  */
 export function paretoFront(tried: readonly TriedSettings[]): readonly TriedSettings[] {
   const isBeaten = ({ trial }: TriedSettings): boolean =>

@@ -1,6 +1,7 @@
 /**
- * The findings of a judge. A broken engine may break a claim thousands of times in one history. Only
- * the first findings are kept, of all claims together; how often each claim is broken is counted.
+ * The findings of a judge. A broken engine may break a claim thousands of times in one history.
+ * Only the first findings are kept, of all claims together; how often each claim is broken is
+ * counted.
  */
 import type { Violation } from './history.ts';
 

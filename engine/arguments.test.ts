@@ -255,6 +255,7 @@ async function refuses(
   else await assert.rejects(call() as Promise<unknown>, refusal);
 }
 
+/** Whether the folder is 'f', which stands for a folder that does not exist yet. */
 function namesFolder(given: unknown): boolean {
   return typeof given === 'object' && given !== null && Reflect.get(given, 'folder') === 'f';
 }

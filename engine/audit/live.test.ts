@@ -2,7 +2,7 @@
  * An audit raises no false alarms: not on a database in use, whatever its clients, the network and
  * crashes do to it, and not afterwards. What crashes leave is a warning, and a repair removes it.
  *
- * One seed decides a run. Its number is in the name of the test that fails, so that
+ * One seed decides a run of the clients in trouble. It is in the name of the test, so that
  * `--test-name-pattern` can select it.
  */
 import assert from 'node:assert/strict';
@@ -158,7 +158,8 @@ test('writers and workers, audited all the time, leave no error, and no finding 
         await transact(context, async (transaction) => {
           put(transaction, { [`row ${i % 5}:seen`]: `${name} ${i}`, [`${name} ${i}`]: 'x' });
         });
-        if (i % 5 === 0) await systemClock.yield(); // Lets others run: the store never waits.
+        // Lets the workers and the auditor run: the store in memory never waits.
+        if (i % 5 === 0) await systemClock.yield();
       }
       await settled(context);
     }),
@@ -186,7 +187,7 @@ test('writers and workers, audited all the time, leave no error, and no finding 
   }
 });
 
-test("an audit waits for a lock whose owner may be alive: the owner is dead if the lock's heartbeat does not change", async () => {
+test("only with `waitForLocks` an audit waits for a lock whose owner may be alive: the owner is dead if the lock's heartbeat does not change", async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   a.store.crashAfter(2);
@@ -230,7 +231,7 @@ test('a lock whose heartbeat changes is not taken for dead after its time to liv
   await database.clock.runUntil(committing);
 });
 
-test('an owner is not taken for dead because a slow answer shows its lock as it was long ago', async () => {
+test('a slow answer, which shows a lock as it was long ago, lets no owner pass for dead and no lock for long held', async () => {
   const database = await openTestDatabase();
   const transaction = await database.client('A', { lockTimeToLiveMs: 1_000 }).begin();
   put(transaction, { x: '1', y: '1' });

@@ -1,7 +1,7 @@
 /**
- * Everything that an audit can find, planted by hand, one thing at a time: it is found, and nothing
- * else is. Then the database is repaired: what can be repaired is gone, and repairing again changes
- * nothing.
+ * Everything that an audit can find in a table, planted by hand, one thing at a time: it is found,
+ * and nothing else is. Then the database is repaired: what can be repaired is gone, and repairing
+ * again changes nothing.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -300,7 +300,7 @@ const PLANTED: readonly Planted[] = [
     found: [],
   },
   {
-    name: 'data under a record that cannot be decoded: it may point to it',
+    name: 'data under a record that cannot be decoded: the record may point to the data',
     plant: async (database) => {
       await plant(database, 'data z', 50, 'whose');
       await plant(database, 'write z', 70, 'oops');
@@ -415,7 +415,7 @@ describe('planted:', () => {
   });
 
   for (const ruled of ['u', 'u.notify']) {
-    test(`a rule of the storage that deletes versions in ${ruled}: the rest is audited`, async () => {
+    test(`a rule of the storage that deletes versions in ${ruled} is found, and the rest is audited`, async () => {
       const { client } = await openWith((database) =>
         plant(database, 'lock z', 50, lockOf('u/y', 'dead')),
       );
@@ -441,7 +441,7 @@ describe('planted:', () => {
     }
   });
 
-  test('in many rows, with and without marks, each is found once', async () => {
+  test('in many rows, with and without marks, each fault is found once', async () => {
     const rows = Array.from({ length: 300 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
     const { client } = await openWith(async (database) => {
       for (const [i, row] of rows.entries()) {
@@ -452,8 +452,8 @@ describe('planted:', () => {
     });
     const found = (await findingsOf(client)).map(({ code, cell }) => `${code} ${cell.row}`);
     const marked = rows.filter((_, i) => i % 3 !== 1).map((row) => `notification-clean ${row}`);
-    const others = rows.filter((_, i) => i % 3 !== 0).map((row) => `marker-below-horizon ${row}`);
-    assert.deepEqual(found.toSorted(), [...others, ...marked].toSorted());
+    const rolled = rows.filter((_, i) => i % 3 !== 0).map((row) => `marker-below-horizon ${row}`);
+    assert.deepEqual(found.toSorted(), [...rolled, ...marked].toSorted());
   });
 
   test('every code about a table’s content has been planted', () => {

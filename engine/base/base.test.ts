@@ -43,7 +43,7 @@ test('a fork depends on the seed and its name, not on what was drawn before', ()
   );
 });
 
-test('an unknown commit is never retried', () => {
+test('a conflict is retryable; an unknown commit, a mutation in doubt and a foreign error are not', () => {
   assert.equal(isRetryable(new PercolatorError('WRITE_CONFLICT', 'x')), true);
   assert.equal(isRetryable(new PercolatorError('COMMIT_UNKNOWN', 'x')), false);
   assert.equal(isRetryable(new PercolatorError('STORE_IN_DOUBT', 'x')), false);
@@ -85,7 +85,7 @@ test('a callback for troubles that throws or rejects harms nothing', async () =>
     () => {
       throw new Error('x');
     },
-    () => Promise.reject(new Error('x')), // Left alone, it would fail this file.
+    () => Promise.reject(new Error('x')), // Unhandled, it would fail this file.
   ];
   for (const onTrouble of failing) {
     const troubles = new Troubles(onTrouble);

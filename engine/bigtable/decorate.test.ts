@@ -27,7 +27,7 @@ test('disposing calls the replaced close, and not the one of the store', async (
   assert.deepEqual(await store.listTables(), []);
 });
 
-test('listeners reach a store that tells of changes; another has no onChange', () => {
+test('listeners reach a store that has onChange; over a store without it, the decorated one has none', () => {
   const memory = createMemoryBigtable();
   assert.equal(decorate(memory, {}).onChange, undefined);
   const heard: string[] = [];

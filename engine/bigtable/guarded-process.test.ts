@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '../base/index.ts';
 import { startGuarded, stopGuarded } from './guarded-process.ts';
 
-/** execa would wait for five seconds, whatever the grace. */
+/** Without `forceKillAfterDelay`, execa would wait for five seconds. */
 test('a program that does not end when it is told to is killed after its grace', async () => {
   const program = ['sh', '-c', "trap '' TERM; echo ready; exec sleep 60"];
   const child = startGuarded(program, { graceSeconds: 1 });

@@ -1,6 +1,6 @@
 /**
- * Claims of batching (section 2.5): what shares an RPC, what waits for what, and which caller
- * receives which outcome.
+ * Claims of batching (section 2.5 of the paper): what shares an RPC, what waits for what, and which
+ * caller receives which outcome.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -269,7 +269,7 @@ describe('a batch is sent', () => {
     assert.deepEqual(names(), ['readRows a', 'mutateRows c']);
   });
 
-  test('after its own delay, and not after that of what came later', async () => {
+  test('after its own delay, and not after the delay of a batch that began later', async () => {
     const { store, names, clock } = await scene({ delayMs: 10 });
     void store.readRow(TABLE, 'a', upTo(1));
     await settled();
@@ -303,7 +303,7 @@ describe('a batch is sent', () => {
 });
 
 describe('lanes', () => {
-  test('keep bulk work from delaying a commit, and the marks that it waits for', async () => {
+  test('keep bulk work from delaying a commit or its marks', async () => {
     const { store, names, clock } = await scene({ delayMs: 1, inFlightMax: 1 });
     void store.mutateRows([set('bulk')]);
     await settled();
@@ -387,7 +387,7 @@ describe('when a batch fails, in whole or in part,', () => {
     assert.equal(codeOf(nowhere), 'TABLE_NOT_FOUND');
   });
 
-  test('every blind mutation is in doubt, unless the failure is a refusal', async () => {
+  test('every blind mutation is in doubt if the failure is no refusal', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([
       store.mutateRows([set('a')]),
@@ -399,7 +399,7 @@ describe('when a batch fails, in whole or in part,', () => {
   });
 
   for (const code of ['STORE_REFUSED', 'TABLE_MISMATCH'] as const) {
-    test(`refused with ${code}, each caller hears the refusal of its own mutations`, async () => {
+    test(`with ${code}, the mutations of each caller are sent again, alone`, async () => {
       const { store, calls, counters } = await scene({});
       const outcomes = Promise.allSettled([
         store.mutateRows([set('a')]),
@@ -415,7 +415,7 @@ describe('when a batch fails, in whole or in part,', () => {
     });
   }
 
-  test('a mutation that is sent again, alone, without an answer may have been applied at first', async () => {
+  test('a mutation that is sent again, alone, and gets no answer is in doubt: the batch may have applied it', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([
       store.mutateRows([set('a')]),
@@ -493,7 +493,7 @@ describe('when a batch fails, in whole or in part,', () => {
   });
 });
 
-test('closing sends what waits, and waits for it', async () => {
+test('closing sends what waits for room, and ends only after all answers', async () => {
   const { store, below, clock, deliverAll } = await scene({ delayMs: 1_000, inFlightMax: 1 });
   const sent = ['a', 'b'].map((row) => store.mutateRows([set(row)]));
   await settled();

@@ -63,6 +63,8 @@ test('values whose pages are elsewhere are cleaned in small steps', async () => 
     await store.mutateRows([{ table: 't', row: 'hot', mutations }]);
   }
   const largest = Math.max(...disk.writes.slice(loaded));
+  // The value of the caller, and four times as much that the cleaner reads: values, which are
+  // written again with their pages.
   assert.ok(largest < 14 * VALUE_BYTES, `a step of ${largest} bytes`);
   assert.ok(first !== undefined && !disk.names().includes(first), 'the first file was cleaned');
 });
@@ -78,6 +80,7 @@ test('a file that is needed as a whole is cleaned in small steps', async () => {
     await store.mutateRows([{ table: 't', row: 'hot', mutations }]);
   }
   const largest = Math.max(...disk.writes.slice(loaded));
+  // The value of the caller, and four times as much that the cleaner reads.
   assert.ok(largest < 8 * VALUE_BYTES, `a step of ${largest} bytes`);
   assert.ok(first !== undefined && !disk.names().includes(first), 'the first file was cleaned');
   const logs = disk.names().filter((name) => name.endsWith('.log'));

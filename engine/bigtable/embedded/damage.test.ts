@@ -1,7 +1,7 @@
 /**
  * Damaged files of a store that was closed: each is found, when the store is opened or when the
  * rows are read, and named in one sentence; or it does no harm, and every row is right. A row that
- * can be read stays so, whatever the cleaner meets.
+ * can be read stays readable, whatever the cleaner meets.
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
@@ -22,7 +22,7 @@ const SMALL = {
   readBytes: 0,
 };
 const FILTERS = [{ family: 'f' }];
-/** A row that the healthy store does not have, after all that it has. */
+/** The key of no row of the healthy store; it sorts after all of them. */
 const LATER_ROW = 'written later';
 
 type Files = ReadonlyMap<string, Buffer>;
@@ -90,7 +90,7 @@ async function legibleRows(store: Bigtable): Promise<readonly string[]> {
   return legible;
 }
 
-/** Whether the action succeeds; it may fail only because of damage, which it names. */
+/** Whether the action succeeds; it may fail only because of damage, which the error names. */
 async function isUndamaged(action: () => Promise<void>): Promise<boolean> {
   try {
     await action();
@@ -214,7 +214,7 @@ test('an index that one process could not open does no harm later, whenever the 
  */
 async function isFound(files: Files, random: Random): Promise<boolean> {
   const disk = new SimulatedDisk({ random }, files);
-  const recentBytes = random.pick([0, 1e6]); // Record by record, or in pieces.
+  const recentBytes = random.pick([0, 1e6]); // With 1e6, recent.ts reads the log in pieces.
   let found = false;
   let legible: readonly string[] = [];
   for (const readOnly of [true, false, true]) {
@@ -272,6 +272,7 @@ test('a damaged group that the index shows is reported, even if it was provision
   const newest = [...files.keys()].findLast((name) => name.endsWith('.log')) as string;
   const log = files.get(newest) as Buffer;
   const end = log.length - GROUP_BYTES; // There the index was flushed, by a group without records.
+  // Byte 44 of a group (record.ts): how many bytes before it were not synced.
   for (let at = end - log.readUInt32LE(end + 44); at < log.length; at++) {
     const damaged = Buffer.from(log);
     damaged.writeUInt8((damaged[at] as number) ^ 1, at);
@@ -311,6 +312,7 @@ test('a store of format 1, whose groups were all synced, is read, and goes on in
   for (const row of ['a', 'b', 'c']) await put(first, row);
   await first.close();
   const old = Buffer.from(disk.files().get('0000000001.log') ?? []);
+  // In a group (record.ts): its checksum at byte 4, its format at 8, its length at 36.
   for (let at = 0; at < old.length;) {
     const group = old.subarray(at);
     group.writeUInt32LE(1, 8);

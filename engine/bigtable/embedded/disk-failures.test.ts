@@ -1,7 +1,8 @@
 /**
  * Claims about a disk that fails: every caller receives the right error code, nothing acknowledged
- * is lost, and the store works again as soon as the disk does (P11, P58). On a simulated disk, each
- * operation fails once; in one test, a real file meets the system's limit for the size of files.
+ * is lost, and the store works again as soon as the disk does (P11, P58). Most tests make
+ * operations of a simulated disk fail; in one, a real file meets the system's limit for the size of
+ * files; the others kill processes, and look at what a power cut leaves.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -70,7 +71,7 @@ async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }
 }
 
 /** A store that was reopened, and a function that makes its disk refuse to read. */
-async function storeWithReads(
+async function reopenedStore(
   sizes = SIZES,
   rows: readonly RowMutation[] = [],
 ): Promise<{
@@ -82,10 +83,10 @@ async function storeWithReads(
   if (rows.length > 0) await store.mutateRows(rows);
   await store.close();
   const broken = new SimulatedDisk({ random: createRandom(1) }, disk.files());
-  const reading = broken.open.bind(broken);
+  const openFile = broken.open.bind(broken);
   let isBroken = false;
   broken.open = (name) => {
-    const file = reading(name);
+    const file = openFile(name);
     const read = (target: Uint8Array, position: number): number => {
       if (isBroken) throw new Error('EIO: simulated');
       return file.read(target, position);
@@ -145,16 +146,16 @@ test('after a group has failed, the next one is written even if a page cannot be
   const value = Buffer.alloc(400, 1);
   const mutations = Array.from({ length: 40 }, (_, i) => ({ ...SET, value, timestamp: i + 1 }));
   const large = { table: 't', row: 'large', mutations };
-  for (let first = 1; first <= 40; first++) {
-    const { store, refuseReads, disk } = await storeWithReads(SIZES, [large]);
+  for (let to = 1; to <= 40; to++) {
+    const { store, refuseReads, disk } = await reopenedStore(SIZES, [large]);
     await put(store, 'begins a file, and is synced');
-    // The row has several pages; for one `first`, exactly the cells of its last page are erased.
-    const erase = { ...ERASE, from: 1, to: first };
+    // The row has several pages; with one `to`, exactly the cells of its last page are erased.
+    const erase = { ...ERASE, from: 1, to };
     await store.mutateRows([{ table: 't', row: 'large', mutations: [erase], provisional: true }]);
     refuseReads(true);
     failNext(disk, 'write', 'EIO');
     assert.equal(await put(store, 'refused'), 'STORE_UNAVAILABLE');
-    assert.equal(await put(store, 'later'), 'done', `from ${first}`);
+    assert.equal(await put(store, 'later'), 'done', `1 to ${to} erased`);
     refuseReads(false);
     await store.close();
   }
@@ -183,7 +184,7 @@ test('what is in doubt takes no space once the next group counts', async () => {
   assert.ok(bytes < 600_000, `${bytes} bytes`);
 });
 
-describe('on a disk that fails once', () => {
+describe('on a disk that fails', () => {
   for (const failure of ['EIO', 'ENOSPC'] as const) {
     test(`P58: a group whose write failed (${failure}) was not applied, and the next one works`, async () => {
       const { disk, store } = await diskWithTable();
@@ -261,7 +262,7 @@ describe('on a disk that fails once', () => {
 
   for (const failure of ['EIO', 'ENOSPC'] as const) {
     for (const kind of ['write', 'sync'] as const) {
-      test(`what waited for a sync is written again after a ${kind} has failed (${failure}): a row that came, one that went`, async () => {
+      test(`after a failed ${kind} (${failure}), changes that waited for a sync are written again: a new row, an erased row`, async () => {
         const { disk, store } = await diskWithTable();
         assert.equal(await put(store, 'came', true), 'done');
         await store.mutateRows([
@@ -346,7 +347,7 @@ describe('on a disk that fails once', () => {
   });
 
   test('what cannot be read is an error of that call, and names the file', async () => {
-    const { store: again, refuseReads } = await storeWithReads();
+    const { store: again, refuseReads } = await reopenedStore();
     refuseReads(true);
     const refusal = {
       code: 'STORE_UNAVAILABLE',
@@ -361,7 +362,7 @@ describe('on a disk that fails once', () => {
   });
 
   test('a file that could not be read once, when its space was to be given back, is read again', async () => {
-    const { store, refuseReads } = await storeWithReads({ ...SIZES, fileBytes: 1, files: 0 });
+    const { store, refuseReads } = await reopenedStore({ ...SIZES, fileBytes: 1, files: 0 });
     assert.equal(await put(store, 'one'), 'done'); // Now there is a file before the newest one.
     refuseReads(true);
     assert.equal(await put(store, 'two'), 'STORE_UNAVAILABLE');
@@ -371,8 +372,8 @@ describe('on a disk that fails once', () => {
     await store.close();
   });
 
-  test('P61: a change whose row cannot be read fails with all changes of its turn, and not later ones', async () => {
-    const { store, refuseReads } = await storeWithReads();
+  test('P61: a change whose row cannot be read fails with all changes of its turn; later changes are applied', async () => {
+    const { store, refuseReads } = await reopenedStore();
     refuseReads(true);
     const marks = [put(store, 'mark'), put(store, 'before')];
     const commit = store
@@ -390,12 +391,12 @@ describe('on a disk that fails once', () => {
 
 /** The disk as seen by a process that is killed in its first sync. */
 function killedInSync(disk: SimulatedDisk): Disk {
-  const killed = thatSyncsFiles(disk, () => new Promise(() => {}));
+  const killed = withSync(disk, () => new Promise(() => {}));
   return { ...killed, open: (name) => disk.open(name), sync: () => disk.sync() };
 }
 
-/** The same disk, with another way to sync: as it is without fsync. */
-function thatSyncsFiles(disk: SimulatedDisk, sync: () => Promise<void>): Disk {
+/** The same disk with another `sync`, of files and of names. */
+function withSync(disk: SimulatedDisk, sync: () => Promise<void>): Disk {
   return {
     names: () => disk.names(),
     open: (name) => ({ ...disk.open(name), sync }),
@@ -408,7 +409,7 @@ function thatSyncsFiles(disk: SimulatedDisk, sync: () => Promise<void>): Disk {
 
 test('what was written without fsync is on the disk before what a later process writes with it', async () => {
   const disk = newDisk();
-  const store = await open(thatSyncsFiles(disk, () => Promise.resolve()));
+  const store = await open(withSync(disk, () => Promise.resolve())); // As without fsync.
   await store.createTable('t', { families: ['f'] });
   for (const key of ['a', 'before']) assert.equal(await put(store, key), 'done');
   await store.close();
@@ -495,12 +496,12 @@ for (const [kind, expected] of [
   });
 }
 
-test('a writer whose files may not grow any more is told so, lives, and loses nothing', async () => {
+test('a writer whose files may not grow any more is told so, is not killed, and loses nothing', async () => {
   const folder = temporaryFolder();
   const store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data', 'lock'] });
   await store.close();
-  // In blocks of 512 or 1,024 bytes. Node ignores the signal that the system sends at the limit.
+  // 64 blocks of 512 or 1,024 bytes. Node ignores the signal that the system sends at the limit.
   const limited = 'ulimit -f 64 && exec "$0" "$@"';
   const args = ['-c', limited, process.execPath, WRITE, folder, 'row '];
   const { status, stdout, stderr } = spawnSync('sh', args, { timeout: 60_000, encoding: 'utf8' });
@@ -518,9 +519,9 @@ test('a writer whose files may not grow any more is told so, lives, and loses no
   );
 });
 
-for (const found of ['', 'one']) {
-  test(`the names of all folders that are made for a store are synced, found: "${found}"`, async (t) => {
-    // The process that made the folder that is found may have died before it synced.
+for (const found of ['.', 'one']) {
+  test(`the names of all folders made for a store are synced, and of the folder "${found}" that was there before`, async (t) => {
+    // The process that made that folder may have died before it synced the name.
     const folder = temporaryFolder();
     fs.mkdirSync(join(folder, found), { recursive: true });
     const synced: string[] = [];

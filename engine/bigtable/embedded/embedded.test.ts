@@ -1,6 +1,6 @@
 /**
- * The embedded store is a Bigtable, and keeps its own promises about its folder: keys, reopening,
- * drops.
+ * The embedded store is a Bigtable, and keeps its own promises about long keys, its folder,
+ * reopening, drops and listeners.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { decorate } from '../decorate.ts';
 import { openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
-/** The key of a cell with a plain row and qualifier has this many bytes besides them. */
+/** Bytes of a cell's key besides its row and qualifier, if these have no zero byte (keys.ts). */
 const KEY_BYTES_FIXED = 17;
 const ROW_LENGTH_MAX = 4026 - KEY_BYTES_FIXED - 'q'.length;
 
@@ -210,7 +210,7 @@ test('onChange tells of each durable change, until the listening ends', async ()
   assert.deepEqual([first, second], [1, 2]);
 });
 
-test('mutations that change nothing of an absent row write nothing', async () => {
+test('listeners are not told of mutations that change nothing of an absent row', async () => {
   await using store = await openWithTable(temporaryFolder());
   let told = 0;
   store.onChange?.(() => told++);

@@ -70,15 +70,15 @@ async function visible(
     transactions.map(async (writes) => {
       const cells = writes.map(([table, row, column]) => ({ table, row, column }));
       const found = (await snapshot.getMany(cells)).map((value) => value !== undefined);
-      assert.equal(new Set(found).size, 1, 'a transaction is there, or not');
+      assert.equal(new Set(found).size, 1, 'a transaction is there as a whole, or not at all');
       return found[0] === true;
     }),
   );
 }
 
 /**
- * Runs the transactions while the operation of this number fails. Resolves to false if they had
- * ended before it.
+ * Runs the transactions while the operation of this number fails. Resolves to false if the
+ * transactions ended before that operation.
  */
 async function runWith(failing: number, failure: DiskFailure): Promise<boolean> {
   const disk = new SimulatedDisk({ random: createRandom(1) });
@@ -147,7 +147,7 @@ test('P61: if a change fails, one sent after it in the same turn fails too, and 
   }
 });
 
-test('no mutation that is not provisional is answered, or can be read, before fdatasync has returned', async () => {
+test('a durable mutation is neither answered nor readable before fdatasync has returned', async () => {
   const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['f'] });
@@ -184,6 +184,7 @@ test('a transaction with a row whose key is almost too long commits whole, or is
   await using percolator = await openPercolator({ store });
   await percolator.createTable('t');
   const outcomes = new Set<string>();
+  // Around the longest row whose cells have keys of at most KEY_BYTES_MAX (keys.ts).
   for (let length = 3_995; length <= 4_012; length++) {
     for (const isPrimary of [true, false]) {
       const rows = [`long ${isPrimary} `.padEnd(length, '-'), `short ${length} ${isPrimary}`];
@@ -196,7 +197,7 @@ test('a transaction with a row whose key is almost too long commits whole, or is
         .then(() => 'new')
         .catch((error: PercolatorError) => error.code);
       outcomes.add(outcome);
-      // Before a read, which would remove the lock of a transaction that has ended.
+      // Locks are looked for before a read, which would remove those of ended transactions.
       await percolator.settled();
       const locked = await store.readRange('t', { limit: 99 }, [everywhere(LOCK)]);
       assert.deepEqual(locked, [], `${outcome}: a row of ${length} bytes`);

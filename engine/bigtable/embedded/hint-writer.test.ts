@@ -13,6 +13,7 @@ import { openOnDisk } from './open-on-disk.ts';
 import { recover } from './recovery.ts';
 import { SIZES } from './sizes.ts';
 
+/** Bytes of log after which a hint is written (SIZES.hintBytes is less). */
 const MUCH = 1e9;
 
 test('a group that comes while closing writes a hint does not begin another one', async () => {

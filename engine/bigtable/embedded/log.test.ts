@@ -139,7 +139,7 @@ test('a damaged record that was read ahead is noticed, and the others are read',
   }
 });
 
-test('a page may have more long values than 32 bits count', () => {
+test('the long values of a page may have more bytes than 32 bits count', () => {
   const writer = new GroupWriter();
   writer.begin({ file: 1, offset: 0 });
   assert.doesNotThrow(() => writer.add('page', Buffer.from('k'), Buffer.from('b'), 2 ** 32));

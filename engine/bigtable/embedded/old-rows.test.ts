@@ -69,6 +69,7 @@ async function newerThan(store: Bigtable, from: Timestamp): Promise<readonly str
   return rows.map(({ key }) => key);
 }
 
+/** A scan gives way after each 4,096 keys (row-pages.ts). */
 const CHANGED = [17, 4_095, 4_096, 9_999];
 
 describe('rows without a cell as new as a scan wants are not read', () => {

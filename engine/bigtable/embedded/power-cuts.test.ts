@@ -53,7 +53,7 @@ class Scene {
   readonly disk: SimulatedDisk;
   readonly cuts: Cut[] = [];
   readonly codes = new Map<string, number>();
-  /** Refuse about one in this many operations of the disk. */
+  /** The disk refuses about one in this many operations; 0: none. */
   readonly #failures: number;
   #model: Model = new Map();
   #provisional: Sent[] = [];
@@ -300,9 +300,9 @@ async function judge(cut: Cut, random: Random): Promise<void> {
 }
 
 /**
- * As acknowledged, and with more and more of what was provisional and what was open, in order; or
- * with what is in doubt, as long as nothing after it was answered. Of several failed groups only
- * the last one can count; its bounds are not known here, so any run of what is in doubt is allowed.
+ * The rows as acknowledged, then with more and more of what was provisional, in order, and then of
+ * what was open or what is in doubt. Of several failed groups only the last one can count; its
+ * bounds are not known here, so any run of what is in doubt is allowed.
  */
 function possibleStates({
   model,
@@ -330,7 +330,7 @@ function possibleStates({
 describe('on a disk whose power is cut, and which fails', () => {
   const total = { cuts: 0, provisional: 0, codes: new Map<string, number>() };
   for (let seed = 1; seed <= SEEDS; seed++) {
-    test(`what was acknowledged is there, and nothing half; seed ${seed}`, async () => {
+    test(`what was acknowledged is there, and no mutation by half; seed ${seed}`, async () => {
       const scene = await run(seed);
       for (const [i, cut] of scene.cuts.entries()) {
         try {
@@ -380,7 +380,7 @@ test('a dropped table stays dropped when the power is cut, and comes back empty 
   }
 });
 
-test('a torn group does no harm when the group before it was written again, and its file comes back', async () => {
+test('a torn group does no harm, though the group before it was written again and a power cut brings back the torn file', async () => {
   const random = createRandom(1);
   // Each group begins a file, and no index is written.
   const sizes = { ...SIZES, fileBytes: 1, hintBytes: 1e9 };

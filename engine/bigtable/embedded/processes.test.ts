@@ -1,4 +1,4 @@
-/** One process owns a store, and `kill -9` of it loses nothing. */
+/** `kill -9` of the process that owns a store loses nothing. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

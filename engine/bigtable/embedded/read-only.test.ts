@@ -1,4 +1,7 @@
-/** A read-only store refuses mutations, writes nothing, and creates nothing. */
+/**
+ * A read-only store refuses mutations, writes nothing, and creates nothing. A writer that may not
+ * write the lock is refused.
+ */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -76,7 +79,7 @@ test('a folder that is missing, empty, or not a store is refused, and left uncha
     await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message: /^the embedded store in/ });
   }
   assert.deepEqual(await bytesOf(folder), before);
-  // Nor does a writer take any of them for an empty folder.
+  // Nor does a writer take these three for an empty folder.
   for (const name of ['broken', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name) });
     await assert.rejects(opening, { code: 'STORE_UNAVAILABLE' }, name);

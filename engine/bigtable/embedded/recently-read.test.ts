@@ -50,7 +50,7 @@ test('what is read again stays while others come and go', () => {
     readTwice(records, place(number), recordOf(place(number), 2));
     if (number % 10 === 0) assert.equal(found(records, place(0)), 1, `after ${number} others`);
   }
-  assert.equal(records.find(place(1)), undefined, 'what was read once has gone');
+  assert.equal(records.find(place(1)), undefined, 'what was not read again has gone');
 });
 
 test('what is not read again goes after others have filled at most the whole memory', () => {

@@ -7,7 +7,7 @@ import { NONE, type Position, SortedIndex } from './sorted-index.ts';
 
 const entry = { file: 1, offset: 0, length: 10, footprint: 10, newest: 1 };
 
-/** Keys of all kinds: some have 40 bytes in common, some are the beginning of another one. */
+/** Keys of all kinds: some have 76 bytes in common, some are the beginning of another one. */
 function keyOf(number: number): Buffer {
   const beginnings = ['', 'a', 'a\0', 'b/', 'a long beginning that many keys have, '.repeat(2)];
   const text = `${beginnings[number % beginnings.length]}${number.toString(4)}`;
@@ -22,7 +22,7 @@ function keyAt(index: SortedIndex, at: Position): string | undefined {
   return at === NONE ? undefined : index.key(at).toString('latin1');
 }
 
-/** Each search for a key, and for one between two keys. */
+/** Compares each search for `wanted`, which may be absent, with the expected keys. */
 function assertFinds(index: SortedIndex, expected: readonly Buffer[], wanted: Buffer): void {
   const floor = expected.findLast((key) => key.compare(wanted) <= 0);
   const ceiling = expected.find((key) => key.compare(wanted) >= 0);
@@ -55,7 +55,7 @@ for (const { seed, longer } of [
     const index = new SortedIndex();
     const present = new Set<string>();
     for (let round = 0; round < 6; round++) {
-      // Grows to some ten leaves, shrinks until they are joined, and grows again.
+      // Grows to ten leaves or more, shrinks until they are joined, and grows again.
       const removed = round % 2 === 0 ? 0.2 : 0.9;
       for (let i = 0; i < 3_000; i++) {
         const changed = longKey(random.integer(0, 3_999));
@@ -106,7 +106,7 @@ test('the keys of a dropped table are removed by whole leaves, between those of 
   }
 });
 
-test('a search from a position on ends where the search in the whole index ends, or there', () => {
+test('a search from a position on finds what the search of the whole index finds, or that position if it is later', () => {
   const index = new SortedIndex();
   const keys = sorted(
     new Set(Array.from({ length: 3_000 }, (_, i) => keyOf(i).toString('latin1'))),

@@ -63,7 +63,7 @@ const calls: Readonly<Record<string, (store: Bigtable) => Promise<unknown>>> = {
 };
 
 for (const where of ['GetTableDescriptors', 'GetMetaRegionLocations', 'Multi', 'Scan', 'Mutate']) {
-  test(`a mistake of the program in ${where} is neither an answer nor a failure`, async () => {
+  test(`a mistake of the program in ${where} is thrown as it is`, async () => {
     const made: string[] = [];
     for (const [name, call] of Object.entries(calls)) {
       const clock = new VirtualClock();
@@ -229,7 +229,7 @@ test('no call is so large that HBase refuses it, however large the rows are', as
   await clock.runUntil(store.mutateRows(rows));
   const checks = names.map((row) => ({ ...check, row, ifNotFound: large }));
   await clock.runUntil(store.checkAndMutateRows(checks));
-  assert.ok(Math.max(...sizes) < 5 << 20, String(sizes));
+  assert.ok(Math.max(...sizes) < 5 << 20, String(sizes)); // calls.ts fills a call up to 4 MiB.
   assert.ok(sizes.length < 20, 'and none is small');
   const found = await clock.runUntil(store.readRows('t', names, [{ family: 'f' }]));
   assert.ok(found.every((row) => row !== undefined));
@@ -328,11 +328,12 @@ for (const qualifiers of [[], ['q', 'other']]) {
   });
 }
 
+// tables.ts asks every 20 ms, for ten minutes: 30,000 times.
 for (const { how, state, asksMax } of [
   { how: 'has forgotten', state: 0, asksMax: 1 },
   { how: 'never ends', state: 1, asksMax: 40_000 },
 ]) {
-  test(`a table is in doubt if the master ${how} the procedure that makes it`, async () => {
+  test(`whether a table was made is in doubt if the master ${how} the procedure that makes it`, async () => {
     const clock = new VirtualClock();
     const services = servicesOf(newHBase());
     const answered = messageOf('GetProcedureResultResponse').encode({ state });

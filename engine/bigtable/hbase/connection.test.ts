@@ -1,4 +1,7 @@
-/** What a connection does with calls that come too late, and with answers that fit no call. */
+/**
+ * What a connection does with calls that come too late or while it closes, and with answers that
+ * fit no call or are cut off.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

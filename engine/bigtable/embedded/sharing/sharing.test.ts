@@ -190,7 +190,7 @@ test('mutations of a client are applied in the order in which it sent them', asy
   assert.equal(textOf(await client.readRow('t', 'r', FILTERS)), '299');
 });
 
-test('only this user may connect, and nothing stays when the store is closed', async () => {
+test('only this user may connect, and no socket stays when the store is closed', async () => {
   const folder = join(temporaryFolder(), 'made');
   const store = await openEmbedded({ folder });
   assert.equal(statSync(folder).mode & 0o777, 0o700);
@@ -252,7 +252,7 @@ test('several readers share a store without an owner, and a writer waits for the
   await (await writer).close();
 });
 
-test('a process that may not own the store waits for one that does', async () => {
+test('a process that may not own the store waits for one that owns it', async () => {
   const folder = await newStore();
   await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
     code: 'STORE_UNAVAILABLE',
@@ -307,7 +307,7 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
   await service.close();
 });
 
-test('a read may take longer than a client waits for a silent owner, as long as the owner works', async () => {
+test('a read, but no mutation, may take longer than a client waits for a silent owner, as long as the owner works', async () => {
   const folder = temporaryFolder();
   const stub = {
     readRange: () => systemClock.sleep(5_000).then(() => []),
@@ -329,7 +329,7 @@ test('P61: requests that are too large for one frame are refused together, and t
   await using client = await openPatiently({ folder }, { attachMs: 2_000, requestMs: 2_000 });
   const opened = t.mock.method(Connection, 'open');
   const earlier = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
-  await systemClock.yield(); // It is sent.
+  await systemClock.yield(); // `earlier` is sent.
   const value = { length: 2 ** 52 } as Uint8Array;
   const mark = { kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value } as const;
   const marks = client.mutateRows([{ table: 't', row: 'm', mutations: [mark] }]).catch(codeOf);

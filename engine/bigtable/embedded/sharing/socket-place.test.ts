@@ -59,7 +59,7 @@ test('a folder whose path is too long for a socket is shared too if TMPDIR is re
   assert.deepEqual(await client.listTables(), ['t']);
 });
 
-test('a folder whose sockets cannot be made private is shared too', async (t) => {
+test('the owner of a folder whose sockets cannot be made private listens elsewhere', async (t) => {
   const folder = temporaryFolder();
   const server = createServer();
   t.after(() => server.close());

@@ -78,7 +78,7 @@ test('the end of a refused connection does not disturb the next one', async (t) 
   server.close();
   await using owner = await OtherProcess.open(folder);
   assert.deepEqual(await client.listTables(), ['t']);
-  owner.signal('SIGSTOP'); // So that the request is in flight when the other connection ends.
+  owner.signal('SIGSTOP'); // So that the request is in flight when the refused connection ends.
   const locked = client.checkAndMutateRow(lockRow('r', 'mine')).catch(codeOf);
   (await accepted.promise).destroy();
   await systemClock.sleep(50);
@@ -105,7 +105,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   assert.ok(isLeft, 'the client does not wait until the owner hangs up');
 });
 
-test('a process that was stopped while it looked for the owner gives that one time for its greeting', async (t) => {
+test('a process that was stopped while it looked for the owner still gives the owner time to greet', async (t) => {
   const folder = await newStore();
   await standIn(t, folder, (socket) => {
     void systemClock.sleep(20).then(() => socket.write(frameOf(GREETING)));

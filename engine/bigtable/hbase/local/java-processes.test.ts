@@ -1,4 +1,4 @@
-/** Whose folders the next local cluster removes or shares, without starting any program. */
+/** Which folders and logs of local clusters stay, and which the next one removes; without Java. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * P57 for bulk load: observed cells that were not acknowledged are marked,
- * and observers run for them.
+ * P57 for bulk load: observed cells that were not acknowledged, and derived ones, are marked, and
+ * observers run for them. And what is refused, and how a batch that fails is reported.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ async function load(percolator: Percolator): Promise<void> {
   await loader.finish();
 }
 
-test('P57: observers run once for cells of a bulk load that were not acknowledged', async () => {
+test('P57: observers run once for cells of a bulk load that were not acknowledged, and for derived ones', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable() });
   await load(percolator);
   assert.deepEqual((await Array.fromAsync(await fsck(percolator.store))).map(summaryOf), []);

@@ -1,10 +1,10 @@
-/** Names of stores: what they mean, and which ones are invalid. */
+/** Names of stores: what they mean, and which are invalid; and stores opened by address. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStore, parseStoreName } from './index.ts';
 import { temporaryFolder } from '../testing/temporary-folder.ts';
 
-test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
+test('a name can mean the embedded store, the emulator, or an instance of Cloud Bigtable', () => {
   assert.equal(parseStoreName('embedded'), 'embedded');
   assert.equal(parseStoreName('emulator'), 'emulator');
   const cloud = { kind: 'cloud', project: 'my-project', instance: 'my-instance' };
@@ -26,7 +26,7 @@ test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
   });
 });
 
-test('a name is an HBase on this machine, or a running one', () => {
+test('a name can mean an HBase to start on this machine, or a running one', () => {
   assert.equal(parseStoreName('hbase'), 'hbase');
   const plain = { kind: 'hbase', tls: false, namespace: undefined, sessionTimeoutMs: undefined };
   assert.deepEqual(parseStoreName('hbase://master-1:16000'), {

@@ -23,7 +23,7 @@ async function storeOf(rows: ReadonlyMap<string, number>): Promise<Bigtable> {
   return store;
 }
 
-/** `r0000` to `r1999`, with `cells` cells each. */
+/** `count` rows from `r0000` on, with `cells` cells each. */
 function rowsOf(cells: number, count = 2_000): ReadonlyMap<string, number> {
   return new Map(
     Array.from({ length: count }, (_, i) => [`r${String(i).padStart(4, '0')}`, cells]),
@@ -62,9 +62,9 @@ test('batches have fewer rows the more cells a row has', async () => {
     const batches = await scan(await storeOf(rowsOf(cells, count)));
     return Math.max(...batches.map((batch) => batch.rows.length));
   };
-  assert.equal(await largest(1, 2_000), 1_024);
-  assert.equal(await largest(8, 700), 512);
-  assert.equal(await largest(100, 200), 64);
+  assert.equal(await largest(1, 2_000), 1_024); // As many rows as a batch may have.
+  assert.equal(await largest(8, 700), 512); // 4,096 cells.
+  assert.equal(await largest(100, 200), 64); // The first batch; the next ones have 40 rows.
 });
 
 test('a scan goes on at the very next key, and ends with a batch that is not full', () => {

@@ -48,7 +48,7 @@ const set = (kind: Kind, timestamp: number, value: Uint8Array = Buffer.from(''))
 };
 const put = (start: number, commit: number): Mutation[] =>
   committedCell('c', Buffer.from(`${start}`), { startTimestamp: start, commitTimestamp: commit });
-const erased = (start: number, commit: number): Mutation =>
+const deletion = (start: number, commit: number): Mutation =>
   set('write', commit, encodeWriteRecord(start, 'delete'));
 
 test('a row that hasOneVersionEach accepts has no garbage', () => {
@@ -100,8 +100,9 @@ test('a row that hasOneVersionEach accepts has no garbage', () => {
 describe('a row with a record that cannot be decoded stays as it is', () => {
   const damaged = set('write', 1, Buffer.from('oops'));
 
-  test('if only the read of the row alone sees the record', async () => {
+  test('if the record is seen only when the row is read alone', async () => {
     const store = await openStore();
+    // More than a read of many rows takes of a column (VERSIONS_IN_BATCH).
     const starts = Array.from({ length: 20 }, (_, i) => 2 * i + 2);
     await fill(store, [damaged, ...starts.flatMap((start) => put(start, start + 1))]);
     assert.equal(await collect(store, 100), 0);
@@ -109,7 +110,7 @@ describe('a row with a record that cannot be decoded stays as it is', () => {
 
   test('if the record comes before the row is read again', async () => {
     const store = await openStore();
-    await fill(store, [...put(3, 4), erased(5, 6)]);
+    await fill(store, [...put(3, 4), deletion(5, 6)]);
     const client = new FaultyBigtable(store);
     client.beforeCall = async (call) => {
       const isAgain = call.kind === 'read' && call.operation === 'readRows' && call.table === 't';
@@ -142,7 +143,7 @@ describe('below the deletion horizon', () => {
     assert.deepEqual(await left(store), ['rollback@11', 'rollback@10']);
   });
 
-  test('a version committed exactly there is what a snapshot there sees', async () => {
+  test('a version goes, and one committed exactly at it stays', async () => {
     const store = await openStore();
     await fill(store, [...put(3, 4), ...put(9, 10)]);
     await collect(store, 10);
@@ -152,7 +153,7 @@ describe('below the deletion horizon', () => {
   test('a touch of a cell without a value is a tombstone, too', async () => {
     const store = await openStore();
     const touched = { dataTimestamp: 0, changedTimestamp: 4 };
-    await fill(store, [erased(3, 4), set('write', 6, encodeWriteRecord(5, 'touch', touched))]);
+    await fill(store, [deletion(3, 4), set('write', 6, encodeWriteRecord(5, 'touch', touched))]);
     await collect(store, 10);
     assert.deepEqual(await left(store), []);
   });
@@ -163,7 +164,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     const store = await openStore();
     const count = 2_500;
     for (let i = 0; i < count; i++) await fill(store, put(10 * i + 1, 10 * i + 2));
-    await fill(store, [erased(30_001, 30_002)]);
+    await fill(store, [deletion(30_001, 30_002)]);
     // Data of no transaction, so that the records read and the data read belong to different
     // versions.
     const orphans = [35_000, 35_001, 35_002];
@@ -192,7 +193,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
 
   test('the tombstone stays as long as data of no transaction hides the data below it', async () => {
     const store = await openStore();
-    await fill(store, [...put(1, 2), erased(30_001, 30_002)]);
+    await fill(store, [...put(1, 2), deletion(30_001, 30_002)]);
     await fill(
       store,
       Array.from({ length: 1_001 }, (_, i) => set('data', 35_000 + i)),
@@ -201,7 +202,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     assert.deepEqual(await left(store), []);
   });
 
-  test('data of no transaction that cannot be judged yet ends the visit, not the collector', async () => {
+  test('data of no transaction that cannot be judged yet ends the visit, instead of repeating it for ever', async () => {
     const store = await openStore();
     for (let i = 0; i < 1_001; i++) {
       await fill(store, [set('data', 35_000 + i), ...put(50_000 + 2 * i, 50_001 + 2 * i)]);
@@ -264,7 +265,7 @@ describe('of a cell with many records above the deletion horizon', () => {
   });
 
   for (const above of [20, HOT]) {
-    test(`data of a transaction that began below stays if the oldest of ${above} records points to it`, async () => {
+    test(`data of a transaction that began below stays if the oldest of more than ${above} records points to it`, async () => {
       const store = await openStore();
       await fill(store, [...put(1, 2), ...put(3, 4), ...put(99, 101)]);
       const touched = { dataTimestamp: 99, changedTimestamp: 101 };
@@ -296,7 +297,7 @@ describe('of a cell with many records above the deletion horizon', () => {
   });
 });
 
-test('every snapshot at or above sees what it saw, whatever was done to the cell', async () => {
+test('every snapshot at or above the deletion horizon sees what it saw, whatever was done to the cell', async () => {
   const step = fc.constantFrom('put', 'delete', 'touch');
   await fc.assert(
     fc.asyncProperty(
@@ -308,9 +309,9 @@ test('every snapshot at or above sees what it saw, whatever was done to the cell
         /** The data that a snapshot at each commit timestamp sees. */
         const seen = new Map<number, number>();
         for (const [i, kind] of steps.entries()) {
-          const [start, commit] = [3 * i + 1, 3 * i + 3]; // Some horizon lies between.
+          const [start, commit] = [3 * i + 1, 3 * i + 3]; // A horizon may lie between them.
           if (kind === 'put') await fill(store, put(start, commit));
-          if (kind === 'delete') await fill(store, [erased(start, commit)]);
+          if (kind === 'delete') await fill(store, [deletion(start, commit)]);
           if (kind === 'touch') {
             const record = encodeWriteRecord(start, 'touch', current);
             await fill(store, [set('write', commit, record)]);
@@ -365,7 +366,7 @@ describe('observers', () => {
     const store = await openStore();
     const ack = (start: number, commit: number): Mutation[] =>
       committedCell('ack_o:c', Buffer.from(''), { startTimestamp: start, commitTimestamp: commit });
-    await fill(store, [erased(3, 4), ...ack(5, 12)]);
+    await fill(store, [deletion(3, 4), ...ack(5, 12)]);
     await collect(store, 10);
     assert.deepEqual(await left(store), ['write@12', 'write@4']);
     await collect(store, 13);
@@ -374,7 +375,7 @@ describe('observers', () => {
 
   test('a tombstone stays for an observer that runs while its row is being collected', async () => {
     const store = await openStore();
-    await fill(store, [erased(3, 4)]);
+    await fill(store, [deletion(3, 4)]);
     const ack = committedCell('ack_o:c', Buffer.from(''), {
       startTimestamp: 5,
       commitTimestamp: 12,
@@ -388,7 +389,7 @@ describe('observers', () => {
     assert.deepEqual(await left(store), ['write@12', 'write@4']);
   });
 
-  test('an observer is not shown a change again after its acknowledgments were collected', async () => {
+  test('an observer is not shown a change again after its older acknowledgments were collected', async () => {
     const scene = await openScene({ observed: ['c'] });
     const a = scene.client('A');
     for (const value of ['1', '2', '3']) {

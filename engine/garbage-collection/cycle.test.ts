@@ -60,8 +60,8 @@ describe('a cycle', () => {
     const scene = await openScene();
     const { clock } = scene.database;
     const writer = scene.client('A');
-    for (const value of ['1', '2', '3']) await writer.write({ x: value }); // Six timestamps.
-    const rows = [1, 2, 3, 4];
+    for (const value of ['1', '2', '3']) await writer.write({ x: value });
+    const rows = [1, 2, 3, 4]; // Below the horizon: the writes took six timestamps.
     for (const row of rows) {
       await plant(scene.database, `lock ${row}`, row, lockOf(`${row}`, 'died unnoticed'));
     }
@@ -169,7 +169,7 @@ describe('a cycle', () => {
     assert.equal(collector.counters.locksResolved, 0);
   });
 
-  test('resolves a lock whose primary has one that cannot be decoded', async () => {
+  test('resolves a lock whose primary has a lock that cannot be decoded', async () => {
     const { scene, collector } = await openRows();
     const { database } = scene;
     database.bury('dead');
@@ -180,7 +180,7 @@ describe('a cycle', () => {
     assert.deepEqual(await database.locks(), []);
   });
 
-  test('asks the primary that a lock at the named primary names', async () => {
+  test('asks the last primary if the lock at a named primary names another one', async () => {
     for (const value of [undefined, '1']) {
       const { scene, collector } = await openRows();
       const { database } = scene;
@@ -253,7 +253,7 @@ describe('a cycle', () => {
     await assert.rejects(scene.collect(), { code: 'TABLE_NOT_FOUND', message: /t\.notify/ });
   });
 
-  test('skips no row that the storage does not return: the step fails, and is taken again', async () => {
+  test('skips no row if the storage refuses a read: the step fails, and is tried again', async () => {
     const { scene, collector } = await openRows();
     let refused = 0;
     scene.collector.store.beforeCall = (call) => {

@@ -46,7 +46,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.equal(await get(reader, 'x'), '1');
   });
 
-  test('whose process registers after the leases were read asks for a larger timestamp than the collector', async () => {
+  test('also if its process registers after the leases were read: its timestamp is at or above the horizon', async () => {
     // If the collector read the leases first and asked for the timestamp later, it would give up
     // the newcomer's start timestamp.
     const scene = await openScene();
@@ -81,7 +81,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.equal(await get(pinned, 'x'), '1');
   });
 
-  test('unless the collector was faster than the pin: the horizon is read after it, not before', async () => {
+  test('unless the collector was faster than the pin: the horizon is read after the pin was sent, not before', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const first = await a.write({ x: '1' });
@@ -180,7 +180,7 @@ describe('P31: what may have been collected is not read', () => {
     assert.equal(await get(await a.begin(), 'y'), '2', 'what begins now is read as always');
   });
 
-  test('a transaction is run again with a new snapshot', async () => {
+  test('the error is one after which a transaction is run again', async () => {
     const { reader } = await lapsed();
     const error: unknown = await reader.get(cell('x')).catch((reason: unknown) => reason);
     assert.ok(error instanceof PercolatorError);
@@ -240,7 +240,7 @@ describe('P31: what may have been collected is not read', () => {
 });
 
 describe('P31: a commit whose conflict may have been collected is refused', () => {
-  test('with the horizon that comes with its commit timestamp', async () => {
+  test('because of the horizon that comes with its commit timestamp', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     await b.write({ x: '1' });
@@ -257,7 +257,7 @@ describe('P31: a commit whose conflict may have been collected is refused', () =
     assert.deepEqual(await scene.database.locks(), []);
   });
 
-  test('although the horizon moved while the locks were being placed', async () => {
+  test('also if the horizon moved while the locks were being placed', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     await b.write({ x: '1' });

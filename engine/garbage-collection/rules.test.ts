@@ -1,6 +1,6 @@
 /**
- * The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32, P34 and P66.
- * Each test fails without its rule.
+ * The rules of protocol.md about what is deleted, and when: P4, P9, P11, P17, P30, P32, P34 and
+ * P66. Each test fails without its rule.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -67,19 +67,18 @@ describe('what is garbage', () => {
     assert.deepEqual(await a.read(['x']), { x: '1' });
   });
 
-  test('P34: a collector erases no lock, except those of transactions that it has resolved', async () => {
+  test('P34: a collector erases no lock of a transaction that is alive', async () => {
     const scene = await openScene();
     const a = scene.client('A', { lockTimeToLiveMs: 1e9 });
     await a.write({ x: '1' });
-    let hook: Promise<unknown> | undefined;
+    let report: CollectionReport | undefined;
     a.beforeMutation(3, async () => {
       await scene.lapse(a);
-      hook = scene.collect(); // Meets A's locks, which are below the horizon, and alive.
-      assert.equal((await (hook as Promise<CollectionReport>)).completed, false);
+      report = await scene.collect(); // Meets A's locks, which are below the horizon, and alive.
       assert.deepEqual(await scene.database.locks(), ['x:c', 'z:c']);
     });
     await a.write({ x: '2', z: '2' });
-    assert.ok(hook !== undefined);
+    assert.equal(report?.completed, false);
     const erased = scene.collector.store.trace.flatMap((call) =>
       call.kind === 'mutation' ? call.mutations : [],
     );
@@ -89,8 +88,8 @@ describe('what is garbage', () => {
 
 describe('P9: a second phase brings nothing back', () => {
   /**
-   * Between A's commit point and its second phase, others finish it,
-   * delete its cells, and collect.
+   * Between the commit point and the second phase of A's transaction, other processes finish the
+   * transaction, delete its cells, and collect.
    */
   async function collectInBetween(
     scene: Scene,
@@ -358,7 +357,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await scene.database.stored('p'), { write: '4: 3 put', data: '3: 2' });
   });
 
-  test('a marker put where nothing was found proves nothing below the horizon; others do', async () => {
+  test('a marker put where nothing was found proves nothing below the horizon; other markers do', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const transaction = await a.begin();

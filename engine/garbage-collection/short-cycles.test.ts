@@ -37,7 +37,7 @@ async function runCycle(scene: Scene, collector: GarbageCollector): Promise<numb
   return collector.counters.rowsVisited - before;
 }
 
-test('a cycle visits the rows that have changed since the last one, and leaves the same', async () => {
+test('a cycle visits the rows that have changed since the last one, and leaves what a look at every row leaves', async () => {
   const { scene, collector } = await openCollected();
   const a = scene.client('A');
   for (const value of ['3', '4']) await a.write({ a: value, c: value, e: value });
@@ -111,7 +111,7 @@ test('every few cycles one looks at every row, and finds what came late', async 
   assert.deepEqual(visited, [1, 1, 5, 1, 1, 5]);
 });
 
-test('a caller that asks for a cycle gets one that looks at every row, whatever has begun', async () => {
+test('a caller that asks for a cycle gets one that looks at every row, although a short one has begun', async () => {
   const { scene, collector } = await openCollected();
   await scene.client('A').write({ a: '3' });
   await scene.renewals();

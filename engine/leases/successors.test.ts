@@ -53,7 +53,7 @@ for (const [end, [fresh, freshLater]] of Object.entries({
   dies: [10, 10],
   closes: [10, 1_000],
 } as const)) {
-  test(`P31: the lease of a process counts, although an earlier process with its token and pin ${end}`, async () => {
+  test(`P31: the lease of a process counts, although an earlier process with the same token and pin ${end}`, async () => {
     const { process, watch, store, clock } = openLeases();
     process.fresh = fresh;
     await process.leases.pin(5);

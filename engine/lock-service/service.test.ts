@@ -60,6 +60,7 @@ test('P26: a service that stood still reads the waiting beats before it declares
   });
   await startMember(t, address, 400);
   await systemClock.yield();
+  // This process, which serves, stands still for longer than the member's time to live.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
   await systemClock.sleep(200);
   assert.deepEqual(dead, []);
@@ -77,6 +78,7 @@ test('closing is leaving: no client waits for the time to live', async (t) => {
 });
 
 test('a client remembers no more of the dead than the service does', async (t) => {
+  // One more than DEAD_MAX (tokens.ts).
   const dead = Array.from({ length: 10_001 }, (_, i) => String(i));
   const stay = (call: { write(changes: Changes): void }): void => call.write({ dead });
   const server = await startServer(lockService(), { stay });

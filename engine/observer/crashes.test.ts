@@ -1,6 +1,6 @@
 /**
- * A crash before and after every storage step, of the writer of an observed cell and of the worker
- * that runs the observer (P40 to P44): no change is lost, and none is processed twice.
+ * A crash before and after every mutation, of the writer of an observed cell and of the worker that
+ * runs the observer (P40 to P42, P44): no change is lost, and none is processed twice.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -94,7 +94,7 @@ test('P41, P42, P44: a worker that dies at any step of a run leaves it to anothe
   }
 });
 
-test('two workers work on one change, one paused at any step while the other runs: one run commits', async () => {
+test('two workers work on one change, one paused before any of its first six mutations while the other runs: one run commits', async () => {
   for (let step = 1; step <= 6; step++) {
     const database = await openTestDatabase({ observed: ['seen'] });
     await database.client('writer').write({ 'x:seen': '1' });
@@ -109,7 +109,7 @@ test('two workers work on one change, one paused at any step while the other run
     gate.resolve();
     await database.clock.runUntil(running);
     const { 'x log:runs': runs } = await fast.read(['x log:runs']);
-    assert.equal(runs, '1', `paused before step ${step}`);
+    assert.equal(runs, '1', `paused before mutation ${step}`);
     assert.deepEqual(await database.marks(), []);
   }
 });

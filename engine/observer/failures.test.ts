@@ -1,4 +1,7 @@
-/** P45: failures are remembered for as long as the cell may be met again, and no longer. */
+/**
+ * P45: failures are remembered for as long as the cell may be met again, and no longer; and which
+ * errors of a run are failures.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -53,7 +56,7 @@ test('P45: a cell that is still marked is not forgotten, however long it waits t
   await worker.stop();
 });
 
-test('P45: after a scan that was not whole, only cells that have rested for long are forgotten, and none that is in flight', async () => {
+test('P45: a scan that was not whole forgets only cells whose rest was over long ago, and no scan forgets one in flight', async () => {
   const clock = new VirtualClock();
   const failures = new Failures(clock, 10);
   failures.add('x');
@@ -115,7 +118,7 @@ for (const [code, lastsMs, most] of [
   });
 }
 
-test('a run whose commit got no answer is told and counted once, if it has committed', async () => {
+test('a run whose commit got no answer is told to onCommitted and counted once, if it has committed', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const client = database.client('A');
   const told: CommittedRun[] = [];

@@ -1,4 +1,7 @@
-/** A worker learns of what other processes commit: it scans, and rests only for milliseconds. */
+/**
+ * A worker learns of what other processes commit: it scans, and while changes come it rests only
+ * for milliseconds.
+ */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -50,7 +50,7 @@ test('a rest is a sixteenth of the time that nothing has happened, at least 5 ms
   const { clock, rest, sleep } = open();
   assert.equal(await sleep(), 5);
   await clock.advance(155);
-  assert.equal(await sleep(), 10);
+  assert.equal(await sleep(), 10); // 160 ms since the beginning.
   await clock.advance(10_000);
   assert.equal(await sleep(), 250);
   rest.wasBusy();
@@ -83,7 +83,7 @@ test('a storage that hints without pause is scanned every idleMs, and no more of
   }
 });
 
-test('a hint that comes during a scan is followed by a scan at once: the last one may have missed the change', async () => {
+test('a hint that comes during a scan is followed by two scans soon: the one in progress may miss the change', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
   rest.scanBegins();
@@ -93,7 +93,7 @@ test('a hint that comes during a scan is followed by a scan at once: the last on
   rest.scanBegins();
   assert.equal(await sleep(), 5);
   rest.scanBegins();
-  assert.equal(await sleep(), 250, 'a hint is good for one scan');
+  assert.equal(await sleep(), 250, 'a hint shortens no third rest');
 });
 
 test('after the end there is no listener to the storage, and the rest is over', async () => {
@@ -104,7 +104,7 @@ test('after the end there is no listener to the storage, and the rest is over', 
   assert.equal(await sleep({ afterMs: 100, say: hint }), 250, 'no hint ended the rest');
 });
 
-test('a worker that rests long scans at once when the storage hints, when it is stopped, and for idle', async () => {
+test('a worker that rests long scans at once when the storage hints and for idle, and stops at once', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const listeners = new Set<() => void>();
   const [writer, reader] = [database.client('writer'), database.client('reader')];

@@ -1,6 +1,6 @@
 /**
- * What a worker remembers: how long cells rest after a failure (P45), which rows it has locked,
- * what is marked.
+ * How long a worker lets cells rest after a failure (P45), which rows it has locked, and which
+ * cells the storage has marked.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -57,7 +57,7 @@ test('P45: a cell that the storage refuses rests twice as long each time, and ha
   assert.deepEqual([scene.failures.isRefused('a'), scene.failures.hasFailed('a')], [false, true]);
 });
 
-test('P45: a refused cell whose rest is ended early rests for as long again, and others rest on', async () => {
+test('P45: a refused cell whose rest is ended early rests for as long again, and a failed cell rests on', async () => {
   const scene = open();
   const { failures } = scene;
   failures.refuse('a');

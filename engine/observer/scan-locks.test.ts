@@ -1,7 +1,7 @@
 /**
  * The claims about scanners that avoid one another's rows (section 2.4): "when a scanning thread
  * discovers that it is scanning the same row as another thread, it chooses a new random location";
- * and that nothing depends on it (P48, P49).
+ * and that nothing depends on it (P49). And where scans and jumps begin (P48).
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -16,7 +16,7 @@ import { NotificationScanner } from './scanner.ts';
 
 const ROWS = 300;
 
-test('workers of one process that share a client of locks keep off one another’s rows, too', async () => {
+test('workers of one process that share a client of locks keep off one another’s rows', async () => {
   const { database } = await openDirty();
   const rangeLocks = new RangeLockTable(systemClock).of('A');
   const begun = { runs: 0 };
@@ -107,6 +107,7 @@ for (const onMeeting of ['jump', 'skip'] as const) {
     const worker = startWorker(clientOf(database, 'A'), [slowly({ runs: 0 })], options);
     await until(() => firsts.length >= 60);
     await worker.stop();
+    // How often the next batch was the one after it: 32 rows on (LOCKED_ROWS in worker.ts).
     const next = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
     assert.ok(onMeeting === 'jump' ? next < 15 : next > 30, `${next}: ${firsts.join(', ')}`);
     assert.equal(worker.counters.runs, 0);
@@ -163,7 +164,7 @@ test('locks are given up as soon as their rows are done, and when the worker sto
   assert.equal(held.now, 0);
 });
 
-test('a scanner that skips continues after the locked rows, and leaves nothing out either', async () => {
+test('a scanner that skips continues after the locked rows, and in the end leaves none out', async () => {
   const { database } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const workers = ['A', 'B', 'C'].map((name) =>

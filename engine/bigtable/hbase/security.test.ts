@@ -1,4 +1,4 @@
-/** Clusters that want more than a name: Kerberos is refused, and TLS is spoken. */
+/** Clusters that ask for more than a user name: Kerberos is refused, and TLS is spoken. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';

@@ -37,7 +37,7 @@ test('the first answer of a server needs a proof, and the next ones do not', asy
 test('after a silence, an answer needs a proof again', async () => {
   const { clock, proofs, ask } = setUp();
   await ask();
-  await clock.advance(2100);
+  await clock.advance(2100); // A proof lasts 2,000 ms (servers.ts).
   await ask();
   assert.equal(proofs(), 2);
 });
@@ -69,7 +69,7 @@ test('a proof that was sent before an answer came does not count for it', async 
   assert.equal(proofs(), 2);
 });
 
-test('P65: a conditional mutation is sent again only if it was never sent, or the server touched nothing', () => {
+test('P65: a conditional mutation is repeated only if it did not leave the process, or the server touched nothing', () => {
   const moved = HBaseFailure.ofException('org.x.NotServingRegionException', 'not here\n at ...');
   const unknown = HBaseFailure.ofException('java.io.IOException', 'java.io.IOException: broken');
   assert.equal(mayRepeat(moved, 'conditional'), true);

@@ -44,7 +44,7 @@ function claimAll(open: Open): void {
     });
   }
 
-  test('the first use of a table ends at the deadline, too, and lists do', async () => {
+  test('the first use of a table ends at the deadline, too, and so does a list of tables', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address, { timeoutMs: 300 });
     for (const method of ['GetTable', 'ListTables']) {
@@ -176,7 +176,7 @@ function claimAll(open: Open): void {
     assert.deepEqual(rowsSent(fake), ['a b c', 'c']);
   });
 
-  test('a row that fails for good fails the call, and none is sent again', async () => {
+  test('a row that fails for good fails the call, and no row is sent again', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address);
     fake.answer('MutateRows', entries([CODES.unavailable, 3, CODES.unavailable]));

@@ -52,7 +52,7 @@ describe('looking for the emulator', () => {
     assert.equal(await findEmulator(environment), named);
   });
 
-  test('does not look in the working directory where a variable is empty', async () => {
+  test('does not look in the working directory if the variables are empty', async () => {
     const inSdk = ['platform', 'bigtable-emulator', 'cbtemulator'];
     await plant('work', ...inSdk);
     await plant('work', 'google-cloud-sdk', ...inSdk);
@@ -81,7 +81,7 @@ describe('looking for the emulator', () => {
 });
 
 describe('a program that does not start', () => {
-  test('is named with its output', async () => {
+  test('is reported with its output', async () => {
     const program = await plant('broken', 'cbtemulator');
     await writeFile(program, '#!/bin/sh\necho cannot listen >&2\nexit 1\n');
     await assert.rejects(startEmulator({ environment: { PATH: path.dirname(program) } }), {
@@ -90,7 +90,7 @@ describe('a program that does not start', () => {
     });
   });
 
-  test('and without output is named with its exit code', async () => {
+  test('and prints nothing is reported with its exit code', async () => {
     const program = await plant('silent', 'cbtemulator');
     await writeFile(program, '#!/bin/sh\nexit 3\n');
     await assert.rejects(startEmulator({ environment: { PATH: path.dirname(program) } }), {
@@ -120,7 +120,7 @@ describe('a program that has started', () => {
 const isThere = (await findEmulator(process.env)) !== undefined;
 
 describe('the official emulator', { skip: isThere ? false : 'no emulator found' }, () => {
-  test('runs while it is needed, and two run side by side', async () => {
+  test('runs until it is stopped, while a second one goes on', async () => {
     const first = await startEmulator({ environment: process.env });
     await using second = await startEmulator({ environment: process.env });
     assert.notEqual(first.address, second.address);

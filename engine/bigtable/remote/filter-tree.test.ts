@@ -1,4 +1,4 @@
-/** The shape of filters, as far as an answer's truth depends on it. */
+/** The shape of a read's filters, without which the emulator's answers may be wrong. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CellFilter } from '../bigtable.ts';

@@ -12,7 +12,7 @@ const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
 const FAILED_PRECONDITION = 9;
 const UNIMPLEMENTED = 12;
-/** Which client looks for credentials, in order. */
+/** Which client looks for credentials, in order; nothing depends on the first two looks. */
 const LOOKS = ['', '', 'data', 'tables', 'instances'];
 
 const open = (
@@ -36,7 +36,6 @@ describe('opening', () => {
       let looks = 0;
       t.mock.method(GoogleAuth.prototype, 'getUniverseDomain', async () => 'googleapis.com');
       t.mock.method(GoogleAuth.prototype, 'getClient', async () => {
-        // The clients look when they are made, too, and then nothing depends on it.
         if (++looks === LOOKS.indexOf(which) + 1) throw new Error('ETIMEDOUT');
         return new OAuth2Client();
       });
@@ -61,7 +60,7 @@ describe('opening', () => {
     { multiClusterRoutingUseAny: {} },
     { singleClusterRouting: { allowTransactionalWrites: false } },
   ]) {
-    test(`refuses an app profile with ${JSON.stringify(profile)}`, async () => {
+    test(`refuses an app profile with ${JSON.stringify(profile)}, except to a store for reading`, async () => {
       await using fake = await startFake();
       fake.answer('GetAppProfile', { answers: [profile] });
       await assert.rejects(open(fake, { appProfile: 'mine' }), {
@@ -80,7 +79,7 @@ describe('opening', () => {
     }
   });
 
-  test('asks an emulator about no app profile, unless one is named', async () => {
+  test('asks an emulator about no app profile if none is named', async () => {
     await using fake = await startFake();
     await openAndClose(fake);
     assert.deepEqual(
@@ -89,11 +88,11 @@ describe('opening', () => {
     );
   });
 
-  test('tells collectors how late a call may be applied, if its deadline is a long one', async () => {
+  test('tells collectors how late a call may be applied, if its deadline is above the default', async () => {
     await using fake = await startFake();
     for (const [timeoutMs, messageLifetimeMs] of [
       [10_000, undefined],
-      [300_000, 1_800_000],
+      [300_000, 1_800_000], // Six deadlines (LIFETIMES in open-remote.ts).
     ] as const) {
       await using store = await open(fake, { timeoutMs });
       assert.equal(store.manifest.messageLifetimeMs, messageLifetimeMs);

@@ -1,4 +1,7 @@
-/** Requests that the emulator accepts and Cloud Bigtable refuses are not sent. */
+/**
+ * No request is sent that the emulator accepts and Cloud Bigtable refuses; and which filters a
+ * check and a read send.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { protos } from '@google-cloud/bigtable-api';
@@ -16,7 +19,7 @@ const SET = {
 } as const;
 const INVERTED: CellFilter = { family: 'data', from: 2, to: 1 };
 
-function methods({ calls }: FakeBigtable): readonly string[] {
+function dataCalls({ calls }: FakeBigtable): readonly string[] {
   return calls.map(({ method }) => method).filter((method) => /Rows?$/.test(method));
 }
 
@@ -27,7 +30,7 @@ test('a read that cannot find any row is not sent', async () => {
   await store.readRows('t', ['r'], [INVERTED]);
   await store.readRange('t', { start: 'b', end: 'a', limit: 9 }, [{ family: 'data' }]);
   await store.readRange('t', { start: 'a', end: 'a', limit: 9 }, [{ family: 'data' }]);
-  assert.deepEqual(methods(fake), []);
+  assert.deepEqual(dataCalls(fake), []);
 });
 
 test('rows without mutations are not sent', async () => {
@@ -38,7 +41,7 @@ test('rows without mutations are not sent', async () => {
   await store.mutateRows(
     ['a', 'b'].map((row) => ({ table: 't', row, mutations: row === 'a' ? [] : [SET] })),
   );
-  assert.deepEqual(methods(fake), ['MutateRows']);
+  assert.deepEqual(dataCalls(fake), ['MutateRows']);
   const entries: unknown = Reflect.get(fake.calls.at(-1)?.request ?? {}, 'entries');
   assert.equal((entries as readonly object[]).length, 1);
 });
@@ -53,7 +56,7 @@ test('many rows of a table that was not used before ask once for its families', 
   assert.equal(fake.calls.filter(({ method }) => method === 'GetTable').length, 1);
 });
 
-test('a check of nothing blocks every cell, and leaves out empty ranges', () => {
+test('a check of no cells blocks every cell, and any check leaves out empty ranges', () => {
   assert.deepEqual(treeForChecking([]), { blockAllFilter: true });
   assert.deepEqual(treeForChecking([INVERTED]), { blockAllFilter: true });
   assert.deepEqual(treeForChecking([INVERTED, { family: 'lock' }]), {
@@ -95,7 +98,7 @@ test('a check of three columns names each exactly, with its own range of time', 
   });
 });
 
-test('a read of 30 columns has a branch for each family, and is below Bigtable’s limits', () => {
+test('a read of 30 columns has a branch for each family, and is below Bigtable’s limit even with long names', () => {
   const filters = Array.from({ length: 30 }, (_, i) => `column-${i}`).flatMap((qualifier) => [
     { family: 'lock', qualifier, to: 9, versions: 1 },
     { family: 'write', qualifier, to: 9, versions: 1 },

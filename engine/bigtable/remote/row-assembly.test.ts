@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RowAssembly } from './row-assembly.ts';
 
-/** A chunk, with text for bytes, and a timestamp for microseconds. */
+/** A chunk, with text in place of bytes, and the engine's timestamp in place of microseconds. */
 interface Chunk {
   readonly key?: string;
   readonly family?: string;
@@ -122,7 +122,7 @@ describe('chunks that make rows', () => {
       ],
       ['RK/A:C@99=one', 'RL/A:C@99=one'],
     ],
-    'rows in the order of their bytes, not of their letters': [
+    'rows in the order of their bytes, which is not that of UTF-16': [
       [
         { ...FIRST, key: '\u{FFFF}', commit: true },
         { ...FIRST, key: '\u{10000}', commit: true },

@@ -1,4 +1,4 @@
-/** The ports of a local cluster: none that a connection takes before the cluster has it. */
+/** The ports of a local cluster: free, and outside the range of outgoing connections. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createServer } from 'node:net';

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { classPathOf } from './maven.ts';
 
-/** Like Maven's plugin, it takes a relative path for one of the folder of the project. */
+/** Like Maven's plugin, it takes a relative output path as relative to the folder of the pom. */
 const MAVEN = `#!/bin/sh
 for word; do
   case "$word" in
@@ -19,8 +19,8 @@ done
 mkdir -p "$(dirname "$out")" && echo /a.jar >"$out"
 `;
 
-test('the class path is found although the folder of caches is relative, or there is no home', async (t) => {
-  const { PATH, HOME } = env; // Of this process: Maven is found by them.
+test('the class path is found although XDG_CACHE_HOME is relative, or neither it nor HOME is set', async (t) => {
+  const { PATH, HOME } = env; // Of this process: for `mvn`, and for homedir().
   const [bin, home] = [temporaryFolder(), temporaryFolder()];
   t.after(() => Object.assign(env, { PATH, HOME }));
   await writeFile(join(bin, 'mvn'), MAVEN);

@@ -387,14 +387,15 @@ test('a lease that is renewed just before a watch erases it stays', async () => 
 test('all leases are read, however many there are', async () => {
   const store = createMemoryBigtable();
   await createLeaseTable(store);
-  for (let i = 0; i < 2_001; i++) {
+  // The first batches of a scan have 64 and 1,024 rows (range-scan.ts).
+  for (let i = 0; i < 1_089; i++) {
     const token = String(i).padStart(5, '0');
     await writeLease(store, { token, bound: i, counter: 1, ttlMs: TTL_MS });
-    if (i + 1 === 1_000 || i + 1 === 2_000) assert.equal((await readLeases(store)).length, i + 1);
+    if (i + 1 === 64 || i + 1 === 1_088) assert.equal((await readLeases(store)).length, i + 1);
   }
   assert.deepEqual(
     (await readLeases(store)).map(({ bound }) => bound),
-    Array.from({ length: 2_001 }, (_, i) => i),
+    Array.from({ length: 1_089 }, (_, i) => i),
   );
 });
 

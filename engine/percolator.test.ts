@@ -1,6 +1,6 @@
 /**
- * The claims of the public interface: tables, transactions, scans, snapshots, options;
- * what each refuses.
+ * The claims of the public interface: tables, transactions, scans, snapshots, workers, options;
+ * what each refuses; several databases on one storage.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -63,7 +63,7 @@ test('a table that does not exist is refused, by reads and by writes', async () 
   assert.equal(await (await percolator.snapshot()).get(x), undefined, 'and nothing is written');
 });
 
-test('a delete or a lock of an object that has more than a cell’s address leaves no value', async () => {
+test('a delete or a lock that is given an object with a value leaves no value', async () => {
   const percolator = await open();
   const value = Buffer.from('old');
   const [deleted, locked] = [
@@ -93,7 +93,7 @@ test('columns of acknowledgments are refused everywhere', async () => {
   assert.throws(() => transaction.scan({ table: 't', columns: ['ack_'] }), refused);
 });
 
-test('what the storage refuses leaves nothing', async () => {
+test('a transaction with a cell that the storage refuses writes nothing', async () => {
   const percolator = await open();
   for (const wrong of [cell('\u{d800}'), { ...x, row: '' }, { ...x, column: '\u{dc00}' }]) {
     const writing = percolator.transact(async (transaction) => {
@@ -181,7 +181,7 @@ test('after its end a transaction can do nothing more', async () => {
   }
 });
 
-test('two commits of one transaction at once: one of them is refused', async () => {
+test('two commits of one transaction at once: the second is refused', async () => {
   const percolator = await open();
   const transaction = await percolator.begin();
   put(transaction, { x: '1' });
@@ -227,7 +227,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
   }
 });
 
-test('options without folder and store are refused, and so is a folder that is a file', async () => {
+test('options without folder and store are refused, and so is a folder below a file', async () => {
   await assert.rejects(openPercolator({}), { code: 'INVALID_ARGUMENT' });
   const error = await openPercolator({ folder: '/dev/null/data' }).catch((one: unknown) => one);
   assert.equal((error as { code?: string }).code, 'STORE_UNAVAILABLE');
@@ -236,7 +236,8 @@ test('options without folder and store are refused, and so is a folder that is a
 test('close waits for the second phase', async () => {
   const memory = createMemoryBigtable();
   const gate = Promise.withResolvers<void>();
-  // Not a FaultyBigtable: there the mutation that gives up the lease would wait for the gate, too.
+  // Not a FaultyBigtable: there the mutation that gives up the lease would wait for the gate, too,
+  // and so would a `close` that does not wait for the second phase.
   const store = decorate(memory, {
     checkAndMutateRows: async (conditionals) => {
       const isPrewrite = conditionals.every(({ ifFound }) => ifFound === undefined);
@@ -258,7 +259,7 @@ test('close waits for the second phase', async () => {
   assert.equal(await countLocks(), 0);
 });
 
-test('close closes what it opened, and may be called twice', async () => {
+test('close closes the store that openPercolator opened, and may be called twice', async () => {
   const folder = temporaryFolder();
   const percolator = await open({ store: undefined, folder, fsync: false });
   await commitOf(percolator, { x: '1', y: '1' });
@@ -277,7 +278,7 @@ test('a store that the caller opened stays open', async () => {
   assert.ok((await store.listTables()).includes('t'));
 });
 
-test('P36, P37: two runs with one seed on one folder never get the same timestamp twice', async () => {
+test('P36, P37: three runs with one seed on one folder never get the same timestamp twice', async () => {
   const folder = temporaryFolder();
   const given: number[] = [];
   for (let run = 0; run < 3; run++) {
@@ -338,7 +339,7 @@ test('a weak notification of a table that does not exist is refused before anyth
   assert.equal(await percolator.store.readRow('t', 'x', locked), undefined);
 });
 
-test('a worker runs the observers of a database, and stops before it closes', async () => {
+test('a worker runs its observer for changes of the observed column only', async () => {
   await using percolator = await open();
   const seen: string[] = [];
   const worker = percolator.startWorker([

@@ -22,7 +22,7 @@ test(
     await using percolator = await openPercolator({ store });
     await percolator.createTable('counters');
     const sums: number[] = [];
-    for (let round = 0; round < ROUNDS; round++) sums.push(await countTo(percolator, round));
+    for (let round = 0; round < ROUNDS; round++) sums.push(await incrementAll(percolator, round));
     assert.deepEqual(
       sums,
       sums.map(() => INCREMENTS),
@@ -31,7 +31,7 @@ test(
 );
 
 /** Increments the round's counters all at once; resolves with their sum. */
-async function countTo(percolator: Percolator, round: number): Promise<number> {
+async function incrementAll(percolator: Percolator, round: number): Promise<number> {
   const counter = (i: number): { table: string; row: string; column: string } => ({
     table: 'counters',
     row: `${round}-${i % COUNTERS}`,

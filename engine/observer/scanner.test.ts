@@ -1,4 +1,7 @@
-/** The claim of the scanner: wherever it begins, a full round sees every dirty cell. */
+/**
+ * The claims of the scanner: wherever it begins, a full round sees every dirty cell; and it begins
+ * in different places.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -84,7 +87,8 @@ test('a scanner that jumps in a single tablet reaches rows after those that it h
     places.add(Number(cells[0]?.row));
     scanner.jump();
   }
-  // Without looking ahead it would stay among the first rows: it remembers four of each batch.
+  // The scanner remembers four rows of each batch. If it chose its place among these alone, it
+  // would stay among the first rows.
   assert.ok(places.size > 20, `${places.size} places`);
   assert.ok(Math.max(...places) > 200, `${Math.max(...places)} is the last place`);
 });

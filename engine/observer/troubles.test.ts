@@ -1,6 +1,6 @@
 /**
  * P56: what goes wrong in a part of a worker costs that part only, and is reported when it begins
- * and when it is over. Each test fails without the rule.
+ * and when it is over. Each test with the number in its name fails without the rule.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { listParked, type Observer, Worker, type WorkerOptions } from './index.t
 
 const QUICK: WorkerOptions = { idleMs: 5, failureBackoffMs: 1 };
 
-test('P56: a dropped table costs its own scan only: the others go on, and it is taken up when it is back', async () => {
+test('P56: a dropped table costs only its own scan: other tables are scanned, and so is it once it exists again', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, saw, reported } = startWorker(database);
   await database.clock.runUntil(client.write({ 't/a:seen': '1', 'u/a:seen': '1' }));
@@ -45,7 +45,7 @@ test('P56: a worker may start before its tables exist', async () => {
   await worker.stop();
 });
 
-test('P56: a table that the storage refuses is reported, and idle rejects because its state is unknown', async () => {
+test('P56: a table that the storage refuses to read is reported, and idle rejects: it may have dirty cells', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, saw, reported } = startWorker(database);
   let refused = true;
@@ -116,7 +116,7 @@ for (const code of ['TABLE_MISMATCH', 'TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND'] as 
   });
 }
 
-test('P56: idle has a refused cell tried again, however long it was to rest, before it rejects', async () => {
+test('P56: idle wakes a refused cell, however long it was to rest, and does not reject while its run lasts', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, reported } = startWorker(database);
   client.store.beforeCall = refuseCommits;
@@ -150,7 +150,7 @@ for (const [what, settle] of [
   });
 }
 
-test('P56: one refused cell is one trouble until it has run, however many others run meanwhile', async () => {
+test('P56: one refused cell is one trouble until it has run, however many other cells run meanwhile', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isRefused = true;
   const { worker, reported } = startWorker(database, {
@@ -172,7 +172,7 @@ test('P56: one refused cell is one trouble until it has run, however many others
   await worker.stop();
 });
 
-test('P56: a refused cell that then fails on its own is a failure, and no longer a trouble', async () => {
+test('P56: a refused cell whose observer then throws is a failure, and no longer a trouble', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let runs = 0;
   const { worker, reported } = startWorker(database, {
@@ -256,7 +256,7 @@ test('P56: an onTrouble that throws costs nothing', async () => {
   await worker.stop();
 });
 
-test('P56: a hanging observer is reported, with its cell, also while the worker stops; and so is its end', async () => {
+test('P56: a hanging observer is reported, with its cell, and so is its end, also while the worker stops', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
   const { worker, client, saw, reported } = startWorker(database, {
@@ -277,7 +277,7 @@ test('P56: a hanging observer is reported, with its cell, also while the worker 
   assert.deepEqual(reported.slice(1), ['over: slow run t/slow:seen undefined']);
 });
 
-test('P56: a hanging observer costs no memory for each run that ends next to it', async (t) => {
+test('P56: a hanging observer costs no memory for each run that ends meanwhile', async (t) => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const rows = Array.from({ length: 100 }, (_, i) => `t/${i}:seen`);
   await database.client('other').write(Object.fromEntries(rows.map((row) => [row, '1'])));
@@ -367,7 +367,7 @@ test('P56: a column that its table does not list as observed is reported until t
   await worker.stop();
 });
 
-test('P56: two columns that are not listed are two troubles, however they and their observers are called', async () => {
+test('P56: a listed column does not end the trouble of one that is not listed, however they and their observers are called', async () => {
   const run = async (): Promise<void> => {};
   const observers: readonly Observer[] = [
     { name: 'b of c', table: 't', column: 'a', run },
@@ -378,19 +378,19 @@ test('P56: two columns that are not listed are two troubles, however they and th
     const reported: string[] = [];
     const onTrouble = (trouble: Trouble): void => void reported.push(tell(trouble));
     const worker = new Worker(database.client('worker').context, given, { ...QUICK, onTrouble });
-    await database.clock.advance(35_000);
+    await database.clock.advance(35_000); // The worker asks again every 10 s (listed-columns.ts).
     assert.deepEqual(reported, ['column t:a of b INVALID_ARGUMENT']);
     assert.equal(worker.troubles.length, 1);
     await worker.stop();
   }
 });
 
-test('P56: a column no longer listed, in a table created again between two scans, is reported in time', async () => {
+test('P56: a column that its table no longer lists is reported, although no scan found the table missing', async () => {
   const observed = ['seen'];
   const database = await openTestDatabase({ observed });
   const { worker, reported } = startWorker(database);
   await database.clock.runUntil(worker.idle());
-  observed.pop();
+  observed.pop(); // As if the tables were dropped and created again between two scans.
   await database.clock.advance(30_000);
   assert.deepEqual(reported, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
   await worker.stop();

@@ -1,6 +1,6 @@
 /**
- * The claims about observers and workers (section 2.4), and the rules of protocol.md about them,
- * P41 to P50: each test fails without its rule.
+ * The claims about observers and workers (section 2.4), and most of the rules of protocol.md about
+ * them: a test that names a rule fails without it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ function counting(name = 'counting', column = 'seen'): Observer {
   };
 }
 
-/** A client on the real clock: workers rest in between. */
+/** A client on the real clock: its workers rest without a test that moves the time. */
 const clientOf = (database: TestDatabase, name: string): Client =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
@@ -73,7 +73,7 @@ test('the acknowledgment stores "the latest start timestamp at which the observe
   assert.ok(write?.includes(`: ${runs[0]} put`), write);
 });
 
-test('"message collapsing": a hundred writes may be seen by few runs, and the last run saw the last write', async () => {
+test('"message collapsing": one run sees the hundred writes before it, and reads the last one', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   for (let i = 0; i < 100; i++) await a.write({ 'x:seen': String(i) });
@@ -133,7 +133,7 @@ test('P41: a run clears what its snapshot has seen, and no more', async () => {
   assert.deepEqual(await database.marks(), [`notify x:seen@${second}`]);
 });
 
-test('P44: a run that neither reads nor writes still clears, and so does one for a change seen already', async () => {
+test('P44: the notification is cleared by a run that neither reads nor writes, and without a run if the change was seen already', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   const committed = await a.write({ 'x:seen': '1' });
@@ -151,7 +151,7 @@ test('P44: a run that neither reads nor writes still clears, and so does one for
   assert.equal(runs, 1);
 });
 
-test('P44: a deleted cell is a change, seen as no value, and cleared', async () => {
+test('P44: a delete is a change: its run reads no value, and its notification is cleared', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');
   await a.write({ 'x:seen': '1' });
@@ -173,7 +173,7 @@ test('P42: a notification of a transaction that was rolled back starts no run', 
   assert.deepEqual(await database.marks(), []);
 });
 
-test('a touch of an observed cell starts no run, also when a notification makes the observer look', async () => {
+test('a touch of an observed cell is no change: even a notification at its timestamp starts no run', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');
   await a.write({ 'x:seen': '1' });
@@ -385,7 +385,7 @@ test('P63: a cell that was replayed is parked again, where erases also hide what
   }
 });
 
-test('P45: a change during parking marks the cell anew', async () => {
+test('P45: a change during the run whose failure parks the cell is seen by another run', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   await a.write({ 'x:seen': '1' });
@@ -403,7 +403,7 @@ test('P45: a change during parking marks the cell anew', async () => {
   assert.deepEqual(await a.read(['x:counting saw']), { 'x:counting saw': '2' });
 });
 
-test('P45: the storage’s troubles are not the observer’s failures', async () => {
+test('P45: lost requests to clear the notification are no failures of the observer', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   await a.write({ 'x:seen': '1' });
@@ -413,8 +413,8 @@ test('P45: the storage’s troubles are not the observer’s failures', async ()
   assert.deepEqual(worker?.counters, { runs: 1, clean: 1, failures: 0, parked: 0, meetings: 0 });
 });
 
-test('idle waits for a cell that rests after conflicts only', async () => {
-  // If it counted as failing, `idle` would resolve before the change has been seen.
+test('idle waits for a cell that rests only because of conflicts', async () => {
+  // If the cell counted as failed, `idle` would resolve before the change has been seen.
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   await a.write({ 'x:seen': '1' });
@@ -424,6 +424,7 @@ test('idle waits for a cell that rests after conflicts only', async () => {
     run: async (transaction, { row }) => {
       attempts++;
       put(transaction, { [`${row}:contended`]: 'mine' });
+      // After 10 attempts the run gives up (run-observer.ts), and the cell rests.
       if (attempts <= 15) await a.write({ [`${row}:contended`]: String(attempts) });
     },
   };
@@ -441,7 +442,7 @@ test('idle does not wait for columns that only other workers observe', async () 
   assert.deepEqual((await database.marks()).length, 1);
 });
 
-test('idle resolves with two tables of different sizes, and splits, and the worker rests', async () => {
+test('idle resolves with two tables of different sizes, in several tablets, and then the worker rests', async () => {
   // If the worker counted batches, two scanners that are out of step would never complete a round
   // at the same time.
   const database = await openObserved({ splits: ['g', 'p'] });
@@ -453,7 +454,10 @@ test('idle resolves with two tables of different sizes, and splits, and the work
   assert.equal(worker.counters.runs, 40);
   const readsBefore = a.store.trace.length;
   await systemClock.sleep(60);
-  assert.ok(a.store.trace.length - readsBefore <= 7 * 4, 'at most one scan of each table in 10 ms');
+  assert.ok(
+    a.store.trace.length - readsBefore <= 7 * 4,
+    'at most one scan in 10 ms, of two reads per table',
+  );
   await worker.stop();
 });
 
@@ -470,7 +474,7 @@ test('a store that is unavailable for a moment does not make the worker idle and
   assert.equal(worker?.counters.runs, 1);
 });
 
-test('a worker whose scan has failed says so: idle and stop reject', async () => {
+test('a worker that an unknown error in its scan has ended says so: idle and stop reject with it', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');
   a.store.crash();

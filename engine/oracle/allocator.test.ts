@@ -1,6 +1,7 @@
 /**
  * Claims of the allocator (section 2.3): a range is persisted before any of it is used, and "the
  * timestamps will jump forward ... but will never go backwards", after any crash (P35, P36, P37).
+ * Nor do the horizon (P31) and the count of drops (P54).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -53,7 +54,7 @@ for (const moment of ['crashBefore', 'crashAfter'] as const) {
   });
 }
 
-test('P36: a process started again with the same seed does not claim its predecessor’s range', async () => {
+test('P36: a process that is started again does not claim its predecessor’s range', async () => {
   // Removing the entropy from the owner's name hands out 1 a second time.
   const store = createMemoryBigtable();
   const before = await openAllocator(store);
@@ -132,7 +133,7 @@ test('P31: every timestamp comes with a horizon that was read after it was asked
   const [a, b] = await openTwo(store, 10);
   assert.deepEqual(await a.allocate(1), { first: 1, horizon: 0, drops: 0 });
   await b.raiseHorizon(1);
-  assert.equal((await a.allocate(1)).horizon, 1, 'although a hands out of its memory');
+  assert.equal((await a.allocate(1)).horizon, 1, 'although a has a range already');
 });
 
 test('P31: the horizon only moves forward, by any allocator, and outlives the processes', async () => {
@@ -149,7 +150,7 @@ test('P31: the horizon only moves forward, by any allocator, and outlives the pr
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
-  test(`P31: a horizon whose mutation was in doubt (${lost}) is looked up, and set again`, async () => {
+  test(`P31: a horizon whose mutation was in doubt (${lost}) is looked up, and set again if it was not set`, async () => {
     const client = new FaultyBigtable(createMemoryBigtable());
     const source = await openAllocator(client);
     client[lost](once(() => true));
@@ -173,7 +174,7 @@ test('P54: an announced drop is heard of by every allocator with its next timest
   const [a, b] = await openTwo(store, 10);
   assert.equal((await a.allocate(1)).drops, 0);
   assert.equal(await b.announceDrop(), 1);
-  assert.equal((await a.allocate(1)).drops, 1, 'although a hands out of its memory');
+  assert.equal((await a.allocate(1)).drops, 1, 'although a has a range already');
   assert.equal(await a.announceDrop(), 2);
   assert.equal((await (await openAllocator(store)).allocate(1)).drops, 2);
 });
@@ -187,7 +188,7 @@ test('P54: of two announcements at the same time, each is above what was there w
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
-  test(`P54: an announcement in doubt (${lost}) is looked up, and made again`, async () => {
+  test(`P54: an announcement in doubt (${lost}) is looked up, and made again if it was not made`, async () => {
     const client = new FaultyBigtable(createMemoryBigtable());
     const source = await openAllocator(client);
     client[lost](once(() => true));
@@ -206,7 +207,7 @@ test('P54: a late copy of an old announcement does not move the count back', asy
   assert.equal((await source.allocate(1)).drops, 2);
 });
 
-test('a range size below 1 is refused', async () => {
+test('a range size that is not a whole number above 0 is refused', async () => {
   for (const rangeSize of [0, -1, 1.5, Number.NaN]) {
     await assert.rejects(openAllocator(createMemoryBigtable(), { rangeSize }), {
       code: 'INVALID_ARGUMENT',

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createMemoryBigtable } from '../testing/index.ts';
 import { openAllocator, watchTimestamps } from './index.ts';
 
-test('a bystander receives a timestamp above all that were handed out, which stays free', async () => {
+test('a bystander receives a timestamp above all that were handed out, and uses none up', async () => {
   const store = createMemoryBigtable();
   const source = await openAllocator(store, { rangeSize: 10 });
   const bystander = watchTimestamps(store);

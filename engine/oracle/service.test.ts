@@ -83,7 +83,7 @@ test('P31: a horizon above all timestamps is refused: it could never be lowered 
   assert.equal(await client.raiseHorizon(timestamp), timestamp);
 });
 
-test('P35: an oracle that takes a timestamp of ours for one of the future is asked no more', async (t) => {
+test('P35: an oracle that takes a timestamp of ours for a future one was replaced: the next oracle is asked', async (t) => {
   const serveFrom = async (first: number): Promise<RpcServer> => {
     const source = await openAllocator(createMemoryBigtable());
     await source.allocate(first);
@@ -157,7 +157,7 @@ test('P35: a client that has seen a later epoch rejects timestamps and horizons 
   await old.untilAsked(1);
   old.answer({ first: 5_000 });
   await successor.untilAsked(3);
-  successor.answer({ first: 2 });
+  successor.answer({ first: 2 }); // No request still waits for it.
   successor.answer({ first: 3 });
   assert.equal(await second, 3);
   old.horizon = 5;
@@ -182,7 +182,7 @@ test('timestamps and horizons of a source without epochs are accepted in any ord
   assert.equal(await client.next(), 1);
   assert.equal(await client.raiseHorizon(1), 1);
   assert.equal(await client.readHorizon(), 1);
-  assert.equal(await client.next(), 3);
+  assert.equal(await client.next(), 3, 'the server took 2 to check the horizon');
 });
 
 test('a source without epochs may follow an oracle with a lease, at the same address', async (t) => {
@@ -199,7 +199,7 @@ test('a source without epochs may follow an oracle with a lease, at the same add
   assert.equal(await client.next(), 1);
 });
 
-test('a time that is longer than any timer is as good as none', async (t) => {
+test('an attemptMs that is longer than any timer means no limit', async (t) => {
   const source = await openAllocator(createMemoryBigtable());
   const client = connectTo(t, [await serve(t, source)], { attemptMs: Number.MAX_SAFE_INTEGER });
   assert.equal(await client.next(), 1);
@@ -321,7 +321,7 @@ test('closing a client ends its connection', async (t) => {
   await assert.doesNotReject(ended, 'the relay sees the connection end within 5 s');
 });
 
-test('wrong options are refused at once', async (t) => {
+test('wrong options are refused at once, and so is an address that is taken', async (t) => {
   const addresses = ['127.0.0.1:1'];
   for (const [options, message] of [
     [{ addresses: [] }, 'addresses must be a list of one or more texts like host:port, not []'],

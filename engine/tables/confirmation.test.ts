@@ -14,7 +14,7 @@ import type { CellAddress } from '../transaction/index.ts';
 const X = cell('t/x');
 const U = cell('u/x');
 
-describe('P54: a commit is confirmed with its tables when all its locks are held', () => {
+describe('P54: a commit confirms its tables when all its locks are held', () => {
   test('a drop announced before the confirmation fails the commit, and leaves nothing', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
@@ -132,7 +132,8 @@ describe('P54: a definition counts as read when the read was sent, not when it w
     b.store.afterCall = async (call) => {
       if (readsDefinitions(call)) await slow.promise;
     };
-    // The writer has read that t is there. It writes no other table: that would be read again.
+    // The writer has read that t is there. It writes no table that it knew before: of such a table
+    // it would read the definition again, and that of t with it.
     const writing = scene.write(b, 'new', X);
     await scene.clock.advance(1);
     const atTheLastStep = scene.holdNext(a, 'dropTable');
@@ -162,7 +163,11 @@ describe('what confirming costs', () => {
     };
     assert.equal(await writeMany(), 0);
     await scene.drop(a, 'u');
-    assert.equal(await writeMany(), 2, 'for the first, and for all that came meanwhile');
+    assert.equal(
+      await writeMany(),
+      2,
+      'one for the first commit, and one for all that came meanwhile',
+    );
     assert.equal(await writeMany(), 0);
   });
 });

@@ -48,7 +48,7 @@ test('a lock whose primary cannot exist does not stop a drop', async () => {
   assert.deepEqual(await lockedRows(scene, 'u'), ['y']);
 });
 
-test('a lock whose primary has one that names another primary does not stop a drop', async () => {
+test('a lock whose primary has a lock with another primary stops neither a writer nor a drop', async () => {
   const scene = new Scene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
@@ -61,7 +61,7 @@ test('a lock whose primary has one that names another primary does not stop a dr
 });
 
 for (const other of ['nowhere/x', 'no name/x', 'foreign/x', 't/']) {
-  test(`nor does one that names ${other}, which cannot be`, async () => {
+  test(`a lock whose primary has a lock with ${other} as its primary, which cannot be, does not stop a drop`, async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't', 'u');

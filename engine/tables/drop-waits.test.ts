@@ -35,7 +35,7 @@ describe('P55: a drop waits for locks', () => {
     }
   });
 
-  test('a confirmed writer is waited for, even if the table of its primary is missing by mistake', async () => {
+  test('a drop fails, and rolls back no confirmed writer, if the storage says by mistake that the table of its primary is missing', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -62,7 +62,7 @@ describe('P55: a drop waits for locks', () => {
     const transaction = await scene.run(b.percolator.begin());
     transaction.set(X, 'new');
     transaction.set(U, 'new');
-    const held = scene.holdNext(b, 'timestamp'); // Its lock beats meanwhile.
+    const held = scene.holdNext(b, 'timestamp'); // The transaction’s lock beats meanwhile.
     const writing = transaction.commit();
     await scene.run(held.reached);
     await assert.rejects(scene.drop(a, 't'), { code: 'LOCKED', message: /drop the table again/ });

@@ -201,6 +201,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   test('processes that create a table at the same time finish, although it takes longer than they wait at first', async () => {
     const scene = new Scene();
     const processes = await scene.processes('a', 'b', 'c');
+    // At first they wait for 120 s (waiting.ts).
     for (const { before } of processes) before.createTable = () => scene.clock.sleep(150_000);
     const created = Promise.all(processes.map(({ percolator }) => percolator.createTable('t')));
     const isCreated = created.then(() => true);
@@ -447,7 +448,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
     assert.equal(String(await snapshot.get(X)), 'old'); // It has been read.
   });
 
-  test('a commit stays in the old incarnation, although a read of its transaction is refused the new one meanwhile', async () => {
+  test('a commit to the old incarnation fails, although a read of its transaction finds the new one meanwhile', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');

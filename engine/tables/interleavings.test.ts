@@ -1,12 +1,13 @@
 /**
  * Chance instead of scripts: processes write two tables in one transaction, drop one of them and
- * create it again, over a storage that delays and loses what it is sent. Each seed is a run.
+ * create it again, over a storage that delays requests and answers, and loses some of the answers.
+ * Each seed is a run.
  *
  * Every writer sets a row of `t` and of `u` to the same value, and `u` is never dropped. So a
  * snapshot that sees `t` sees the same value in both, or none in `t` if `t` was created after the
- * value was committed. At the end of every run, `u` has the last of the values that were reported
- * as committed, or a value whose outcome its writer was not told; and no value that was reported as
- * failed was ever read.
+ * value was committed, or if no writer has reported when that was. At the end of every run, each
+ * row of `u` has the last of the values that were reported as committed, or a value whose outcome
+ * its writer was not told; and no value that was reported as failed was ever read.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

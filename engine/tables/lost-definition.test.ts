@@ -194,7 +194,7 @@ describe('tables that exist without a definition', () => {
         await assertKept(scene, c);
       }
     }
-    // With and without the definition.
+    // Taking over is one mutation: the first process died before it, or after it.
     assert.deepEqual(left, [
       ['crashBefore', undefined],
       ['crashAfter', 'there'],

@@ -44,9 +44,11 @@ test('P52: a late drop of such a table finds nothing, also after another table w
   assert.equal(await a.percolator.storedName('t'), 't.i3');
 });
 
-for (const other of ['nothing', 'first incarnation', 'later incarnation'] as const) {
-  const what = `where the other table has its ${other}`.replace('its nothing', 'none');
-
+for (const [other, what] of [
+  ['nothing', 'where t never existed'],
+  ['first incarnation', 'where t is in its first incarnation'],
+  ['later incarnation', 'where t is in a later incarnation'],
+] as const) {
   test(`P55: a lock whose primary was in such a table is resolved after the drop, ${what}`, async () => {
     const { scene, processes } = await open('a', 'b');
     const [a, b] = processes;

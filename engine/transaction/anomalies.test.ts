@@ -1,7 +1,7 @@
 /**
  * The anomalies of Hermitage by their names (most are Adya's, after github.com/ept/hermitage). All
- * that snapshot isolation prevents are prevented. The two that it permits are asserted to occur,
- * and to vanish with `lock(cell)`.
+ * that snapshot isolation prevents are prevented. Those that it permits, which all are of the kind
+ * G2, are asserted to occur, and to vanish with `lock(cell)`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

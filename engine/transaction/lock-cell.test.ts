@@ -34,6 +34,7 @@ test('a touch of a touch points to the data, not to the touch', async () => {
   await a.write({ x: 'value' });
   for (let i = 0; i < 5; i++) await touch(a, 'x');
   assert.deepEqual(await database.client('B').read(['x']), { x: 'value' });
+  // The value is the data of 1, which was committed at 2.
   assert.match((await database.stored('x'))['write'] ?? '', /^12: 11 touch 1 2 \|/);
 });
 
@@ -64,7 +65,7 @@ test('touched, then deleted, then touched: each snapshot sees its own', async ()
   assert.deepEqual(await b.read(['x']), { x: 'two' });
 });
 
-test('a resolver that rolls a touch forward writes the same record', async () => {
+test('a resolver that rolls a touch forward writes the record that its owner would have written', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'value' });

@@ -40,7 +40,7 @@ test('P60: cells with awkward names keep their own values, in the buffer and in 
   assert.deepEqual(texts(await snapshot.getMany(cells)), expected);
 });
 
-test('P60: a table whose name contains NUL is refused, although the cell’s names join to those of another', async () => {
+test('P60: a table whose name contains NUL is refused, also when a valid cell’s names join to the same string', async () => {
   const { context } = (await openTestDatabase()).client('A');
   const transaction = await begin(context);
   transaction.set({ table: 't\0x', row: 'r', column: 'c' }, '1');
@@ -48,7 +48,7 @@ test('P60: a table whose name contains NUL is refused, although the cell’s nam
   await assert.rejects(transaction.commit(), { code: 'TABLE_NOT_FOUND' });
 });
 
-test('P60: two cells whose names join to one string are notified apart', async () => {
+test('P60: two cells whose names join to one string leave a notification each', async () => {
   const database = await openTestDatabase({ observed: ['c', 'b\0c'] });
   const { context } = database.client('A');
   const transaction = await begin(context);
@@ -75,7 +75,7 @@ test('P60: an acknowledgment column names its observer and its column, whatever 
   );
 });
 
-test('P60: observers whose names join with their columns to one string run both', async () => {
+test('P60: two observers run, although their names and columns join to one string', async () => {
   const database = await openTestDatabase({ observed: ['b:c', 'c'] });
   const { context } = database.client('A');
   const transaction = await begin(context);

@@ -30,8 +30,8 @@ test('a weak notification marks the cell that the call named, whatever becomes o
 
 for (const ordered of [true, false]) {
   test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
-    // After the commit point, a crash in between would lose them; before the locks, an observer
-    // could clear them without having seen the change.
+    // If they were set after the commit point, a process that dies in between would lose them; if
+    // before the locks, an observer could clear them without having seen the change.
     const database = await openObserved();
     const a = database.client('A', { ordered });
     await a.write({ 'x:seen': '1', 'y:seen': '1', 'u/z': '1' });
@@ -66,7 +66,7 @@ test('a delete of an observed cell notifies, too', async () => {
   assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
 });
 
-test('P43: a weak notification is set when the transaction holds its own locks', async () => {
+test('P43: a weak notification is set once, when the transaction holds all its locks', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   let seen = 0;
@@ -130,8 +130,8 @@ for (const ordered of [true, false]) {
   });
 }
 
-test('a notification that cannot be set leaves nothing, and the transaction may run again', async () => {
-  // STORE_IN_DOUBT would say that it may have committed; locks would be in the way of all others.
+test('a commit that cannot set its notification leaves no lock, and its error says that it may run again', async () => {
+  // STORE_IN_DOUBT would say that it may have committed; its locks would stop other transactions.
   const database = await openObserved();
   const a = database.client('A', { ordered: false });
   a.store.loseRequest(isMark);

@@ -1,7 +1,7 @@
 /**
- * One test for each claim of the paper about transactions and timestamps: "Large-scale Incremental
- * Processing Using Distributed Transactions and Notifications" (Peng and Dabek, OSDI 2010),
- * sections 2.2 and 2.3. Where the engine deviates, the test says so.
+ * The claims of the paper about transactions and timestamps: "Large-scale Incremental Processing
+ * Using Distributed Transactions and Notifications" (Peng and Dabek, OSDI 2010), sections 2.2 and
+ * 2.3. Where the engine deviates, the test says so.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -40,9 +40,9 @@ describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
 
   const initialBob = { data: '5: $10', write: '6: 5 put' };
   const initialJoe = { data: '5: $2', write: '6: 5 put' };
-  const lockOf = (row: string): string => `7: lock of t/Bob:bal at ${row}`;
-  const lockedBob = { data: '7: $3 | 5: $10', lock: lockOf('bal'), write: '6: 5 put' };
-  const lockedJoe = { data: '7: $9 | 5: $2', lock: lockOf('bal'), write: '6: 5 put' };
+  const lock = '7: lock of t/Bob:bal at bal';
+  const lockedBob = { data: '7: $3 | 5: $10', lock, write: '6: 5 put' };
+  const lockedJoe = { data: '7: $9 | 5: $2', lock, write: '6: 5 put' };
   const committedBob = { data: '7: $3 | 5: $10', write: '8: 7 put | 6: 5 put' };
   const committedJoe = { data: '7: $9 | 5: $2', write: '8: 7 put | 6: 5 put' };
 
@@ -83,7 +83,7 @@ describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
     });
   }
 
-  test('at every step a reader sees both balances before the transfer or both after it', async () => {
+  test('a snapshot from before the commit shows the old balances at every step, one at the commit the new ones', async () => {
     const { database, client } = await figure4();
     const reader = database.client('reader');
     let mutations = 0;
@@ -216,7 +216,7 @@ describe('section 2.2, transactions', () => {
   test('"once the primary’s write is visible ..., the transaction must commit"', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
-    a.store.crashAfter(3);
+    a.store.crashAfter(3); // Prewrites of p and x, and the commit point.
     await assert.rejects(a.write({ p: '1', x: '1' }));
     assert.deepEqual(await b.read(['p']), { p: '1' });
     // The owner need not even be known to be dead: the primary's write record is enough to roll
@@ -360,7 +360,8 @@ describe('section 2.3, timestamps', () => {
   });
 
   test('"Get() returns all committed writes before the transaction’s start timestamp"', async () => {
-    // R begins after W received its commit timestamp, at each moment from then on.
+    // R begins after W received its commit timestamp: before W's commit point, and between it and
+    // W's second phase.
     for (const step of [3, 4]) {
       const database = await openTestDatabase();
       const [w, r] = [database.client('W'), database.client('R')];

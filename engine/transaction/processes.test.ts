@@ -1,7 +1,7 @@
 /**
- * Real processes on one folder: two transfer money while a third one reads, and `kill -9` hits in
- * the middle of many commits. The total is the same in every snapshot, nothing acknowledged is
- * lost, dead processes are found out at once, and no timestamp is handed out twice.
+ * Real processes on one folder: two transfer money while a third one reads, or one is killed with
+ * `kill -9` in the middle of many commits. The total is the same in every snapshot, nothing
+ * acknowledged is lost, dead processes are found out at once, and no timestamp is handed out twice.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -48,7 +48,7 @@ test('kill -9 in the middle of many commits: recovered at once, nothing acknowle
   await using percolator = await openBank(folder);
   const children: Child[] = [];
   for (let round = 1; round <= 4; round++) {
-    await using child = startTransfers(folder, 1); // The same seed each time.
+    await using child = startTransfers(folder, 1); // The same draws, killed later each time.
     children.push(child);
     await enough([child], 40 + 17 * round);
     child.process.kill('SIGKILL');
@@ -57,7 +57,7 @@ test('kill -9 in the middle of many commits: recovered at once, nothing acknowle
     const startedMs = systemClock.monotonicMs();
     assert.equal(await total(percolator), TOTAL, `after kill ${round}`);
     const tookMs = systemClock.monotonicMs() - startedMs;
-    assert.ok(tookMs < 2_000, `recovered after ${tookMs} ms, not after the time to live`);
+    assert.ok(tookMs < 2_000, `recovery took ${tookMs} ms: it must not wait for the time to live`);
     await assertLedger(percolator, children);
     const { startTimestamp } = await percolator.snapshot();
     const given = child.acknowledged.map(({ commitTimestamp }) => commitTimestamp);
@@ -85,7 +85,7 @@ async function openBank(folder: string): Promise<Percolator> {
   return percolator;
 }
 
-/** Disposing of a child kills its process, which still runs and writes if the test has failed. */
+/** Disposing of a child kills its process, which would go on writing after a failed test. */
 interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
   readonly acknowledged: Acknowledged[];

@@ -1,6 +1,6 @@
 /**
- * The claims of reads.ts: which calls a read of many cells makes;
- * its answers do not depend on them.
+ * Which calls a read of many cells makes, and that its answers do not depend on them; scans of
+ * rows that the transaction has written; and reads that meet a damaged cell.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -35,15 +35,15 @@ function reads({ store }: Client): readonly string[] {
     .toSorted();
 }
 
-describe('cells of several rows', () => {
-  test('are a read for each row, unless operations are batched', async () => {
+describe('many cells', () => {
+  test('are read with one call for each row, unless operations are batched', async () => {
     const { reader } = await openScene({});
     assert.deepEqual(await reader.read(NAMES), { ...VALUES, 'missing:one': undefined });
     assert.deepEqual(reads(reader), ['t a', 't b', 't c', 't missing', 'u a']);
     assert.equal(reader.context.counters.reads, 5);
   });
 
-  test('are, with batching, one read for all rows of a table with the same columns', async () => {
+  test('are read, with batching, with one call for all rows of a table with the same columns', async () => {
     const { database, reader } = await openScene(BATCHING);
     const read = database.clock.runUntil(reader.read(NAMES));
     assert.deepEqual(await read, { ...VALUES, 'missing:one': undefined });
@@ -114,7 +114,10 @@ test('a scan takes time in proportion to the rows that its transaction has writt
   let rows = 0;
   for await (const _ of transaction.scan({ table: 't', columns: ['c'] })) rows++;
   assert.equal(rows, 200_000);
-  assert.ok(performance.now() - beganMs < 10_000, 'it took less than a second when it was written');
+  assert.ok(
+    performance.now() - beganMs < 10_000,
+    'the scan took less than a second when this test was written',
+  );
 });
 
 test('with batching, the error of one row leaves no promise of another row unhandled', async () => {

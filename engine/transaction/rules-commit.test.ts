@@ -22,7 +22,7 @@ import { isOf } from './columns.ts';
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
   row === 'p' && mutations.some((one) => one.kind === 'set' && isOf('write', one));
 
-/** Not the second phase, which has the same operation. */
+/** The condition on the lock excludes the second phase, which has the same operation. */
 const isPrewriteOf =
   (row: string) =>
   (call: Call): boolean =>
@@ -131,11 +131,11 @@ test('P12: a prewrite whose request was lost is sent again', async () => {
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P12: a commit that is replayed after its own success has succeeded', async () => {
+test('P12: a commit whose answer was lost succeeds, although others have overwritten its cells since', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.loseAnswer(once(isCommitPoint));
-  // Before A looks, its whole transaction has been rolled forward and overwritten by others.
+  // Before A looks, B rolls its whole transaction forward and overwrites it.
   let overwritten = false;
   a.store.beforeCall = async ({ kind }) => {
     if (kind !== 'read' || overwritten) return;
@@ -179,7 +179,8 @@ test('P15: a secondary names the table of its primary', async () => {
   // Without the table, the resolver would look for the primary in the secondary's own table.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
-  a.store.crashAfter(3); // The commit point; the secondary has the same row and column elsewhere.
+  // After the commit point. The secondary has the primary's row and column, in another table.
+  a.store.crashAfter(3);
   await assert.rejects(a.write({ 't/p': '1', 'u/p': '2' }));
   database.bury('A');
   assert.deepEqual(await b.read(['t/p', 'u/p']), { 't/p': '1', 'u/p': '2' });

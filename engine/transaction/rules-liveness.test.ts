@@ -1,6 +1,6 @@
 /**
- * The rules of protocol.md about liveness, clocks and resolving, P24 to P29:
- * each fails without its rule.
+ * The rules of protocol.md about liveness, clocks and resolving, P24 to P29. Each test that names
+ * a rule fails without it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -51,7 +51,7 @@ test('P24: a dead owner of another machine is found out after one time to live, 
   assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < TIME_TO_LIVE_MS + 1_000, `${waitedMs}`);
 });
 
-test('P25: the heartbeats go on with more commits in flight than a call takes arguments', async () => {
+test('P25: the heartbeats go on with more commits in flight than a function call may have arguments', async () => {
   const database = await openTestDatabase();
   const counted = { beats: 0 };
   const store = decorate(database.store, {
@@ -108,7 +108,7 @@ for (const end of ['commit', 'rollback'] as const) {
   test(`P25: a heartbeat that arrives after the ${end} does not bring the lock back`, async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
-    // Only the heartbeats: a copy of the commit would take away what they bring back.
+    // Only heartbeats are duplicated: a copy of the commit would erase a lock that they bring back.
     let beats = 0;
     a.store.duplicate(({ operation, mutations }) => {
       if (operation !== 'checkAndMutateRow') return false;
@@ -179,7 +179,7 @@ test('P27: a primary that commits between the look and the rollback wins, and it
 test('P27: a secondary is not changed before the primary has decided', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
-  a.store.crashAfter(3 - 1);
+  a.store.crashAfter(2);
   await assert.rejects(a.write({ p: '1', x: '1' }));
   database.bury('A');
   await b.read(['x']);
@@ -286,7 +286,7 @@ async function stall(
   const committing = transaction.commit();
   committing.catch(() => {}); // Awaited by the test, perhaps after it has failed.
   while (database.oracle.afterNext !== undefined) await database.clock.yield();
-  assert.ok((await database.locks()).length > 0, `${cell('p').table} is locked`);
+  assert.ok((await database.locks()).length > 0, 'the commit holds its locks');
   return { commit: gate.resolve, committing };
 }
 

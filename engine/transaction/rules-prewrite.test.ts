@@ -34,7 +34,8 @@ test('P1: a prewrite that lands after the rollback is refused', async () => {
 test('P1: a prewrite that is still on its way when its transaction is rolled back is refused', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
-  // Not the rollback: a late copy of it would erase the lock that the late prewrite has left.
+  // Without the condition this would also duplicate the rollback, whose late copy would erase the
+  // lock that the late prewrite has left.
   const isPrewriteOfX = ({ row, anyOf }: MutationCall): boolean =>
     row === 'x' && anyOf !== undefined;
   a.store.duplicate(isPrewriteOfX);
@@ -48,7 +49,7 @@ test('P1: a prewrite that is still on its way when its transaction is rolled bac
   assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
 });
 
-test('P2: a lock whose primary was never written waits for its time to live, then forbids the primary', async () => {
+test('P2: a reader of a lock whose primary was never written waits for the time to live, then forbids the primary', async () => {
   // If the resolver erased X without leaving a marker at P, the late prewrite of P would succeed.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -70,7 +71,7 @@ test('P2: a lock whose primary was never written waits for its time to live, the
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P2: a newer record in its cell does not keep a reader from forbidding a primary that was never written', async () => {
+test('P2: a newer record in the primary’s cell does not keep a reader from forbidding a primary that was never written', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const { startTimestamp } = await a.begin();
@@ -82,7 +83,7 @@ test('P2: a newer record in its cell does not keep a reader from forbidding a pr
   assert.equal(conflict?.reason, 'rolled back');
 });
 
-test('P2: the primary comes while its absence is being settled: then it decides', async () => {
+test('P2: a primary that is locked while a reader settles its absence is rolled back like any locked primary', async () => {
   // forbidPrimary looks for the lock in its predicate; blind, it would mark a locked primary as
   // rolled back.
   const database = await openTestDatabase();
@@ -93,10 +94,10 @@ test('P2: the primary comes while its absence is being settled: then it decides'
   b.beforeMutation(1, () => prewrite(a, 'p', startTimestamp));
   assert.deepEqual(await b.read(['x']), { x: undefined });
   const stored = await database.stored('p');
-  assert.deepEqual(Object.keys(stored), ['rollback'], 'rolled back as a locked primary is');
+  assert.deepEqual(Object.keys(stored), ['rollback'], 'without the data of a locked primary');
 });
 
-test('P3: a foreign lock at a primary is not taken for its own', async () => {
+test('P3: another transaction’s lock at the address of a primary is not taken for the primary’s lock', async () => {
   const database = await openTestDatabase();
   const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
   const absent = await a.begin();
@@ -105,7 +106,7 @@ test('P3: a foreign lock at a primary is not taken for its own', async () => {
   await prewrite(b, 'p', foreign.startTimestamp);
   database.bury('A');
   assert.deepEqual(await c.read(['x']), { x: undefined });
-  assert.deepEqual(await database.locks(), ['p:c'], "B's lock is B's");
+  assert.deepEqual(await database.locks(), ['p:c'], "B's lock stays");
 });
 
 test("P5, P6: another transaction's rollback marker is no conflict, whatever its timestamp", async () => {

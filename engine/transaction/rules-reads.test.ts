@@ -1,6 +1,6 @@
 /**
- * The rules of protocol.md about reading and contention, P19 to P23:
- * each fails without its rule.
+ * The rules of protocol.md about reading and contention, P19 to P23. Each test that names a rule
+ * fails without it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -67,7 +67,7 @@ test('P20: data of a transaction that began before the snapshot and committed af
   assert.equal(b.store.trace.length, 1, 'and one read is enough');
 });
 
-test('P20: such data is passed over also in a cell that was touched since it was written', async () => {
+test('P20: data that was committed after the snapshot is passed over also in a cell touched since its last write', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'visible' });
@@ -106,7 +106,7 @@ for (const point of ['before', 'after'] as const) {
   });
 }
 
-test('P21: a clean-up without an answer does not turn a conflict into something else', async () => {
+test('P21: a clean-up without an answer does not turn a conflict into another error', async () => {
   // The conflict is certain, so the transaction is certainly not committed, and may be run again.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -125,7 +125,8 @@ test('P21: a clean-up without an answer does not turn a conflict into something 
 });
 
 test('P21: the lock that the last attempt of a prewrite meets is reported and cleaned up', async () => {
-  // Called "no answer", it would stay, and the next attempt would meet it again.
+  // If A reported only that it got no answer, the lock would stay, and A's next attempt would meet
+  // it again.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A', { inDoubtAttemptsMax: 1 }), database.client('B')];
   a.store.loseRequest(once(({ operation }) => operation === 'checkAndMutateRows'));
@@ -230,7 +231,7 @@ test('a reader does not wait without limit for a commit of its own process', asy
   put(transaction, { x: '1' });
   database.oracle.beforeNext = () => held.promise;
   const committing = transaction.commit();
-  for (let i = 0; i < 50; i++) await Promise.resolve();
+  for (let i = 0; i < 50; i++) await Promise.resolve(); // Until the commit asks for its timestamp.
   database.oracle.beforeNext = undefined;
   const read = a.read(['x'], database.oracle.given.at(-1)).catch((error: Error) => error);
   await database.clock.advance(1_000);

@@ -91,7 +91,7 @@ describe('what is guessed', () => {
     assert.equal(await readsOf(b, () => readInTurn(b, TEN, 'one kind')), 1);
   });
 
-  test('was learned from transactions that have ended: many that begin together forget nothing', async () => {
+  test('was learned from transactions that have ended: many that begin together make the model forget nothing', async () => {
     const database = await openTestDatabase();
     const b = database.client('B', LEARNING);
     await readInTurn(b, ['x:1', 'x:2']);
@@ -151,12 +151,13 @@ describe('what is guessed', () => {
       model.learn(place, [read('first'), read(`then ${i}`, 'first')]);
     }
     assert.deepEqual(model.guess(place, ['first']), []);
+    // 10,000 columns fill the model, so it does not learn `second`.
     const all = Array.from({ length: 100 }, (_, i) => read(`all ${i}`, 'second'));
     model.learn(place, [read('second'), ...all]);
     assert.deepEqual(model.guess(place, ['second']), []);
     const another = new PrefetchModel();
     another.learn(place, [read('second'), ...all]);
-    assert.equal(another.guess(place, ['second']).length, 32);
+    assert.equal(another.guess(place, ['second']).length, 32, 'no more are guessed for one read');
     for (let i = 0; i < 3; i++) another.learn(place, [read('second'), read('all 80', 'second')]);
     assert.ok(!another.guess(place, ['second']).includes('all 80'), 'the first 64 followers stay');
   });

@@ -68,16 +68,16 @@ test('README.md and docs/figure-8.md say what an operation costs next to a raw o
     numberIn(figure8, 'figure-8', 'relative', 'emulator', operation) ?? Number.NaN;
   const us = (store: string, operation: string, column = 'us'): number =>
     numberIn(figure8, 'processor', column, store, operation) ?? Number.NaN;
-  const lost = (ratio: number): string => `${(100 * (1 - ratio)).toFixed(0)} %`;
+  const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
   const [raw, added] = [us('embedded', 'raw read'), us('embedded', 'Percolator read')];
   contains(
     'README.md',
-    `On the emulator they cost ${lost(ofRaw('read'))} and ${lost(ofRaw('write'))}. A raw read of the embedded ` +
+    `On the emulator they cost ${percent(1 - ofRaw('read'))} and ${percent(1 - ofRaw('write'))}. A raw read of the embedded ` +
       `store takes ${raw.toFixed(0)} µs, to which the engine adds ${(added - raw).toFixed(0)}.`,
   );
   const change = (column: string): string => {
     const ratio = us('emulator', 'Percolator read', column) / us('emulator', 'raw read', column);
-    return Math.abs(ratio - 1) < 0.01 ? 'stays the same' : `grows by ${lost(2 - ratio)}`;
+    return Math.abs(ratio - 1) < 0.01 ? 'stays the same' : `grows by ${percent(ratio - 1)}`;
   };
   contains('docs/figure-8.md', `a raw read every ${us('emulator', 'raw read').toFixed(0)} µs`);
   contains('docs/figure-8.md', `of the server ${change('server CPU us')}, that of`);

@@ -1,6 +1,6 @@
 /**
  * Rules about the files themselves, which neither compiler nor linter checks (after TigerBeetle's
- * tidy.zig): the documentation is true, and no file holds forbidden text.
+ * tidy.zig): the documentation agrees with the code, and no file holds forbidden text.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

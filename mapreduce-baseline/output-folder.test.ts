@@ -15,7 +15,7 @@ test('an output that another run has published meanwhile is not replaced', async
   await assert.rejects(unfinished.publish({ durable: false }), { code: 'OUTPUT_EXISTS' });
 });
 
-test('any other failure keeps its own reason', async () => {
+test('a publish that fails for another reason reports that reason', async () => {
   const target = join(temporaryFolder(), 'output');
   await using unfinished = await UnfinishedOutput.begin(target);
   await rm(unfinished.output, { recursive: true });
@@ -28,7 +28,7 @@ async function mockSync(t: TestContext, sync: (this: FileHandle) => Promise<void
   t.mock.method(Object.getPrototypeOf(handle) as FileHandle, 'sync', sync);
 }
 
-test('the names of new folders above an output are durable before it is, and its own at the end', async (t) => {
+test('the names of new folders above an output are synced first, then those of its parts, and its own last', async (t) => {
   const root = temporaryFolder();
   const target = join(root, 'new', 'newer', 'output');
   const synced: number[] = [];
@@ -44,7 +44,7 @@ test('the names of new folders above an output are durable before it is, and its
   );
 });
 
-test('a system that does not sync folders publishes, and a disk that fails does not', async (t) => {
+test('an output is published on a system that cannot sync folders, but not on a disk that fails', async (t) => {
   let code = 'EINVAL';
   await mockSync(t, () => Promise.reject(Object.assign(new Error(code), { code })));
   const target = join(temporaryFolder(), 'new', 'output');
@@ -56,7 +56,7 @@ test('a system that does not sync folders publishes, and a disk that fails does 
   assert.ok(existsSync(target));
 });
 
-test('a folder that the system refuses to create is an error, although it denies that it exists', async (t) => {
+test('a folder that the system refuses to create is an error, even if the system calls it missing', async (t) => {
   if (!existsSync('/proc')) return t.skip('/proc is of Linux');
   return assert.rejects(
     UnfinishedOutput.begin('/proc/new/output'),

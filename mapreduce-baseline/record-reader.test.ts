@@ -82,7 +82,7 @@ test('planned splits cover every byte of the inputs once, in order, and none is 
   );
 });
 
-test('an input that the file does not have is refused, and so is a file that is not there', async () => {
+test('a range that its file does not have is refused, and so is a file that is missing or not local', async () => {
   const folder = temporaryFolder();
   await writeFile(join(folder, 'ten'), '0123456789');
   const path = join(folder, 'ten');

@@ -103,7 +103,7 @@ describe('a word count', () => {
     );
   });
 
-  test('is the same in 64 KiB as in plenty of memory, where reducers really merge on disk', async () => {
+  test('is the same in plenty of memory as in 64 KiB, where reducers really merge on disk', async () => {
     const folder = temporaryFolder();
     const text = randomText(60_000, 9000);
     const plenty = await countWords(folder, text);
@@ -339,7 +339,7 @@ describe('a pool', () => {
     assert.equal((await run('good', { combine: false })).groups, 1);
   });
 
-  test('disposed of in the middle of a job ends the job with an error and its processes', async () => {
+  test('that is disposed of in the middle of a job ends its processes, and the job with an error', async () => {
     const folder = temporaryFolder();
     await writeFile(join(folder, 'input'), randomText(400_000, 1000));
     const brief = await openWorkerPool({ workers: 2 });

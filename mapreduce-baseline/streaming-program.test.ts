@@ -26,7 +26,7 @@ test('the program maps and reduces with the job and the parameters that it is gi
   assert.equal(reduced.stdout, 'be\t2\nnot\t1\nor\t1\nto\t2');
 });
 
-test('a job gets from the program what it gets from a worker, even if that is nothing', async () => {
+test('a job gets its parameters as they were given, even if there are none', async () => {
   const job = `data:text/javascript,${encodeURIComponent(`
     export const createJob = (parameters) => ({
       map: (record, output) => {

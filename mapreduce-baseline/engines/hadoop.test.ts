@@ -26,7 +26,7 @@ interface HadoopScript {
  * An engine on a script in Hadoop's place, and the file in which the script writes what it is
  * given, one call after the other.
  */
-async function writtenDown({
+async function engineOnScript({
   isLocal = false,
   fileSystem = 'hdfs://names/',
   streaming = ':',
@@ -75,7 +75,7 @@ function run(
  * @param call found in the calls once it is time to stop
  */
 async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
-  const [engine, calls] = await writtenDown(script);
+  const [engine, calls] = await engineOnScript(script);
   const stop = new AbortController();
   const running = run(engine, { signal: stop.signal });
   const isCalled = async (): Promise<boolean> =>
@@ -103,7 +103,7 @@ test('a run that is stopped kills its job, which would run on, and removes its f
   assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
 });
 
-test('a job that cannot be killed hides neither why the run was stopped nor the next job', async () => {
+test('if a job cannot be killed, the next one still is, and the run fails with why it was stopped', async () => {
   const streaming = endlessJob('job_17_0004 job_17_0005');
   const called = await stopDuring(TOLD, { streaming, jobClient: 'exit 1' });
   assert.match(called, / -kill job_17_0004\n.* -kill job_17_0005\n/);
@@ -123,7 +123,7 @@ test('a run can be stopped while its folder is made', async () => {
 });
 
 test('other users may read the missing folders that are made above the folder of a run', async () => {
-  const [engine, calls] = await writtenDown({});
+  const [engine, calls] = await engineOnScript({});
   await run(engine, { outputFolder: 'hdfs://names/new/counts' });
   const made = (await readFile(calls, 'utf8')).match(/-D .* -mkdir .*/g) ?? [];
   assert.equal(made.length, 2);
@@ -131,14 +131,14 @@ test('other users may read the missing folders that are made above the folder of
   assert.match(String(made[1]), /umask-mode=077 -mkdir hdfs:\/\/names\/new\/counts\.unfinished-/);
 });
 
-test('an input is put from its place, even if its path is relative', async () => {
+test('an input is copied into the cluster from where it is, even if its path is relative', async () => {
   const folder = temporaryFolder();
   const [words, copy] = [join(folder, 'words'), join(folder, 'copy')];
   await writeFile(words, 'to be\n');
   const shell = `for word in "$@"; do
     if [ -d "$word" ]; then cat "$word/input-0" >'${copy}'; fi
   done`;
-  const [engine] = await writtenDown({ shell });
+  const [engine] = await engineOnScript({ shell });
   const inputs = [{ path: relative(process.cwd(), words) }];
   await run(engine, { inputs, outputFolder: 'hdfs://names/counts' });
   assert.equal(await readFile(copy, 'utf8'), 'to be\n');
@@ -151,14 +151,14 @@ test('a name with special characters of URIs and patterns names its own file for
   await writeFile(words, 'to be\n');
   const streaming = `while [ "$1" != -output ]; do shift; done
     mkdir "\${2#file://}" && echo counted >"\${2#file://}/part-00000"`;
-  const [engine, calls] = await writtenDown({ fileSystem: 'file:///', streaming });
+  const [engine, calls] = await engineOnScript({ fileSystem: 'file:///', streaming });
   await run(engine, { inputs: [{ path: words }], outputFolder });
   assert.equal(await readFile(join(outputFolder, 'part-00000'), 'utf8'), 'counted\n');
   const input = String.raw`/100% spacé{\,} \{new\}/my \[1\] words\? -output file:///`;
   assert.ok((await readFile(calls, 'utf8')).includes(input));
 });
 
-test('what Hadoop in one process writes is next to the output, under a path that it takes as it is', async () => {
+test('the temporary files of Hadoop in one process are next to the output, and Hadoop reaches them by a path without special characters', async () => {
   const folder = join(temporaryFolder(), 'a b, c:d');
   await mkdir(folder);
   const seen = join(folder, 'seen');
@@ -169,7 +169,7 @@ test('what Hadoop in one process writes is next to the output, under a path that
     find '${folder}' -name hadoop >'${seen}'
     while [ "$1" != -output ]; do shift; done
     mkdir "\${2#file://}"`;
-  const [engine, calls] = await writtenDown({ isLocal: true, streaming });
+  const [engine, calls] = await engineOnScript({ isLocal: true, streaming });
   await run(engine, { outputFolder: join(folder, 'counts') });
   assert.match(await readFile(seen, 'utf8'), /\/a b, c:d\/counts\.unfinished-\w+\/work\/hadoop\n$/);
   const [, path = ''] = / hadoop\.tmp\.dir=([-\w./]+) /.exec(await readFile(calls, 'utf8')) ?? [];
@@ -178,7 +178,7 @@ test('what Hadoop in one process writes is next to the output, under a path that
 });
 
 test('no temporary folder is in the output, even if that was given with a slash at its end', async () => {
-  const [engine, calls] = await writtenDown({});
+  const [engine, calls] = await engineOnScript({});
   await run(engine, { outputFolder: 'hdfs://names/counts/' });
   const called = await readFile(calls, 'utf8');
   assert.match(called, / -output hdfs:\/\/names\/counts -mapper /m);
@@ -188,7 +188,7 @@ test('no temporary folder is in the output, even if that was given with a slash 
 
 test('what the shell of the file system complains of is the message', async () => {
   const complaint = 'echo "INFO: connecting"; echo "mkdir: Permission denied: user=me" >&2; exit 1';
-  const [engine] = await writtenDown({ shell: complaint });
+  const [engine] = await engineOnScript({ shell: complaint });
   await assert.rejects(run(engine), {
     code: 'TASK_FAILED',
     message: 'Hadoop failed: Permission denied: user=me',

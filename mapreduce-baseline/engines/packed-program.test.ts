@@ -11,8 +11,8 @@ import { packProgram } from './packed-program.ts';
 const BYTES = fileURLToPath(new URL('../bytes.ts', import.meta.url));
 
 /**
- * Writes a job, and a module that it imports. The job emits, for each line, the files of both, and
- * its own file again with the path of the Node that runs it.
+ * Writes a job, and a module that it imports. For each line, the job emits its own file twice: with
+ * the module's file, and with the path of the Node that runs it.
  */
 async function writeJob(file: string): Promise<string> {
   const bytes = relative(dirname(file), BYTES);

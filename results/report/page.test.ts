@@ -128,7 +128,7 @@ describe('report.html in a browser', () => {
     });
   });
 
-  test('switches a series with the keyboard, and saves what is shown as a picture', async () => {
+  test('switches a series with the keyboard, and saves the chart as a picture', async () => {
     await withPage('findings', { viewport: WIDE }, async (page) => {
       const canvas = page.locator('#relative');
       const picture = (): Promise<string> =>

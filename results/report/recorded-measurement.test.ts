@@ -1,4 +1,7 @@
-/** However a run ends, its record says how, and holds what was found until then. */
+/**
+ * However a run ends, its record says how, and holds what was found until then. Only a run that
+ * could not begin leaves no record.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -131,7 +134,7 @@ describe('the record of a run', () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  test('that could not begin is removed, and so is a folder without other files', async () => {
+  test('that could not begin is removed, with its folder unless that has other files', async () => {
     const refuse = async (): Promise<never> => {
       throw new UsageError('There is no emulator.');
     };

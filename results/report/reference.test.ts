@@ -1,5 +1,6 @@
 /**
- * The committed reports of the reference runs are what `./run.sh report` makes of their records.
+ * The reports of the reference runs, as they are in git, are what `./run.sh report` makes of their
+ * records.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,8 +24,8 @@ for (const { name, folder } of runs) {
   test(`page and tables of ${name} are current`, () => {
     const { tables, page } = reportOf(folder);
     for (const [file, content] of [...tables, page]) {
-      const committed = readFileSync(path.join(folder, file), 'utf8');
-      assert.ok(committed === String(content), `${file} is old: ./run.sh report ${folder}`);
+      const stored = readFileSync(path.join(folder, file), 'utf8');
+      assert.ok(stored === String(content), `${file} is old: ./run.sh report ${folder}`);
     }
   });
 }

@@ -221,9 +221,9 @@ describe('a report', () => {
       /MapReduce kept up with rates up to 1,000 %\/h\.$/,
       'a rate whose check failed counts as neither kept up nor saturated',
     );
-    const slower = record.points.filter((point) => point.system === 'mapreduce');
+    const batchOnly = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
-      headline({ ...record, points: slower }),
+      headline({ ...record, points: batchOnly }),
       /At no crawl rate do both systems have a checked latency/,
     );
   });

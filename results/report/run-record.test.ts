@@ -68,7 +68,7 @@ describe('a run record', () => {
     assert.equal(of({ namespace: null, pid }), false, 'a record of an earlier version');
   });
 
-  test('of an earlier version, which names no process, may be measured for a day', () => {
+  test('of an earlier version, which names no process, counts as being measured for a day', () => {
     const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3.6e6).toISOString();
     const at = (startedAt: string): boolean =>
       mayBeMeasuring({ state: 'running', process: null, startedAt });

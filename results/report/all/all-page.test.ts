@@ -177,7 +177,7 @@ describe('a verdict on a claim follows the number:', () => {
     assert.ok(verdictsOf((record) => ({ ...record, points: [], findings: null })).every((v) => !v));
   });
 
-  test('a slower Percolator does not hold, and a batch that grows is not flat', () => {
+  test('a Percolator slower than the batch, and a batch that slows down with the rate, do not hold', () => {
     const [wait, , flat] = verdictsOf((record) => ({
       ...record,
       points: record.points.map((point) => {
@@ -198,7 +198,7 @@ describe('a verdict on a claim follows the number:', () => {
     assert.equal(wall, 'not reached');
   });
 
-  test('a point of Percolator that failed its check says nothing about its wall', () => {
+  test('a point of Percolator that failed its check gives no verdict on its wall, or on the batch at that rate', () => {
     const [, wall, flat] = verdictsOf((record) => ({
       ...record,
       points: record.points.map((point) =>

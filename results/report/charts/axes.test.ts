@@ -30,7 +30,7 @@ describe('the labels of a logarithmic axis', () => {
     assert.deepEqual(percentiles, ['50 %', '90 %', '99 %']);
   });
 
-  test('are finer where a range has fewer than three', () => {
+  test('are finer where a range has fewer than three coarse ones', () => {
     const seconds = labels(axis(durationTicks()), [0.15, 1.4], null);
     assert.deepEqual(seconds, ['200 ms', '500 ms', '1 s']);
     assert.deepEqual(labels(axis(durationTicks()), [0.5, 90], null), ['1 s', '10 s', '1 min']);

@@ -60,11 +60,15 @@ describe('the record', () => {
     assert.match(text, /<dt>Seed<\/dt>\s*<dd>0<\/dd>/);
   });
 
+  const chipsOf = (name: string, repeats = record.repeats): readonly string[] =>
+    runChips({ ...record, repeats, store: { ...record.store, name } });
+
   test('names one store as such, and several systems by their names alone', () => {
-    const chipsOf = (name: string, repeats = record.repeats): readonly string[] =>
-      runChips({ ...record, repeats, store: { ...record.store, name } });
     assert.ok(chipsOf('embedded').includes('store: embedded'));
     assert.ok(chipsOf('embedded, functions').includes('embedded, functions'));
+  });
+
+  test('of one repeat is called exploratory, unless it is of a simulation', () => {
     assert.ok(chipsOf('embedded', 1).join(', ').includes('exploratory'));
     const simulated = chipsOf('virtual', 1).join(', ');
     assert.ok(!/core|exploratory/.test(simulated), 'this machine decides nothing in a simulation');

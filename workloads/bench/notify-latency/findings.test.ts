@@ -5,7 +5,7 @@ import { createLatencyHistogram, type Histogram } from '#results';
 import { findingsOf } from './findings.ts';
 import type { RateResult } from './measure.ts';
 
-function of(writes: number): RateResult {
+function rateWith(writes: number): RateResult {
   const [fromDue, fromCommit, commit] = [0, 1, 2].map(() => {
     const histogram = createLatencyHistogram();
     for (let i = 1; i <= writes; i++) histogram.recordValue(1_000 * i);
@@ -14,8 +14,8 @@ function of(writes: number): RateResult {
   return { perSecond: writes / 10, fromDue, fromCommit, commit, lagP99Ms: 1 };
 }
 
-test('a percentile needs a hundred writes, and a headline thirty', () => {
-  const rates = [of(29), of(30), of(100)];
+test('a percentile other than the median needs a hundred writes, and a headline thirty', () => {
+  const rates = [rateWith(29), rateWith(30), rateWith(100)];
   const { headline, tables, charts } = findingsOf({ rates, idlePercent: 0.5 }, 'embedded');
   assert.match(
     headline,
@@ -45,8 +45,8 @@ test('a percentile needs a hundred writes, and a headline thirty', () => {
   );
 });
 
-test('without enough writes there is neither headline nor curve', () => {
-  const { headline, charts } = findingsOf({ rates: [of(8)], idlePercent: 0.5 }, 'embedded');
+test('without enough writes the headline has no number, and the chart no 99th percentile', () => {
+  const { headline, charts } = findingsOf({ rates: [rateWith(8)], idlePercent: 0.5 }, 'embedded');
   assert.match(headline, /median: none, because no rate had 30 writes/);
   assert.deepEqual(
     charts[0]?.series.map(({ name }) => name),

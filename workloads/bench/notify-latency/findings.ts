@@ -82,7 +82,7 @@ function tableOf(rates: readonly RateResult[]): ResultTable {
     title: 'From a write to the run of its observer',
     caption:
       'Milliseconds from when a write was due until its observer ran in another process. The commit ends when the ' +
-      'writer knows of it, "run after it" counts from then on, and the lag is the lateness of the writer. Percentiles need a hundred writes.',
+      'writer knows of it, "run after it" counts from then on, and the lag is the lateness of the writer. Percentiles other than the median need a hundred writes.',
     columns: ['writes/s', 'writes', ...COLUMNS.map(([heading]) => heading)],
     rows: rates.map(rowOf),
     metrics: {

@@ -58,6 +58,7 @@ test('the users of a closed loop are divided among the clients', async () => {
 
 test('the transactions of an open loop are divided, and the clients take turns', async () => {
   const { orders } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
+  // Customers issue 8.9 transactions for each Trade-Result (driver/inputs/deck.ts).
   assert.deepEqual(loadsOf(orders), [
     { kind: 'paced', perSecond: 89, phase: 0 },
     { kind: 'paced', perSecond: 89, phase: 1 / 3 },

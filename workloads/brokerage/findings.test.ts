@@ -185,7 +185,7 @@ describe('a run that is right', () => {
     assert.equal(line?.met, true);
   });
 
-  test('judges exactly ten times, whatever rounding makes of the loads', () => {
+  test('meets the target with a range of exactly ten times, whatever rounding makes of the loads', () => {
     const rates = [0.05, 0.1, 0.2, 0.35, 0.5].map((share) => share * 224);
     const tenfold = measured({ embedded: 0.02 });
     tenfold.ladder.splice(0);

@@ -33,7 +33,7 @@ test('five points by hand: line, R² and band are those of the textbook', () => 
   near(fit?.at(5).low, 5.2 - 3.182 * Math.sqrt(0.8 * (1 / 5 + 4 / 10)));
 });
 
-test('in 95 of 100 noisy experiments the true slope is within its error', () => {
+test('in 95 % of noisy experiments the true slope is within the error of the fitted one', () => {
   const random = createRandom(7);
   const noise = (): number =>
     Array.from({ length: 12 }, () => random.fraction()).reduce((a, b) => a + b) - 6;

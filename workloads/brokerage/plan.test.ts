@@ -1,4 +1,4 @@
-/** The announced duration counts each run of a system that is done, and no other. */
+/** The announced duration counts every run that the experiment will make, and no other. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expectedSeconds, type PartName, type Plan, SIZES } from './plan.ts';
@@ -33,6 +33,6 @@ test('a system runs twice at full speed, but not before a ladder of given loads'
 test('the embedded store is also loaded if only its copies are measured', () => {
   const alone = secondsOf(['reads', 'brokers']);
   const added = secondsOf(['unpaced', 'reads', 'brokers']) - secondsOf(['unpaced']);
-  const trades = SIZE.customers * SIZE.days * 57.6;
+  const trades = SIZE.customers * SIZE.days * 57.6; // Per customer and day (model/scale.ts).
   assert.ok(alone - added > trades / 4_000, `${alone} s alone, ${added} s in addition`);
 });

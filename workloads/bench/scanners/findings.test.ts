@@ -6,7 +6,7 @@ import type { Plan, Point } from './measure.ts';
 
 const PLAN = { scanners: 1, concurrency: 1, thinkMs: 1 } as Plan;
 
-test('of an even number of measurements the median is the lower one in the middle', () => {
+test('the median of four measurements is the second lowest', () => {
   const points = [40, 10, 30, 20].map((rowsPerSecond): Point => {
     return { mode: 'none', seconds: 1, rowsPerSecond, runsPerRow: 1, meetings: 0 };
   });

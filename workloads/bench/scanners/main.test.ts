@@ -14,6 +14,7 @@ test('bench:scanners cleans every row in each mode, and reports the value of loc
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 1 } as const;
   writeFileSync(config, JSON.stringify(asConfig(tuned)));
+  // The option prevails over the one scanner of the file.
   const words = ['--profile', 'smoke', '--scanners', '2', '--config', config];
   const ended = await runScript(BENCH, words);
   assert.equal(ended.exitCode, 0, ended.stderr);

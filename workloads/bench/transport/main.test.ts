@@ -1,4 +1,4 @@
-/** The benchmark of the paths at its smallest size. Their cost is not tested. */
+/** The benchmark with the fewest operations, interrupted. What a call costs is not tested. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emulatorOrReason } from '../../harness/testing/emulator.ts';
@@ -6,7 +6,7 @@ import { interruptOnceMeasured } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 
-test('bench:transport keeps the paths that it measured before it was interrupted', async (t) => {
+test('bench:transport keeps the path that it measured before it was interrupted', async (t) => {
   const emulator = await emulatorOrReason();
   if (typeof emulator === 'string') return t.skip(emulator);
   await emulator.stop();

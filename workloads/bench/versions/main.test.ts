@@ -9,7 +9,7 @@ import { runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 
-test('a small run prints both ratios, reads few versions after collection, and deletes its temporary files', async () => {
+test('a small run compares reads without and with a collector, which leaves one version, and deletes its temporary files', async () => {
   const config = path.join(temporaryFolder(), 'config.json');
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 2 } as const;

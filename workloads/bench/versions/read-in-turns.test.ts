@@ -7,7 +7,7 @@ import { readInTurns } from './read-in-turns.ts';
 
 const TABLE = 'versions';
 
-test('a read that gives an older value ends the run, even if all reads agree', async () => {
+test('a read that gives an older value ends the run, even if all reads of the cell give that value', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable() });
   await percolator.createTable(TABLE);
   const cellOf = (row: string) => ({ table: TABLE, row, column: 'value' });

@@ -1,6 +1,6 @@
 /**
- * The claims of the checks: a fresh population passes, and each planted mistake is reported under
- * its own condition.
+ * The claims of the checks: a fresh population passes, and each planted mistake breaks exactly the
+ * conditions that are listed with it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -89,7 +89,7 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     'a lot of 0 shares in a position of 0',
     ['positions are their lots'],
     (t) => {
-      const { hh_h_t_id: closed } = at(t('holding_history'), changeOf(t));
+      const { hh_h_t_id: closed } = at(t('holding_history'), closingChange(t));
       t('holding').push({ ...lotOfAAAA(t), h_t_id: closed, h_qty: 0 });
     },
   ],
@@ -114,18 +114,18 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
   [
     'a change of a lot that was not recorded',
     ['lots are their history', 'trades have moved lots'],
-    (t) => t('holding_history').splice(changeOf(t), 1),
+    (t) => t('holding_history').splice(closingChange(t), 1),
   ],
   [
     'a change that found shares that were not there',
     ['lots are their history', 'trades have moved lots'],
-    (t) => (at(t('holding_history'), changeOf(t)).hh_before_qty += 1),
+    (t) => (at(t('holding_history'), closingChange(t)).hh_before_qty += 1),
   ],
   [
     'a lot that passed zero instead of being closed',
     ['positions are their lots', 'lots are their history', 'trades have moved lots'],
     (t) => {
-      const change = at(t('holding_history'), changeOf(t));
+      const change = at(t('holding_history'), closingChange(t));
       change.hh_after_qty = -Math.sign(change.hh_before_qty);
       const lot = { h_t_id: change.hh_h_t_id, h_qty: change.hh_after_qty };
       t('holding').push({ ...first(t('holding')), ...lot });
@@ -221,7 +221,7 @@ test('finds an acknowledged trade that is missing, and one trade too many', asyn
   assert.ok((await conditionsAfter(extra, options)).includes('acknowledged trades'));
 });
 
-/** Three new trades, as rows without consequences. */
+/** Three new trades, one more than may be in flight, as rows without consequences. */
 function completeThree(t: Tables): void {
   const [settlement] = t('settlement');
   for (let i = 1; i <= 3; i++) {
@@ -245,8 +245,8 @@ function lotOfAAAA(t: Tables): Mutable<'holding'> {
   return { ...first(t('holding')), h_ca_id: 1, h_s_symb: 'AAAA' };
 }
 
-/** Returns the place of a change that has closed a lot. */
-function changeOf(t: Tables): number {
+/** Returns the index of a change that has closed a lot. */
+function closingChange(t: Tables): number {
   const i = t('holding_history').findIndex(
     ({ hh_after_qty, hh_before_qty }) => hh_before_qty !== 0 && hh_after_qty === 0,
   );

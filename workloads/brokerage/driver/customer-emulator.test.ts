@@ -235,7 +235,7 @@ for (const [submitted, failure] of [
   [0, null],
   [3, 'Trade-Cleanup: orders never completed: 3'],
 ] as const) {
-  test(`a cleanup that finds ${submitted} orders incomplete reports ${failure}`, async () => {
+  test(`a cleanup that finds ${submitted} orders incomplete reports ${failure ?? 'no failure'}`, async () => {
     const { clock, emulator, running } = start(PACED, { submitted }, { fromMs: 0, toMs: 100 });
     await clock.runUntil(running);
     await clock.runUntil(emulator.prepare({ cleansUp: true }));
@@ -261,6 +261,6 @@ test('a run that is interrupted ends at once, with the reason', async () => {
   const { clock, brokerage, running } = start(PACED, { failing }, { signal });
   await assert.rejects(clock.runUntil(running), /interrupted/);
   assert.ok(clock.monotonicMs() < 100, `${clock.monotonicMs()} ms`);
-  // The first transaction, and the one that the client was waiting for.
+  // The first transaction, and the one whose moment the client was waiting for.
   assert.ok(brokerage.calls.length <= 2, `${brokerage.calls.length} transactions`);
 });

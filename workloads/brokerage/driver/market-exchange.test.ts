@@ -88,6 +88,7 @@ describe('a market order', () => {
   });
 });
 
+/** Quantities show what an entry is: 375 a limit order, 325 or 425 a trade of others. */
 describe('the ticker', () => {
   test('has one Market-Feed of 20 entries for 10 Trade-Results, each of which contributes its own trade', async () => {
     const scene = open();

@@ -1,4 +1,4 @@
-/** What a response time counts. */
+/** From which moment a response time counts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '#engine/testing';

@@ -61,7 +61,7 @@ test('weights rise steadily from 0.30 to 1.70 along the ranks, with mean 1', () 
   const steps = byRank.slice(1).map((activity, i) => activity - (byRank[i] ?? 0));
   assert.equal(byRank[0]?.toFixed(2), '0.30');
   assert.equal(byRank.at(-1)?.toFixed(2), '1.70');
-  // The steps are 0.002 in tiers 1 and 3, and 0.001 in tier 2, which has three times as many.
+  // The steps are 0.002 in tiers 1 and 3, and 0.001 in tier 2, which has three times as many ranks.
   assert.ok(
     steps.every((step) => step > 0.0009 && step < 0.0021),
     `${Math.min(...steps)}`,

@@ -78,7 +78,7 @@ test('finds an index entry that is missing, wrong or superfluous', async () => {
   );
 });
 
-test('finds a security of the wrong sector, and a request that is stored under one', async () => {
+test('finds a security that has a wrong sector, and a request that is stored under a wrong sector', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;
   const [symbol, other] = [population.roster.symbol(0), population.roster.symbol(1)];

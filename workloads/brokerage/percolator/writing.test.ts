@@ -16,7 +16,7 @@ async function find<T extends TableName>(
   return (await tiny.rows(table)).find(is);
 }
 
-/** An account of its own for each test, and a symbol that the account does not hold. */
+/** The first account of a customer, one for each test, and a symbol that it does not hold. */
 function place(customer: number): { accountId: number; symbol: string } {
   const { accountIds, symbol } = tiny.population.roster;
   const accountId = accountIds(customer)[0] ?? 0;

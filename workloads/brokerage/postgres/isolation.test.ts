@@ -42,7 +42,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
         await one.client.query('COMMIT');
         await failure;
         await two.client.query('ROLLBACK');
-        // Its order stays submitted; completing it is what a retry would have done.
+        // The second order stays submitted; completing it is what a retry would have done.
         await brokerage.execute('tradeResult', { tradeId: second ?? 0, tradePrice: 2_400, now });
       });
     }
@@ -76,7 +76,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
     }
   }
 
-  test('after all of this every condition holds', async () => {
+  test('after the tests above every condition holds', async () => {
     await using brokerage = openFunctions({ ...inline(), connectionsMax: 1 });
     const { findings } = await checkBrokerage(brokerage, { population, isDrained: true });
     assert.deepEqual(findings, []);

@@ -75,7 +75,7 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
     }
   });
 
-  test('return the same lists of an account that has more trades than they show', async () => {
+  test('return the same lists of an account that has more trades than the lists show', async () => {
     const { endMs, lastId } = population.roster.trades;
     let tradeId = lastId + TRADES_OF_STEPS_MAX;
     const run = async <T extends TransactionType>(type: T, input: Inputs[T]) => {

@@ -8,7 +8,7 @@ const POOLS = 4;
 /** A server as delivered has a hundred, and keeps three for its administrator. */
 const AS_DELIVERED = 97;
 
-test('each client process has its connections, whatever their number', () => {
+test('up to 64 client processes get all their connections, up to 24 on a server as delivered', () => {
   const ours = Number(settingsFor()['max_connections']?.value);
   for (let clients = 1; clients <= 64; clients++) {
     const used = POOLS * clients * connectionsOfClient(clients);

@@ -16,7 +16,11 @@ test('the processor time of a server that was not started here is unknown, not 0
   const embedded = { kind: 'embedded', folder: 'unused' } as const;
   assert.equal(cpuSecondsOf(serversOf({ address: emulator, serverPids: [] })), null);
   assert.notEqual(cpuSecondsOf(serversOf({ address: emulator, serverPids: [process.pid] })), null);
-  assert.equal(cpuSecondsOf(serversOf({ address: embedded, serverPids: [] })), 0, 'it has none');
+  assert.equal(
+    cpuSecondsOf(serversOf({ address: embedded, serverPids: [] })),
+    0,
+    'there is no server',
+  );
 });
 
 test('an audit that fails closes its store', async (t) => {

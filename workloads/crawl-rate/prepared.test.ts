@@ -36,6 +36,8 @@ test('an interrupt does not wait until all arrivals are written', async () => {
 
 test('the batch gets no more documents than a check can hold', () => {
   const batch = { rates: [1, 3_600], batch: 'local', batchSeconds: 100 } as const;
+  // 10 documents a second, for 1.5 times 100 s and 5 s more.
   assert.equal(preparedArrivals({ ...batch, repository: 1_000 }), 1_551);
+  // A check holds 2^24 documents.
   assert.equal(preparedArrivals({ ...batch, repository: 10_000_000 }), 6_777_216);
 });

@@ -9,7 +9,7 @@ import { clusterOneByOne, createSyntheticDocuments, type Partition } from './doc
 import { emulatorOrReason } from '../harness/testing/emulator.ts';
 import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
 
-test('documents that are loaded for a point are not counted as points', async (t) => {
+test('loading the repository anew for a point does not advance the progress, which counts points', async (t) => {
   const emulator = await emulatorOrReason();
   if (typeof emulator === 'string') return t.skip(emulator);
   await using _ = emulator;
@@ -30,7 +30,7 @@ test('documents that are loaded for a point are not counted as points', async (t
   });
   await store.forPoint();
   assert.deepEqual(reported, []);
-  assert.equal(store.serverPids, null, 'it already ran');
+  assert.equal(store.serverPids, null, 'the emulator already ran');
 });
 
 test('an embedded store does not keep the partition that it was loaded from', async () => {

@@ -1,4 +1,7 @@
-/** Claims about the verdict: a growing backlog is saturation, a fluctuating one is not. */
+/**
+ * Claims about the verdict: a growing backlog is saturation, a fluctuating one is not. The rules
+ * are numbered as in saturation.ts.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TimeSeriesRow } from '#results';

@@ -1,4 +1,4 @@
-/** The table that a run prints states no percentile of too few documents. */
+/** The table that a run prints: no percentile of too few documents, no powers of ten. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';

@@ -41,7 +41,7 @@ test('an engine that a small load saturated missed its throughput', () => {
   assert.equal(verdicts({ ...small, points })[0], false);
 });
 
-test('without a low rate, or with a small repository, latency is not judged', () => {
+test('without a low rate neither latency nor ratio is judged, and in a small repository not the ratio', () => {
   const points = REFERENCE.points.filter((point) => point.ratePercentPerHour >= 100);
   assert.deepEqual(verdicts({ ...REFERENCE, points }).slice(1), [null, null]);
   const { repository } = REFERENCE;

@@ -1,6 +1,6 @@
 /**
- * The clustering by MapReduce and by streaming programs, compared with a definition too simple to
- * be wrong.
+ * The clustering by MapReduce and by the other batch engines, compared with a definition too simple
+ * to be wrong.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';

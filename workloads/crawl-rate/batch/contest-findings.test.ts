@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ContestResult, findingsOf } from './contest-findings.ts';
 
-test('an engine that takes part in one repeat of five has its marks at those repeats', () => {
+test('an engine that takes part in every fifth repeat has its marks at those repeats', () => {
   const contestant = (name: string, repeats: readonly number[]) => ({
     name,
     startUpSeconds: 1,

@@ -18,6 +18,7 @@ import {
 } from './point.ts';
 
 const RUN_MS = 30;
+/** A document each millisecond. */
 const PER_SECOND = 1_000;
 
 /** Its clusters are wrong, because it finds none. */

@@ -1,4 +1,4 @@
-/** The files of a repository have all of its records, whatever the size of a document. */
+/** The files of a repository have all of its records, and are written in small pieces. */
 import assert from 'node:assert/strict';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { temporaryFolder } from '#engine/testing';
 import { createSyntheticDocuments, type Document } from '../documents/index.ts';
 import { writeDocuments, writeRepository } from './repository-files.ts';
 
-test('pieces of large documents are small', async () => {
+test('a piece has at most 2,048 documents, and fewer if they are large', async () => {
   const small = createSyntheticDocuments({ repository: 5_000, documentBytes: 200, seed: 1 });
   const counts: number[] = [];
   const range = (first: number, end: number): Generator<Document> => {
@@ -20,7 +20,7 @@ test('pieces of large documents are small', async () => {
   await writeDocuments(file('small'), documents, all);
   assert.deepEqual(counts.splice(0), [2_048, 2_048, 904]);
   await writeDocuments(file('large'), { ...documents, documentBytes: 2 ** 20 }, all);
-  assert.equal(Math.max(...counts), 2, 'of a mebibyte each');
+  assert.equal(Math.max(...counts), 2, 'documents of a mebibyte each');
 });
 
 test('a write of the system that takes only a part is continued', async (t) => {

@@ -12,7 +12,7 @@ const pages: readonly CrawledPage[] = [
   { id: '4', url: 'http://a.example/3', keys: ['c5', 't5', 'u5'] },
   { id: '5', url: 'http://c.example/1', keys: ['c6', 't6', 'u6'] },
   { id: '6', url: 'http://b.example/2', keys: ['c6', 't6', 'u7'] }, // The contents of 5.
-  { id: '7', url: 'http://a.example/4', keys: ['c7', 't7', 'u6'] }, // The address of 5.
+  { id: '7', url: 'http://a.example/4', keys: ['c7', 't7', 'u6'] }, // Redirected to the address of 5.
 ];
 
 test('a description counts pages, clusters, keys, hosts, and the keys that join clusters', () => {

@@ -39,7 +39,7 @@ test('other words at the same address share only key 3', () => {
   assert.equal(one[2], other[2]);
 });
 
-test('a page that calls itself UTF-16 in ASCII letters is not, as browsers know', () => {
+test('a page that says in ASCII letters that it is in UTF-16 is read as UTF-8, as in browsers', () => {
   for (const name of ['utf-16', 'unicode', 'utf-16be']) {
     assert.equal(textOf(`<meta charset="${name}"><p>Gr\u00fc\u00dfe`), 'Gr\u00fc\u00dfe', name);
   }
@@ -96,7 +96,7 @@ test('elements end words, except for inline elements', () => {
   assert.equal(textOf('<i>a</i>b'), 'ab');
 });
 
-test('the charset comes from the byte order mark, the server or the page, else it is UTF-8', () => {
+test('the charset comes from the byte order mark, the server or the page, and is UTF-8 if none knows it', () => {
   const latin1 = Buffer.from('caf\xe9', 'latin1');
   assert.equal(textOf(latin1, 'text/html; charset="iso-8859-1"'), 'café');
   assert.equal(textOf(Buffer.concat([Buffer.from('<meta charset=latin1>'), latin1])), 'café');

@@ -43,7 +43,7 @@ async function readAll(file: string): Promise<CrawlRecord[]> {
   return records;
 }
 
-/** Reads one record: its kind and its fields. */
+/** Writes the bytes to a file, and reads the first record from it. */
 async function readOne(name: string, bytes: Buffer): Promise<CrawlRecord | undefined> {
   return (await readAll(write(`${name}.warc`, bytes)))[0];
 }
@@ -119,7 +119,8 @@ test('records of any size are read whole', async () => {
 test('records are read whole wherever the chunks of the file end', async () => {
   const chunkBytes = 2 ** 18;
   const next = response('next', OK, HTML);
-  const around = response('first', OK, '').length + 'digits'.length;
+  const around = response('first', OK, '').length + 6; // With up to six more digits of its length.
+  // The first chunk ends about `cut` bytes after the first record.
   for (let cut = -4; cut < next.length + 4; cut++) {
     const first = response('first', OK, 'x'.repeat(chunkBytes - around - cut));
     const records = await readAll(write('cuts.warc', Buffer.concat([first, next, next])));

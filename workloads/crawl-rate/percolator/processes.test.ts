@@ -40,7 +40,7 @@ test('documents that still wait at the end are loaded and measured before the re
   const { processes, heard, say } = await startSilent();
   const finished = processes.finish(10);
   say({ kind: 'progress', completed: 9 } as Message);
-  await setTimeout(50);
+  await setTimeout(50); // The processes look every 5 ms.
   assert.ok(!heard.includes('finish'), 'the tenth document would be dropped');
   say({ kind: 'progress', completed: 10 } as Message);
   await setTimeout(50);

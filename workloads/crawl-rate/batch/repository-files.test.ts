@@ -23,7 +23,8 @@ test('a piece has at most 2,048 documents, and fewer if they are large', async (
   assert.equal(Math.max(...counts), 2, 'documents of a mebibyte each');
 });
 
-test('a write of the system that takes only a part is continued', async (t) => {
+/** `FileHandle.writeFile` does not call the method that is replaced here. */
+test('documents are not written with `FileHandle.write`, which may write only a part', async (t) => {
   const folder = temporaryFolder();
   await using any = await open(path.join(folder, 'any'), 'w');
   const handle = Object.getPrototypeOf(any) as typeof any;

@@ -41,7 +41,8 @@ test('addresses that differ in path, query or case of the path are different pag
   );
 });
 
-test('a normal form turned into a URL again has the same normal form', () => {
+/** Not any URL: of `www.www.a.example`, each normal form removes one `www.`. */
+test('the normal form of a random URL, turned into a URL again, has the same normal form', () => {
   const urls = fc.webUrl({ withQueryParameters: true, withFragments: true });
   fc.assert(
     fc.property(urls, (url) => {

@@ -1,4 +1,4 @@
-/** How often persistence asks for the outcome of a transaction, and when it gives up. */
+/** When `Persistence` asks again for the outcome of a transaction, and when it gives up. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, PercolatorError } from '#engine';
@@ -15,8 +15,8 @@ async function run(answers: Answer[], attempts: Attempt[]): Promise<Persistence>
     const answer = answers.shift();
     if (answer === 'committed') return answer;
     if (answer !== undefined) throw new PercolatorError(answer, `the database says ${answer}`);
-    over.abort(new Error('it is asked too often'));
-    throw new PercolatorError('LOCKED', 'it is asked too often');
+    over.abort(new Error('the database is asked too often'));
+    throw new PercolatorError('LOCKED', 'the database is asked too often');
   };
   const persistence = new Persistence({ outcomeOf }, createRandom(1), over.signal);
   await persistence.run(attempts, async () => {
@@ -36,7 +36,7 @@ test('persistence asks again about a transaction that is still committing', asyn
   );
 });
 
-test('an outcome that will never be known ends the run; the transaction may have committed', async () => {
+test('an outcome that will never be known ends the run, because the transaction may have committed', async () => {
   const attempts: Attempt[] = [];
   await assert.rejects(run(['STALE_SNAPSHOT'], attempts), /^Error: the database says STALE/);
   assert.deepEqual(attempts, []);

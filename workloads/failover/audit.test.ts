@@ -8,7 +8,7 @@ import { auditAtRest } from './audit.ts';
 const TABLE = 't';
 const COLUMN = 'seen';
 
-/** Writes the row, and lets workers with these observers come to rest. */
+/** Writes the row, and lets a worker with these observers, if there are any, come to rest. */
 async function write(
   percolator: Percolator,
   row: string,

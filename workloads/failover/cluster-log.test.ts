@@ -1,4 +1,4 @@
-/** The log of an HBase 2.6 in which one of three servers was killed, and came back. */
+/** The log of an HBase 2.6 in which one of two servers was killed, and came back. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failoverOf, readEvents } from './cluster-log.ts';

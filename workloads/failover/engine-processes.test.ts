@@ -24,7 +24,7 @@ function slowCrew(): { readonly crew: Crew; readonly killed: string[] } {
   return { crew: crew as unknown as Crew, killed };
 }
 
-test('workers whose runs wait for a storage that is away are not waited for', async () => {
+test('workers that need not end in good order are killed, however long their runs would still take', async () => {
   const { crew, killed } = slowCrew();
   const processes = await EngineProcesses.start(crew, OPTIONS);
   await processes.startWorkers(() => {});
@@ -33,7 +33,7 @@ test('workers whose runs wait for a storage that is away are not waited for', as
   assert.deepEqual(killed, ['worker-1', 'worker-2']);
 });
 
-test('the oracle that fails is the one that holds the lease then', async () => {
+test('the oracle to be killed is the one that holds the lease at that moment', async () => {
   const processes = await EngineProcesses.start(slowCrew().crew, OPTIONS);
   const store = createMemoryBigtable();
   await using cleanup = new AsyncDisposableStack();

@@ -1,4 +1,7 @@
-/** The end of a run of bench:failover, on a storage in memory. */
+/**
+ * The end of a run of bench:failover, and the number of documents that it may use, on a storage in
+ * memory.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -32,7 +35,7 @@ test('a brokerage is drained once its trades are added up; the wait has a limit'
   const worker = percolator.startWorker([brokerObserver]);
   const over = new AbortController();
   assert.equal(await drain({ workload, signal: over.signal }), true);
-  over.abort(); // No timer is left.
+  over.abort(); // Ends the timer of `drain`.
   await worker.stop();
   await percolator.settled();
   assert.deepEqual((await workload.check()).wrong, []);
@@ -79,7 +82,7 @@ test('a crawl counts the documents of the capacity among those of the run', asyn
   );
 });
 
-test('what no worker told is found, although the storage is away for a moment', async () => {
+test('a clustered document of which no worker told is found, although the storage is away for a moment', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });
   await createTables(percolator);

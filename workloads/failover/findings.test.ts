@@ -1,4 +1,4 @@
-/** The findings of bench:failover say what a run has not shown. */
+/** The findings of bench:failover: their words, runs without numbers, and missed targets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
@@ -81,6 +81,7 @@ test('a run without a dip meets its targets', () => {
 });
 
 test('a rate that is back only after 15 seconds, or not for good, misses its target', () => {
+  // The master finds the servers dead one second after the kill.
   const inTime = { seconds: 30, dipUntil: MARKS.killed + 1 + 15 };
   const late = { seconds: 30, dipUntil: MARKS.killed + 1 + 16 };
   // No five whole seconds are left after the dip.
@@ -154,7 +155,7 @@ test('a run whose failure came after its end has no numbers', () => {
   assert.deepEqual(tables, []);
 });
 
-test('the recovery of a load that was not kept up before the kill is not judged', () => {
+test('the recovery is not judged if less than 95 % of the load was completed before the kill', () => {
   assert.deepEqual(met(run({}, { latencyMs: 1_500 })), [true, null, true]);
 });
 
@@ -164,13 +165,13 @@ test('a rate that was just too low before the failure is not said to have been e
   assert.deepEqual([rate?.met, rate?.reason], [null, 'only 94 % was completed before the failure']);
 });
 
-test('one server is found dead, and several are found dead', () => {
+test('the headline calls one killed server "it", and several "them"', () => {
   const two = { killed: ['region-server-1', 'region-server-2'] };
   assert.match(findingsOf(run()).headline, / was killed .* The master found it dead after /);
   assert.match(findingsOf(run(two)).headline, / were killed .* The master found them dead after /);
 });
 
-test('an axis of time has numbers that can be read, however long the run is', () => {
+test('an axis of 5,007 seconds has from four to nine numbers, so that they can be read', () => {
   const plan = { ...run().plan, after: 5_000 };
   const { ticks = [] } = findingsOf(run({ plan })).charts[0]?.x ?? {};
   const numbers = ticks.filter(({ label }) => /^\d+$/.test(label));
@@ -194,7 +195,7 @@ test('a transaction that has not ended misses a target, although its work was co
   }
 });
 
-test('region servers recover from when the master found them dead', () => {
+test('the recovery of region servers counts from when the master found them dead', () => {
   const { headline, tables, targets } = findingsOf(run({}, { dipUntil: 4 }));
   assert.match(
     headline,
@@ -215,7 +216,7 @@ test('region servers recover from when the master found them dead', () => {
   assert.deepEqual([rate?.met, rate?.measured], [true, 'after 1.0 s']);
 });
 
-test('what is not a region server is not found dead by the master, and recovers from the kill', () => {
+test('the recovery of any other process counts from the kill, and no master is said to find it dead', () => {
   const marks = { ...MARKS, detected: undefined, reassigned: undefined };
   const oracle = { ...run().plan, kill: 'oracle' } as const;
   const given = { plan: oracle, killed: ['oracle-1'], marks, regions: 0 };

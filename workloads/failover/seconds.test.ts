@@ -1,4 +1,4 @@
-/** The run second by second, its dip and its recovery. */
+/** The run second by second, its dip and its recovery; and attempts that straddle a moment. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Arrival } from './attempts.ts';
@@ -56,7 +56,7 @@ describe('second by second,', () => {
 
   const none = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
 
-  test('an attempt straddles a moment if it began before and ended after', () => {
+  test('an attempt straddles a moment if it began before and ended after, and a stretch of time if it overlaps it', () => {
     assert.deepEqual(endsOf(arrivals, 5_985), { ...none, unavailable: 1 });
     assert.deepEqual(endsOf(arrivals, 6_085), { ...none, unknown: 1 });
     assert.deepEqual(endsOf(arrivals, 5_985, 6_185), {

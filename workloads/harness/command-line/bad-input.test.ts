@@ -1,4 +1,7 @@
-/** Files for `--config` and paths that no author of a script expects: each gets one sentence. */
+/**
+ * Files for `--config` and paths that no author of a script expects: some are accepted, and the
+ * others are refused in one sentence.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, readdirSync } from 'node:fs';
@@ -102,15 +105,20 @@ describe('a file for --config', () => {
   }
 });
 
-describe('a path that cannot be used', () => {
+describe('a path', () => {
   const out = outputFolder({ description: '', isNew: true });
   const anywhere = outputFolder({ description: '' });
   const input = inputFile({ description: '' });
-  /** What is made in an empty folder, which path in it is then given, and the sentence. */
+  /** A name; what is made in an empty folder; which path in it is then given; the sentence. */
   const wrong: readonly (readonly [string, (folder: string) => void, string, RegExp])[] = [
     ['a folder of other files', (folder) => write(folder, 'taxes.ods'), '.', /holds taxes\.ods\.$/],
     ['a folder with a run', (folder) => write(folder, 'run.json'), '.', /holds run\.json\.$/],
-    ['in disguise', (folder) => write(folder, 'run.json'), 'none/..', /holds run\.json\.$/],
+    [
+      'a folder with a run, as none/..',
+      (folder) => write(folder, 'run.json'),
+      'none/..',
+      /holds run\.json\.$/,
+    ],
     ['a file', (folder) => write(folder, 'file'), 'file', /is not a folder/],
     ['below a file', (folder) => write(folder, 'file'), 'file/below', /lies below a file\.$/],
     ['a link to itself', (folder) => link(folder, 'loop', 'loop'), 'loop', /symbolic link/],
@@ -120,7 +128,7 @@ describe('a path that cannot be used', () => {
     ['a name of 300 characters', () => {}, 'a'.repeat(300), /is too long\.$/],
   ];
   for (const [how, make, given, sentence] of wrong) {
-    test(`for output: ${how}`, () => {
+    test(`for output is refused: ${how}`, () => {
       const folder = temporaryFolder();
       make(folder);
       const before = readdirSync(folder);
@@ -133,18 +141,18 @@ describe('a path that cannot be used', () => {
   }
 
   const skip = process.getuid?.() === 0 && 'root may write everywhere';
-  test('for output: a folder without permission', { skip }, () => {
+  test('for output is refused: a folder without permission', { skip }, () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'locked'));
     chmodSync(path.join(folder, 'locked'), 0o500);
     refuses(() => out.check('--out', path.join(folder, 'locked/run')), /not permitted/);
   });
 
-  test('for output: a file system that takes no folders', () => {
+  test('for output is refused: a file system that takes no folders', () => {
     refuses(() => out.check('--out', '/proc/run'), /^--out must be a folder .* "\/proc\/run" /);
   });
 
-  test('for output: not an empty folder, nor one that need not be empty; no trace is left', () => {
+  test('for output is accepted if it is an empty or a new folder, or need not be one; the check leaves no trace', () => {
     const folder = temporaryFolder();
     out.check('--out', folder);
     out.check('--out', path.join(folder, 'a/b'));
@@ -153,7 +161,7 @@ describe('a path that cannot be used', () => {
     anywhere.check('--out', folder);
   });
 
-  test('for input: a pipe, which would be waited for, and a device without end', () => {
+  test('for input is refused if it is a pipe, on which a script would wait, a device, a folder or missing', () => {
     const folder = temporaryFolder();
     execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     const check = (file: string) => () => input.check('--input', file);

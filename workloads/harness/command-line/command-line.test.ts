@@ -1,4 +1,7 @@
-/** A user's mistakes on the command line, each answered by one sentence and exit code 2. */
+/**
+ * The command line of a script: options, `--help`, exit codes, interrupts. A user's mistake gets
+ * one sentence and exit code 2.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { readdirSync, writeFileSync, closeSync, openSync } from 'node:fs';
@@ -162,7 +165,7 @@ describe('the message for a wrong command line names the option, the value, and 
     ['--profile slow', /--profile must be one of smoke, quick, but is "slow"/],
     ['--prof quick', /nknown option '--prof' .*--profile/],
     ['--preset smoke', /^There is no --preset: it is now --profile; .* lists the options\.$/],
-    ['--from 7', /nknown option '--from'/], // The sample has no --seed either.
+    ['--from 7', /nknown option '--from'/], // It is now --seed, which the sample does not have.
     ['--rows 7', /^--rows has an effect only with --profile smoke, but --profile is quick\.$/],
     ['--documents', /--documents.*argument missing/],
     ['--documents --rates 1', /^--documents needs a value, but --rates follows it; .* --help/],
@@ -205,6 +208,8 @@ describe('a script as its user meets it', () => {
     for (const words of [
       'Waits.',
       '--seconds <number>',
+      '--json',
+      '--out <',
       'default: 60',
       'Examples:',
       './run.sh wait',
@@ -213,14 +218,14 @@ describe('a script as its user meets it', () => {
     }
   });
 
-  test('-h does the same, and --version prints the version', async () => {
+  test('-h prints the same as --help, and --version prints the version', async () => {
     const [long, short] = [await runScript('', ['--help']), await runScript('', ['-h'])];
     assert.deepEqual([short.exitCode, short.stdout], [0, long.stdout]);
     const version = await runScript('', ['--version']);
     assert.deepEqual([version.exitCode, version.stdout], [0, 'percolator-bench 0.1.0']);
   });
 
-  test('the command that repeats a run leaves out where the result went', async () => {
+  test('the command that repeats a run leaves out --json, and where the result went', async () => {
     const body = 'console.log(context.commandLine)';
     const words = ['--out', 'x', '--seconds=7', '--json', '--out=y', '--config', 'my file'];
     const folder = temporaryFolder();
@@ -229,7 +234,7 @@ describe('a script as its user meets it', () => {
     assert.equal(stdout, "./run.sh wait --seconds=7 --config 'my file'", stderr);
   });
 
-  test('relative paths count from the folder of the caller of npm run', async () => {
+  test('relative paths count from the folder of the caller of npm run, unless that runs another script', async () => {
     const folder = temporaryFolder();
     const { stdout } = await runScript('console.log(process.cwd())', [], {
       npm_lifecycle_event: 'wait',
@@ -306,7 +311,7 @@ describe('a script as its user meets it', () => {
     }
   });
 
-  test('a TMPDIR that cannot be used is one sentence, before anything runs', async () => {
+  test('a TMPDIR that cannot be used is refused in one sentence, before anything runs', async () => {
     const body = "console.log('ran')";
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, '');
@@ -322,7 +327,7 @@ describe('a script as its user meets it', () => {
     assert.equal((await runScript(body, [], { TMPDIR: temporaryFolder() })).stdout, 'ran');
   });
 
-  test('a limit of open files that no measurement can keep is one sentence', async () => {
+  test('a limit of open files that is too low for any measurement is refused in one sentence', async () => {
     const script = [process.execPath, scriptOf("console.log('ran')")] as const;
     const limited = (files: number): SpawnSyncReturns<string> =>
       spawnSync('sh', ['-c', `ulimit -n ${files}; exec "$0" "$1"`, ...script], {
@@ -337,7 +342,7 @@ describe('a script as its user meets it', () => {
     assert.equal(limited(256).stdout, 'ran\n');
   });
 
-  test('an error in a callback prints a message too, and does not crash the script', async () => {
+  test('an error in a callback prints its message alone, too, and exits 1', async () => {
     const { stderr, exitCode } = await runScript(
       "setImmediate(() => { throw new Error('late') }); await new Promise(() => {});",
     );

@@ -19,6 +19,7 @@ test('a terminal shows a bar, and the line of each phase remains', () => {
   const written = writeProgress(true);
   assert.match(written, /loading {2}.*documents, 0\.\d s/);
   assert.match(written, /percolator at 1 %\/h: sustained\n/);
+  assert.match(written, /loading: 1,000 documents in 0\.\d s\n/);
   assert.match(written, /measuring: 0\.\d s\n/);
 });
 

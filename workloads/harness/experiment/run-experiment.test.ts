@@ -44,7 +44,7 @@ describe('a script that measures', () => {
     assert.deepEqual(readdirSync(ran.out).toSorted(), ['report.html', 'run.json', 't.csv']);
   });
 
-  test('prints the record and nothing else with --json', async () => {
+  test('prints nothing but the record on standard output with --json', async () => {
     const ran = await runSample(`progress.note('hello'); return ${FOUND};`, ['--json']);
     assert.equal(`${ran.stdout}\n`, readFileSync(path.join(ran.out, 'run.json'), 'utf8'));
     assert.match(ran.stderr, /hello/);
@@ -75,7 +75,7 @@ describe('a script that measures', () => {
     assert.equal(same.record().profile, 'full');
   });
 
-  test('exits with 1 if its check failed, and has no numbers', async () => {
+  test('exits with 1 if its check failed, and says that there are no numbers', async () => {
     const ran = await runSample(
       `return { ...${FOUND}, tables: [], check: { passed: false, detail: 'a row is missing' } };`,
     );
@@ -195,7 +195,7 @@ describe('a script that measures', () => {
     assert.doesNotMatch(ran.stderr, /cancelled/);
   });
 
-  test('takes a file with settings of the engine that it does not have', async () => {
+  test('takes a file with settings of the engine for which it has no option', async () => {
     const folder = temporaryFolder();
     const config = path.join(folder, 'config.json');
     writeFileSync(config, '{"batching": "on", "rows": 12}');
@@ -218,7 +218,7 @@ describe('a script that proves', () => {
     assert.equal(ran.record().findings?.tables.length, 1);
   });
 
-  test('has no targets, and no option about them', async () => {
+  test('has no option about targets', async () => {
     const ran = await runSample(`return ${FOUND};`, ['--fail-on-target'], parts);
     assert.equal(ran.exitCode, 2);
     assert.match(ran.stderr, /Unknown option '--fail-on-target'/);
@@ -227,10 +227,10 @@ describe('a script that proves', () => {
   test('answers an option that asks for something else, without a plan and a record', async () => {
     const instead = `instead: { seed: async ({ seed }) => console.log('seed ' + seed) },`;
     const body = `throw new Error('must not run')`;
-    const ran = await runSample(body, [], instead);
+    const ran = await runSample(body, [], parts + instead);
     assert.deepEqual([ran.exitCode, ran.stdout, ran.stderr], [0, 'seed 7', '']);
     assert.ok(!existsSync(ran.out));
-    const json = await runSample(body, ['--json'], instead);
+    const json = await runSample(body, ['--json'], parts + instead);
     assert.deepEqual([json.exitCode, json.stdout], [2, '']);
     assert.equal(json.stderr, '--json prints the record of a run, but with --seed there is none.');
   });
@@ -246,7 +246,7 @@ interface Ran {
 
 /**
  * Runs an experiment that measures with `body`, in a process of its own.
- * @param parts of the experiment that differ, as text
+ * @param parts properties of the experiment that replace those below, as text
  */
 async function runSample(body: string, words: readonly string[] = [], parts = ''): Promise<Ran> {
   const folder = temporaryFolder();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onePerCore } from './shared-options.ts';
 
-test('a default of one per core is in its range on a machine with more cores', () => {
+test('a default of one per core is in the range of its option, even if the machine has more cores', () => {
   for (const max of [1, 64]) {
     const { fallback, parse } = onePerCore('processes', max);
     assert.deepEqual(parse(String(fallback())), { value: fallback() });

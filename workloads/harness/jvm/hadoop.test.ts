@@ -1,4 +1,4 @@
-/** The Hadoop of HADOOP_HOME may be of any vendor. */
+/** The Hadoop of HADOOP_HOME may be of any vendor, and may use a cluster. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -26,7 +26,7 @@ async function jarFound(names: readonly string[]): Promise<string | undefined> {
   return typeof found === 'string' ? undefined : path.basename(found.command.at(-1) ?? '');
 }
 
-test("the jar of Hadoop Streaming is found by a vendor's version, too", async () => {
+test("the jar of Hadoop Streaming is found, also one with a vendor's version", async () => {
   for (const version of ['3.4.2', '3.3.6-amzn-3', '3.1.1.7.1.9.0-387', '3.5.0-SNAPSHOT']) {
     const jar = `hadoop-streaming-${version}.jar`;
     assert.equal(await jarFound([jar]), jar);

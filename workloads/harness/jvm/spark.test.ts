@@ -24,7 +24,7 @@ function onlyWith(
   process.env = { ...before, ...nothing, MASTER: '', PATH: folder, ...variables };
 }
 
-test('a variable for the Python of Spark that is set to nothing counts as not set', async (t) => {
+test('a PYSPARK_DRIVER_PYTHON that is set to nothing counts as not set', async (t) => {
   onlyWith(t, temporaryFolder(), ['python3'], {});
   assert.deepEqual(await findSpark(), ['python3']);
 });
@@ -46,7 +46,7 @@ test('Spark may work elsewhere if a setting, or else MASTER, names a master that
   assert.equal(await mayWorkElsewhere('local[2]'), false);
 });
 
-test('a master that is not local is found in the configuration of Spark, wherever that is', async (t) => {
+test('a master that is not local is found in the configuration next to spark-submit, or that a variable names', async (t) => {
   const home = temporaryFolder();
   const [bin, conf] = [path.join(home, 'bin'), path.join(home, 'conf')];
   for (const folder of [bin, conf]) mkdirSync(folder);

@@ -19,7 +19,7 @@ function failing(): { begun: number; operate: () => Promise<void> } {
   return state;
 }
 
-test('after a failure no operation begins: the caller closes what operations use', async () => {
+test('after a failure no operation begins, because the caller then closes what operations use', async () => {
   const [counted, timed] = [failing(), failing()];
   const run = { first: 0, operations: 1_000, concurrency: 4, signal };
   await assert.rejects(closedLoop(counted.operate, run), /the store is gone/);

@@ -38,7 +38,7 @@ test('a failure while the loop waits for the next item, or for the end, is not l
   }
 });
 
-test('of several failures the first one is told, when no item is in flight', async () => {
+test('of several failures the first one is told, and only when no item is in flight', async () => {
   let done = 0;
   const handle = async (ms: number): Promise<void> => {
     await sleep(ms);
@@ -49,7 +49,7 @@ test('of several failures the first one is told, when no item is in flight', asy
   assert.equal(done, 3);
 });
 
-test('a failure of the source is told when no item is in flight', async () => {
+test('a failure of the source is told only when no item is in flight', async () => {
   async function* damaged(): AsyncGenerator<number> {
     yield 0;
     throw new Error('the file is damaged');

@@ -1,4 +1,4 @@
-/** The claims of the schedule: fixed in advance, evenly spaced, and the same from both sides. */
+/** Claims about the schedule: arrivals are evenly spaced, and `dueBy` agrees with `dueUs`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -27,20 +27,20 @@ test('measured documents arrive evenly, from the end of the warm-up on', () => {
   assert.equal(endUs(schedule) - measuredFromUs(schedule), 10e6);
 });
 
-test('a slow rate is warmed up at a faster one, and the measured documents are not', () => {
+test('a slow rate is warmed up at a faster one, and the measured documents keep their rate', () => {
   const schedule = createSchedule({ ...OPTIONS, ratePercentPerHour: 1 });
   assert.equal(schedule.warmupPerSecond, 200);
   assert.equal(schedule.perSecond, 1);
   assert.equal(schedule.documents, 10);
 });
 
-test('even the slowest rate measures a document, and takes no longer than the others', () => {
+test('even the slowest rate measures a document, and takes as long as any other rate', () => {
   const schedule = createSchedule({ ...OPTIONS, ratePercentPerHour: 0.001 });
   assert.equal(schedule.documents, 1);
   assert.equal(endUs(schedule) - measuredFromUs(schedule), 10e6);
 });
 
-test('the documents due by a moment are those scheduled before it', () => {
+test('the documents due by a moment are those scheduled until then', () => {
   const rates = fc.double({ min: 0.1, max: 5_000, noNaN: true });
   fc.assert(
     fc.property(rates, fc.integer({ min: 0, max: 20_000_000 }), (ratePercentPerHour, elapsedUs) => {

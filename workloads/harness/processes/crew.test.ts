@@ -189,7 +189,7 @@ test('ctrl-C at a terminal, which reaches all processes, is no crash and leaves 
   for (const pid of pids) assert.ok(await isGone(pid), `${pid} is still there`);
 });
 
-test('a child that is killed ends the experiment with exit code 1 and its name, and no process is left', async () => {
+test('a child that is killed ends the experiment, which names it and exits 1, and no process is left', async () => {
   const { child, pids } = await startParent();
   process.kill(pids[1] ?? 0, 'SIGKILL');
   const { exitCode, stderr } = await child;

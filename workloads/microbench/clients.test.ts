@@ -58,7 +58,7 @@ describe('with --processes', () => {
     assert.deepEqual(processesOf(out), []);
   });
 
-  test('each client needs a caller', async () => {
+  test('fewer callers than clients are refused', async () => {
     const options = [...EMBEDDED, '--concurrency', '1', '--out', path.join(folder, 'never')];
     const { exitCode, stderr } = await execaNode(MAIN, options, { reject: false });
     assert.equal(exitCode, 2);
@@ -151,7 +151,7 @@ function smallPlan(out: string): Plan {
   } as const;
   return {
     ...SIZES.smoke,
-    rows: 1_000, // The messages that are counted later overwrite other rows.
+    rows: 1_000, // More than the counting of messages, at the end, overwrites.
     repeats: 1,
     stores: ['embedded'],
     regionServers: 1,

@@ -1,4 +1,4 @@
-/** A run over several stores: what its record says when it does not come to its end. */
+/** Stores that are missing: which errors say so, and what the record of an interrupted run says. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '#engine';

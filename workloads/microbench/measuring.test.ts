@@ -79,12 +79,12 @@ describe('a closed loop', () => {
     assert.equal(most, 7);
   });
 
-  test('fails with the first operation that does', async () => {
+  test('fails with the error of the first operation that fails', async () => {
     const operate = async (operation: number): Promise<void> => {
-      if (operation === 3) throw new Error('the third');
+      if (operation === 3) throw new Error('the store is gone');
     };
     const run = { first: 0, operations: 9, concurrency: 2, signal };
-    await assert.rejects(closedLoop(operate, run), /the third/);
+    await assert.rejects(closedLoop(operate, run), /the store is gone/);
   });
 });
 
@@ -141,7 +141,7 @@ test('an open loop that is interrupted does not wait for operations that hang', 
   await assert.rejects(looping, /interrupted/);
 });
 
-test('rounds do the same number of operations in every case, each number once, in their own order', async () => {
+test('rounds do the same number of operations in each case of a group, no number twice, and draw their order', async () => {
   const done = new Map<string, number[]>();
   const order: string[] = [];
   const caseOf = (name: string): Case => ({
@@ -262,8 +262,8 @@ test('a recorded prewrite without its commit does not keep its table from being 
 });
 
 /**
- * Values become texts. Locks and write records contain the row, timestamps and the process, so rows
- * and numbers are all the same.
+ * Values become texts in which all rows and all numbers are the same, because locks and write
+ * records contain the row, timestamps and the process.
  */
 function legible(conditionals: readonly Conditional[]): unknown {
   const texts = JSON.stringify(conditionals, (key, value: unknown) =>

@@ -26,7 +26,7 @@ test('relative CPU counts all processes, and is null if the time of one is not k
   assert.equal(
     relativeCpu('embedded', { ...noServices, serverUs: null }, false),
     1,
-    'the storage, too',
+    'the storage is in the client, too',
   );
   assert.equal(relativeCpu('emulator', { ...noServices, serverUs: null }, false), null);
   assert.equal(relativeCpu('emulator', noServer, true), null);

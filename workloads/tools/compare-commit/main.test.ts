@@ -8,6 +8,7 @@ import { temporaryFolder } from '#engine/testing';
 import { runProgram } from '../../harness/testing/run-script.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
+/** Its comma also separates the runs of a side in a comparison. */
 const TMPDIR = path.join(temporaryFolder(), 'a,b');
 mkdirSync(TMPDIR);
 
@@ -69,7 +70,7 @@ for (const [name, words, sentence] of [
     /^<commit> is "no-such", and must be a com/,
   ],
   [
-    'an option in its place',
+    'an option in place of the commit',
     ['--run', 'x', '--', '--all'],
     /^<commit> is "--all", and must be a com/,
   ],

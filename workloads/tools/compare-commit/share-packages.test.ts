@@ -32,20 +32,21 @@ function treeOf(project: object, installed: readonly string[] = []): string {
   return tree;
 }
 
-async function isShared(ours: string, theirs: string): Promise<boolean> {
+/** Shares the packages of `ours` if that is safe, and resolves to whether it did. */
+async function tryToShare(ours: string, theirs: string): Promise<boolean> {
   await sharePackages(ours, theirs);
   return existsSync(path.join(theirs, 'node_modules'));
 }
 
 test('versions with the same dependencies share packages that run.sh has installed', async () => {
   const scripts = { test: 'x' };
-  assert.equal(await isShared(treeOf(PROJECT, [STAMP]), treeOf({ ...PROJECT, scripts })), true);
+  assert.equal(await tryToShare(treeOf(PROJECT, [STAMP]), treeOf({ ...PROJECT, scripts })), true);
 });
 
 test('git sees no change in a tree with shared packages, so its records are not called dirty', async () => {
   const theirs = treeOf(PROJECT);
   copyFileSync(path.join(import.meta.dirname, '../../../.gitignore'), `${theirs}/.gitignore`);
-  assert.equal(await isShared(treeOf(PROJECT, [STAMP]), theirs), true);
+  assert.equal(await tryToShare(treeOf(PROJECT, [STAMP]), theirs), true);
   const git = (...words: string[]): Promise<{ readonly stdout: string }> =>
     execa('git', words, { cwd: theirs });
   await git('init', '--quiet');
@@ -57,7 +58,7 @@ test('an installation over shared packages leaves ours alone', async () => {
   const program = path.join(ours, 'node_modules/a/program');
   mkdirSync(path.dirname(program));
   writeFileSync(program, '');
-  assert.equal(await isShared(ours, theirs), true);
+  assert.equal(await tryToShare(ours, theirs), true);
   // npm ci begins like this.
   for (const name of readdirSync(path.join(theirs, 'node_modules'))) {
     rmSync(path.join(theirs, 'node_modules', name), { recursive: true, force: true });
@@ -65,7 +66,7 @@ test('an installation over shared packages leaves ours alone', async () => {
   assert.ok(existsSync(program));
 });
 
-test('packages that the other run.sh would install anew are not shared', async () => {
+test('packages that the other run.sh would install anew, or that run.sh did not install, are not shared', async () => {
   const others = [
     { allowScripts: { node: true, other: true } },
     { dependencies: { a: '2.0.0' } },
@@ -73,10 +74,10 @@ test('packages that the other run.sh would install anew are not shared', async (
   ];
   for (const other of others) {
     const theirs = treeOf({ ...PROJECT, ...other });
-    assert.equal(await isShared(treeOf(PROJECT, [STAMP]), theirs), false, JSON.stringify(other));
+    assert.equal(await tryToShare(treeOf(PROJECT, [STAMP]), theirs), false, JSON.stringify(other));
   }
   const locked = treeOf(PROJECT);
   writeFileSync(path.join(locked, 'package-lock.json'), '{"other": true}');
-  assert.equal(await isShared(treeOf(PROJECT, [STAMP]), locked), false, 'another lockfile');
-  assert.equal(await isShared(treeOf(PROJECT, ['a']), treeOf(PROJECT)), false);
+  assert.equal(await tryToShare(treeOf(PROJECT, [STAMP]), locked), false, 'another lockfile');
+  assert.equal(await tryToShare(treeOf(PROJECT, ['a']), treeOf(PROJECT)), false, 'no stamp');
 });

@@ -21,33 +21,38 @@ function repeated(value: number, rest: Partial<Metric> = {}): Metric {
 describe('the verdict', () => {
   const cases: readonly (readonly [string, Metric, Metric, string])[] = [
     ['a latency that rises beyond the threshold is worse', repeated(10), repeated(11), 'worse'],
-    ['one that falls beyond it is better', repeated(10), repeated(9), 'better'],
-    ['one that stays within it is the same', repeated(10), repeated(10.1), 'same'],
+    ['a latency that falls beyond the threshold is better', repeated(10), repeated(9), 'better'],
+    ['a latency that stays within the threshold is the same', repeated(10), repeated(10.1), 'same'],
     [
-      'a rate that rises beyond it is better',
+      'a rate that rises beyond the threshold is better',
       repeated(10, { better: 'higher' }),
       repeated(11, { better: 'higher' }),
       'better',
     ],
     [
-      'a rate that falls beyond it is worse',
+      'a rate that falls beyond the threshold is worse',
       repeated(10, { better: 'higher' }),
       repeated(9, { better: 'higher' }),
       'worse',
     ],
     [
-      'an interval that reaches across the threshold gives none',
+      'is missing if the interval reaches across the threshold',
       repeated(10),
       metric(11, { samples: [9, 11, 13] }),
       'no verdict',
     ],
-    ['one repeat gives none, however large the difference', metric(10), metric(1000), 'no verdict'],
-    ['two repeats give none', metric(10, { samples: [9, 11] }), repeated(20), 'no verdict'],
+    [
+      'is missing with one repeat, however large the difference',
+      metric(10),
+      metric(1000),
+      'no verdict',
+    ],
+    ['is missing with two repeats', metric(10, { samples: [9, 11] }), repeated(20), 'no verdict'],
     ['a system that no longer keeps up is worse', metric(10), metric(Infinity), 'worse'],
-    ['one that keeps up again is better', metric(Infinity), metric(10), 'better'],
-    ['two that do not keep up give none', metric(Infinity), metric(Infinity), 'no verdict'],
+    ['a system that keeps up again is better', metric(Infinity), metric(10), 'better'],
+    ['is missing if neither system keeps up', metric(Infinity), metric(Infinity), 'no verdict'],
     ['exact repeats of the same number are the same', exact(0), exact(0), 'same'],
-    ['exact repeats of different numbers differ', exact(10), exact(12), 'worse'],
+    ['exact repeats of a larger latency are worse', exact(10), exact(12), 'worse'],
   ];
   for (const [name, a, b, verdict] of cases) {
     test(name, () => assert.equal(differenceOf(a, b, ALONE).verdict, verdict));
@@ -97,6 +102,9 @@ describe('a difference says why it has no verdict:', () => {
   }
 });
 
+/** Metrics of a small `bench:micro` (difference.ts). */
+const METRICS = 178;
+
 describe('the interval', () => {
   const random = createRandom(19);
   /** About normal: the sum of twelve uniform numbers. */
@@ -114,7 +122,7 @@ describe('the interval', () => {
     ['of repeats', ofRepeats],
     ['of two records with intervals', ofRecord],
   ] as const) {
-    test(`${name} holds the true difference about 95 times in 100, also of unequal spreads`, () => {
+    test(`${name} holds the true difference about 95 times in 100, also with unequal spreads`, () => {
       const trials = 1000;
       let hits = 0;
       for (let trial = 0; trial < trials; trial++) {
@@ -137,12 +145,13 @@ describe('the interval', () => {
         assert.ok(a !== undefined && b !== undefined);
         if (differenceOf(a, b, ALONE).verdict === 'worse') worse++;
       }
+      // One interval in forty misses the truth on the worse side.
       assert.ok(worse <= 25, `${worse} of 1,000`);
     });
   }
 
-  test('the same code is worse in none of 178 metrics, 19 times in 20', () => {
-    const judgement = { threshold: 0, metrics: 178 };
+  test(`the same code is worse in none of ${METRICS} metrics, 19 times in 20`, () => {
+    const judgement = { threshold: 0, metrics: METRICS };
     let comparisons = 0;
     for (let trial = 0; trial < 200; trial++) {
       const isWorse = Array.from({ length: judgement.metrics }, () => {
@@ -151,18 +160,18 @@ describe('the interval', () => {
       }).includes('worse');
       if (isWorse) comparisons++;
     }
-    assert.ok(comparisons <= 15, `${comparisons} of 200`);
+    assert.ok(comparisons <= 15, `${comparisons} of 200`); // About 10, give or take chance.
   });
 
-  test('a metric that is a third slower is found among 178, and a small difference is left open', () => {
-    const judgement = { threshold: 5, metrics: 178 };
+  test(`a metric that is a third slower is found among ${METRICS}, and a small difference is left open`, () => {
+    const judgement = { threshold: 5, metrics: METRICS };
     const a = repeated(10);
     assert.equal(differenceOf(a, repeated(13.3), judgement).verdict, 'worse');
     const wide = metric(11.5, { samples: [11.2, 11.5, 11.8] });
     const found = differenceOf(a, wide, judgement);
     assert.equal(differenceOf(a, wide, ALONE).verdict, 'worse');
     assert.equal(found.verdict, 'no verdict');
-    assert.equal(found.because, '3 and 3 repeats; worse alone, but one of 178');
+    assert.equal(found.because, `3 and 3 repeats; worse alone, but one of ${METRICS}`);
   });
 
   test('exists between a side with repeats and one with an interval', () => {

@@ -24,7 +24,7 @@ const root = temporaryFolder();
 const HEADER: RunHeader = {
   experiment: 'micro',
   profile: 'smoke',
-  commandLine: './run.sh bench:oracle',
+  commandLine: './run.sh bench:micro',
   parameters: { rows: 100, cells: [1, 2], sweepRepeats: 3 },
   seed: 1,
   repeats: 3,
@@ -114,7 +114,7 @@ describe('the exit code', () => {
     assert.match(stderr, /^No metric has a verdict, because none has an interval: .*\.$/);
   });
 
-  test('is the same with --json, which holds all of the table', async () => {
+  test('is the same with --json, which prints threshold, runs and differences', async () => {
     const [a, b] = [runOf('json-a', { rate: 1000 }), runOf('json-b', { rate: 500 })];
     const { exitCode, stdout } = await compare(a, b, '--json');
     assert.equal(exitCode, 1);
@@ -177,7 +177,7 @@ describe('what is compared:', () => {
     assert.equal(only?.because, '3 and 3 repeats');
   });
 
-  test('a record of an earlier version, by the declarations of the other one', () => {
+  test('a record of an earlier version, by the metrics that the other record declares', () => {
     const old = runOf('old', { rate: 1000, metrics: null });
     const { differences } = compareRuns(old, runOf('new', { rate: 1000 }), OPTIONS);
     assert.deepEqual(
@@ -299,7 +299,7 @@ describe('runs that differ are refused with the first difference:', () => {
     }
   });
 
-  test('but none of repeats, jobs and the commit is a difference', () => {
+  test('but repeats, jobs and commit may differ between the sides; within a side, the commit may not', () => {
     const a = runOf('repeats-a', { rate: 1000 });
     const b = runOf(
       'repeats-b',
@@ -320,7 +320,7 @@ describe('runs that differ are refused with the first difference:', () => {
   });
 });
 
-describe('what cannot be compared gets one sentence and exit code 2, and nothing is changed:', () => {
+describe('what cannot be compared gets one sentence and exit code 2, and no file is made:', () => {
   let good: string;
   before(() => {
     good = runOf('good', { rate: 1000 });
@@ -415,19 +415,19 @@ describe('what cannot be compared gets one sentence and exit code 2, and nothing
       /because neither record says which of its columns are metrics\.$/,
     );
   });
+});
 
-  test('zero on either side is a sentence in the table, not a NaN', () => {
-    const zero = runOf('zero', { rate: 0 });
-    for (const [a, b] of [
-      [zero, good],
-      [good, zero],
-    ] as const) {
-      const [rate] = compareRuns(a, b, OPTIONS).differences;
-      assert.equal(rate?.verdict, 'no verdict');
-      assert.match(rate?.because ?? '', /A is 0|a value is not positive/);
-      assert.ok(!Number.isNaN(rate?.percent));
-    }
-  });
+test('a rate of zero on either side is a sentence in the table, not a NaN', () => {
+  const [zero, other] = [runOf('zero', { rate: 0 }), runOf('not-zero', { rate: 1000 })];
+  for (const [a, b] of [
+    [zero, other],
+    [other, zero],
+  ] as const) {
+    const [rate] = compareRuns(a, b, OPTIONS).differences;
+    assert.equal(rate?.verdict, 'no verdict');
+    assert.match(rate?.because ?? '', /A is 0|a value is not positive/);
+    assert.ok(!Number.isNaN(rate?.percent));
+  }
 });
 
 function halved(folder: string): string {

@@ -84,6 +84,7 @@ test('a sound store, then with crash leftovers, then damaged, then repaired', as
     'data',
     numbers.map((n) => ({ row: `row ${n}`, timestamp: 1, value: 'of no transaction' })),
   );
+  // Row 1 has no marker: its transaction may still be in flight, so no repair erases its data.
   await plant(
     'rollback',
     numbers.slice(1).map((n) => ({ row: `row ${n}`, timestamp: 1, value: '' })),

@@ -33,7 +33,7 @@ function anomalies({ stories }: Verdict): readonly string[] {
   return [...new Set(stories.map(({ anomaly }) => anomaly))];
 }
 
-/** The anomalies that snapshot isolation allows. */
+/** The anomalies that snapshot isolation allows, each with a model that forbids it. */
 const STRICTER: Readonly<Record<string, Model>> = {
   'stale-snapshot': 'strong-snapshot-isolation',
   'write-skew': 'serializable',
@@ -60,7 +60,7 @@ describe('a history', () => {
     assert.deepEqual([...new Set(named)].toSorted(), all.toSorted());
   });
 
-  test('has its name in docs/judge.md', () => {
+  test('shows an anomaly that docs/judge.md names', () => {
     const page = readFileSync(path.join(import.meta.dirname, '../../../docs/judge.md'), 'utf8');
     const cells = page.split('\n').map((line) => line.split('|')[1] ?? '');
     const names = new Set(cells.flatMap((cell) => cell.trim().split(', ')));
@@ -359,7 +359,7 @@ test('--limit prints as many stories as it says, also more than are kept without
 
 describe('bad input', () => {
   for (const [what, name, text, sentence] of BAD) {
-    test(`such as ${what} is named, with its line`, async () => {
+    test(`such as ${what} is refused, with the reason`, async () => {
       const file = path.join(folder, name);
       writeFileSync(file, text);
       await assert.rejects(judgeAll(file), (error: Error) => {

@@ -1,4 +1,4 @@
-/** `./run.sh mapreduce` as a user runs it: with their jobs, with their Hadoop, and on bad input. */
+/** `./run.sh mapreduce` as users run it: with their jobs, with their Hadoop, and on bad input. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -89,7 +89,8 @@ test(
 
 test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
   // Once while the compiler runs, and once while npm does; each would take more than a minute.
-  for (const [word, moment] of [
+  // The first argument of each program, and a file that is made just before the program begins.
+  for (const [word, name] of [
     ['--project', 'tsconfig.json'],
     ['pack', 'package.json'],
   ] as const) {
@@ -101,7 +102,7 @@ test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
     });
     const { nodeChildProcess: script } = packing;
     const isOver = (): boolean => (script.exitCode ?? script.signalCode) !== null;
-    const isThere = (file: string): boolean => file.endsWith(moment);
+    const isThere = (file: string): boolean => file.endsWith(name);
     while (!isOver() && !(await filesBelow(folder)).some(isThere)) await sleep(20);
     const askedMs = performance.now();
     packing.kill('SIGINT');

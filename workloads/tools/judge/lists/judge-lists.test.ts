@@ -100,6 +100,7 @@ describe('a history of list append', () => {
         toEdn(transactions),
         'strong-snapshot-isolation',
       );
+      // The judge keeps 20 violations unless it is told otherwise.
       if (violations.length < 20) assert.equal(found, violations.length, `seed ${seed}`);
       const { found: all } = await judge('h.edn', toEdn(transactions), 'strong-serializable');
       assert.equal(all, found + allowed.length, `seed ${seed}`);
@@ -109,7 +110,7 @@ describe('a history of list append', () => {
     assert.ok(counts.clean > 5 && counts.violated > 20, JSON.stringify(counts));
   });
 
-  test('is the same as lines of EDN, as one vector, as lines of JSON, and as one array', async () => {
+  test('is judged alike as lines of EDN, with tags, as one vector, as lines of JSON, and as one array', async () => {
     const histories = readdirSync(FIXTURES).filter((file) => file.endsWith('.edn'));
     assert.ok(histories.length > 0);
     for (const name of histories) {
@@ -189,7 +190,7 @@ describe('a history of list append', () => {
     );
   });
 
-  test('skips the operations of the nemesis', async () => {
+  test('is judged without the operations of the nemesis', async () => {
     const nemesis = '{:type :info, :process :nemesis, :f :start, :value {"n1" #{"n2"}}}\n';
     const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 nil]]}\n';
     const { transactions, found } = await judge('h.edn', nemesis + reader);

@@ -1,6 +1,6 @@
 /**
- * Claims about the judge of histories with timestamps: correct stores are acquitted, each mistake
- * is found.
+ * Claims about the judge of histories with timestamps: correct stores are acquitted, and each kind
+ * of mistake is found.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ describe('random histories', () => {
   });
 
   for (const mistake of MISTAKES) {
-    test(`of a store that ${mistake} are not`, async () => {
+    test(`of a store that ${mistake} are convicted, 28 of 30 at least`, async () => {
       let convicted = 0;
       for (let seed = 1; seed <= 30; seed++) {
         const { found } = await judge(timestampHistory(seed, { transactions: 60, mistake }));
@@ -129,7 +129,7 @@ describe('timestamps', () => {
     assert.equal(split.found, 1);
   });
 
-  test('of a commit that are missing are before snapshots taken after a reader had ended', async () => {
+  test('of a commit that are missing are before each snapshot taken after a reader of that commit had ended', async () => {
     const model = 'strong-snapshot-isolation';
     const history = (...ops: readonly object[]): readonly string[] => [
       line({ start: 1, begin: 1, end: 30, ops: [write('x', 1)] }),
@@ -178,7 +178,7 @@ describe('an unknown outcome', () => {
     assert.deepEqual(anomalies(half), ['fractured read']);
   });
 
-  test('stays unknown if another transaction wrote the same value; such reads are not judged', async () => {
+  test('stays unknown if another transaction wrote the same value; reads of that value are not judged', async () => {
     const other = line({ start: 2, commit: 3, ops: [write('x', 1)] });
     const next = line({ start: 4, commit: 5, ops: [write('x', 2)] });
     const reader = line({ start: 7, ops: [read('x', 1)] });
@@ -216,7 +216,7 @@ describe('two writers of a key that overlapped', () => {
     assert.deepEqual(anomalies(await judge(fromNothing)), ['lost update']);
   });
 
-  test('have none if the later one had read what the earlier one wrote', async () => {
+  test('have no lost update if the later one had read what the earlier one wrote', async () => {
     const verdict = await judge([first, second, third(read('x', 1), write('x', 2))]);
     assert.deepEqual(anomalies(verdict).toSorted(), ['future read', 'overlapping writers']);
     const deletion = line({ start: 3, commit: 5, ops: [{ delete: 'x' }] });
@@ -226,7 +226,7 @@ describe('two writers of a key that overlapped', () => {
     assert.ok(anomalies(both).includes('overlapping writers'), 'it read the key twice');
   });
 
-  test('have none if one of them only locked the key, and it is told so', async () => {
+  test('have no lost update if one of them only locked the key, and the story says so', async () => {
     const { stories } = await judge([first, second, third(read('x', 0), { lock: 'x' })]);
     assert.deepEqual(
       stories.map(({ anomaly }) => anomaly),
@@ -254,7 +254,7 @@ describe('reads', () => {
     ]);
   });
 
-  test('may tell versions although none of them found one', async () => {
+  test('may tell versions although no read found one', async () => {
     const history = (start: number): readonly string[] => [
       line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),
       line({ start, ops: [{ read: 'x', version: null }] }),
@@ -321,7 +321,7 @@ describe('reads', () => {
     const first = line({ start: 1, commit: 2, ops: [write('x', 1), write('y', 1)] });
     const reader = (y: number): string => line({ start: 3, ops: [read('x', null), read('y', y)] });
 
-    test('that fit another read only after a later deletion are told as reads of that', async () => {
+    test('that fit another read only after a later deletion are told as reads of the deletion', async () => {
       const deletion = line({ start: 4, commit: 5, ops: [{ delete: 'x' }] });
       const { stories } = await judge([first, deletion, reader(1)]);
       assert.deepEqual(
@@ -341,7 +341,7 @@ describe('reads', () => {
       assert.deepEqual(anomalies(verdict), ['future read']);
     });
 
-    test('that fit other reads at no time are told as such, also with a later deletion', async () => {
+    test('that fit other reads at no time are told as fractured, also with a later deletion', async () => {
       const both = line({ start: 4, commit: 5, ops: [{ delete: 'x' }, write('y', 2)] });
       assert.deepEqual(anomalies(await judge([first, both, reader(1)])), ['fractured read']);
       const three = line({ start: 1, commit: 2, ops: ['x', 'y', 'z'].map((key) => write(key, 1)) });
@@ -420,7 +420,7 @@ describe('reads', () => {
     assert.deepEqual(anomalies(await judge(history)), ['stale read']);
   });
 
-  test('scans go over keys in order: numbers before texts, texts by their bytes in UTF-8', async () => {
+  test('of scans are in the order of keys: numbers before texts, texts by their bytes in UTF-8', async () => {
     const keys = [2, 10, 'B', 'a', '\uffee', '\u{1f600}'];
     const rows = keys.map((key) => ({ key, value: 1 }));
     const scan = (given: object, from: number, to: number): object => ({

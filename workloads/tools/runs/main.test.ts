@@ -1,4 +1,4 @@
-/** `./run.sh runs`: what is listed, what is removed, and what never is. */
+/** `./run.sh runs`: what is listed, what is removed, and what is never removed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
@@ -268,7 +268,7 @@ describe('clean never removes', () => {
     });
   }
 
-  test('a run that cannot be removed, but those before and after it', () => {
+  test('a run that has changed since, but removes the runs before and after it', () => {
     for (const name of ['c', 'b', 'a']) addRun(name, 2, { state: 'failed' });
     const all = removable(findRuns(root), everything, Date.now());
     rmSync(path.join(root, 'b'), { recursive: true });
@@ -302,7 +302,7 @@ describe('clean never removes', () => {
     assert.equal(readFileSync(path.join(kept, 'precious'), 'utf8'), 'text');
   });
 
-  test('a folder that is no run of this project, or one of a newer version', () => {
+  test('a folder that is no run of this project, or a run of a newer version', () => {
     for (const [name, text] of [
       ['theirs', '{"name": "something else"}'],
       ['empty', ''],
@@ -333,7 +333,7 @@ describe('clean never removes', () => {
   });
 });
 
-test('options of clean are refused by list, and a folder that does not exist by both', async () => {
+test('options of clean with list, a missing folder and an unknown action are refused in one sentence', async () => {
   for (const [words, sentence] of [
     [['list', '--unfinished'], /^--unfinished has an effect only with <action> clean/],
     [['list', '--days', '3'], /^--days has an effect only with <action> clean/],

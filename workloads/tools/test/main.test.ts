@@ -1,4 +1,4 @@
-/** `./run.sh test` without what it needs. */
+/** `./run.sh test`: it finds test files in any folder, and says so if npm is missing. */
 import assert from 'node:assert/strict';
 import { globSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { temporaryFolder } from '#engine/testing';
 import { runProgram } from '../../harness/testing/run-script.ts';
 import { patternOf } from './slow.ts';
 
-test('the quick tests are found in a folder of any name', () => {
+test('a test file is found in a folder of any name', () => {
   for (const name of ['[paper] (2)', '{a,b}', 'what?*', '!+@(x)', ']a[']) {
     const folder = path.join(temporaryFolder(), name);
     mkdirSync(folder);

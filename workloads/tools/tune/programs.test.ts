@@ -1,4 +1,4 @@
-/** bench:batching and tune at small sizes; bench:batching's answer to bad input. */
+/** bench:batching and tune at small sizes; bench:batching with bad input, tune interrupted. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';

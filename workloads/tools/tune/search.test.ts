@@ -96,7 +96,7 @@ describe('the search', () => {
     }
     // Of 40 intervals of 95 %, one that is above 1 is expected; five are very unlikely.
     assert.ok(unsure >= 36, `${40 - unsure} of 40 recommended settings that are not better`);
-    assert.ok(unclear > 0, 'an interval held 1');
+    assert.ok(unclear > 0, 'no interval held 1');
   });
 
   test('keeps the defaults if nothing is better', async () => {
@@ -127,7 +127,7 @@ describe('the search', () => {
   });
 });
 
-test('the front holds, by throughput, the trials that no other beats in one measure without losing in the other', () => {
+test('the front holds the trials that no other one beats, in the order of throughput', () => {
   const tried = (
     [
       [20, 2],

@@ -22,7 +22,7 @@ test('a seed decides the schedule', () => {
   assert.notDeepEqual(faultsOf(1, 300), faultsOf(2, 300));
 });
 
-test('five minutes have kills of the owner, and pauses of both kinds', () => {
+test('five minutes have kills of the owner, and long and short pauses', () => {
   for (let seed = 0; seed < 20; seed++) {
     const faults = faultsOf(seed, 300);
     assert.ok(faults.some((fault) => fault.kind === 'kill' && fault.owner));
@@ -37,6 +37,7 @@ test('an hour has faults at every pace', () => {
   const faults = faultsOf(1, 3_600);
   const between = (min: number, max: number): readonly Fault[] =>
     faults.filter(({ afterMs }) => afterMs >= min && afterMs <= max);
+  // Each of these ranges is reached by one pace only: start-up, pausing, working and seldom.
   for (const [min, max] of [
     [50, 499],
     [801, 999],
@@ -46,15 +47,14 @@ test('an hour has faults at every pace', () => {
     assert.ok(between(min, max).length > 10, `${min} to ${max} ms`);
   }
   assert.deepEqual(between(6_001, 7_999), []);
-  // Only the pausing pace reaches these.
   assert.ok(between(801, 999).every(({ kind }) => kind === 'pause'));
 });
 
-test('a round of seconds has faults, too', () => {
+test('a round of four seconds has at least four faults', () => {
   for (let seed = 0; seed < 20; seed++) assert.ok(faultsOf(seed, 4).length >= 4);
 });
 
-test('long pauses outlast a lease together with the messages that were sent under it', () => {
+test('long pauses, and no short ones, outlast a lease and then the lifetime of a message', () => {
   const pauses = faultsOf(3, 3_600).filter((fault) => fault.kind === 'pause');
   assert.deepEqual(new Set(pauses.map(({ long }) => long)), new Set([true, false]));
   for (const { forMs, long } of pauses) {

@@ -1,4 +1,4 @@
-/** The claims of a history file: `kill -9` leaves exactly what had happened. */
+/** The claims of a history file: after `kill -9` all its lines count, except a torn last one. */
 import assert from 'node:assert/strict';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
@@ -47,7 +47,7 @@ test('an ended transaction has its outcome, a begun one is unknown, and a torn l
   );
 });
 
-test('two transactions of one process with one start timestamp are two', () => {
+test('two transactions of one process with one start timestamp count as two', () => {
   const folder = temporaryFolder();
   using file = openHistoryFile(folder, '1.1');
   for (let i = 0; i < 2; i++) file.began(began(7));

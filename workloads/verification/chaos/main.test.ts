@@ -1,4 +1,4 @@
-/** Chaos at smoke size, run as a user would run it. */
+/** Chaos at small sizes, run as a user would run it. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -92,7 +92,7 @@ describe('after a power cut', () => {
     assert.ok(cuts.some(({ bytesLost }) => bytesLost > 0));
   });
 
-  test('the same for a folder that is named by a relative path', async () => {
+  test('what was acknowledged is there, also in a folder that is named by a relative path', async () => {
     const { rows } = await cutsOf({
       fsync: true,
       place: path.relative(process.cwd(), temporaryFolder()),

@@ -165,7 +165,7 @@ describe('the search', () => {
     assert.match(story[2] ?? '', /^\(a late message\): t\/p: not found .* set c:lock@3=/);
   });
 
-  test('lets any process die at any moment, if the others can know it', async () => {
+  test('lets a process die before its first step, if the others can know it', async () => {
     const { story } = await retell(READ, { ...CRASHED, crashes: 1 }, [2]);
     assert.equal(story[0], 'A: dies');
     // If all others are taken for dead anyway, dying equals being slow, so a process dies only when
@@ -260,7 +260,7 @@ async function searchWith(name: string): Promise<Searcher> {
 }
 
 /**
- * Every execution, one after the other, each from the beginning; nothing is remembered between two.
+ * Walks every execution from the beginning, and remembers nothing of one in the next.
  */
 async function walkAll(
   scenario: Scenario,

@@ -15,7 +15,7 @@ const ONE_SEARCH = ['--scenario', 'one-cell', '--suspicion', 'crashed', '--lost-
 const run = (...words: string[]) => runProgram(PROGRAM, words);
 
 describe('exhaust', () => {
-  test('prints a line for each search: all four of a scenario', async () => {
+  test('prints a line for each of the four searches of a scenario', async () => {
     const all = ['--scenario', 'again', '--crashes', '0', '--profile', 'full'];
     const ran = await runScript(PROGRAM, all);
     assert.equal(ran.exitCode, 0, ran.stderr);
@@ -54,7 +54,7 @@ describe('exhaust', () => {
     assert.equal(of({ ...usual, scenario: ['again'] }), '');
   });
 
-  test('says when it is interrupted how many of its searches have ended', async () => {
+  test('says, when it is interrupted, how many of its searches have ended', async () => {
     const ran = await interruptScript(PROGRAM, ['--scenario', 'three'], 'three, 1 of 2 ...');
     assert.equal(ran.exitCode, 130, ran.stderr);
     assert.match(ran.stdout, /^NOT proven: none of the 0 of 2 searches that ended broke a rule/m);

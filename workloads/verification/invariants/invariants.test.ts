@@ -1,7 +1,8 @@
 /**
- * Each workload keeps its invariant on the engine, and convicts an engine that breaks it: once with
- * one wrong value, planted by hand, and once with clients that read in one transaction and write in
- * another, as an engine without snapshots and conflicts would execute them.
+ * Each workload keeps its invariant on the engine, and finds one wrong value that was planted by
+ * hand. Four of them also convict clients that read in one transaction and write in another, as an
+ * engine without snapshots and conflicts would execute them. The tests after these are about
+ * recordings.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -91,7 +92,7 @@ describe('a wrong value', () => {
     ['a second count', 'pipeline', at('counts', 'bucket 6', 'documents'), '1', /0 documents, 1/],
   ];
   for (const [what, name, cell, value, sentence] of cases) {
-    test(`convicts ${name}: ${what}`, async () => {
+    test(`is found by ${name}: ${what}`, async () => {
       const workload = WORKLOADS.find((one) => one.name === name);
       assert.ok(workload !== undefined);
       await using run = await open(workload);
@@ -117,7 +118,7 @@ describe('careless clients', () => {
     });
   }
 
-  test('that do not lock the cells they only read break only overdraft', async () => {
+  test('that do not lock the cells they only read break overdraft, and not bank', async () => {
     const workloads = WORKLOADS.filter(({ name }) => ['bank', 'overdraft'].includes(name));
     assert.equal(workloads.length, 2);
     for (const workload of workloads) {
@@ -133,7 +134,7 @@ describe('careless clients', () => {
 });
 
 describe('a recording', () => {
-  test('agrees with the storage on every transaction, and names everything that was read', async () => {
+  test('has the committed transactions of the storage, and what each read and wrote', async () => {
     const bank = WORKLOADS.find(({ name }) => name === 'bank');
     assert.ok(bank !== undefined);
     await using run = await open(bank);
@@ -170,7 +171,7 @@ describe('a recording', () => {
   });
 });
 
-test('a recording convicts a transaction whose second read of a cell differs from the first', async () => {
+test('a recording convicts a transaction in which two reads of a cell differ', async () => {
   const values = ['1', '1', '2'];
   const transaction = {
     startTimestamp: 5,
@@ -198,7 +199,7 @@ describe('a recording of a transaction that reads its own writes', () => {
     ['in a scan', async (work) => scanAll(work)],
   ];
   for (const [how, look] of cases) {
-    test(`${how}: finds nothing wrong, and keeps it out of the snapshot's reads`, async () => {
+    test(`${how}: finds nothing wrong, and keeps the transaction's write out of the snapshot's reads`, async () => {
       const { found, transaction } = await recordOwnWrite(look);
       assert.deepEqual(found, []);
       assert.equal(
@@ -207,7 +208,7 @@ describe('a recording of a transaction that reads its own writes', () => {
       );
     });
 
-    test(`${how}: convicts a transaction that does not find it`, async () => {
+    test(`${how}: convicts a transaction that does not find its own write`, async () => {
       const { found } = await recordOwnWrite(look, (transaction) => without(transaction, 'set'));
       assert.match(found.join(), /^the transaction of \d+ wrote 7 to bank\/account 1:balance and/);
     });

@@ -98,7 +98,7 @@ test('in small random graphs, the strongest forbidden cycle is found, or an allo
   }
 });
 
-test('each node of a component reaches all others', () => {
+test('components are the sets of two or more nodes that reach one another', () => {
   for (let seed = 1; seed <= 2000; seed++) {
     const edges = randomGraph(createRandom(seed));
     const graph = edges.map((ofNode) => ofNode.map(({ to }) => to));

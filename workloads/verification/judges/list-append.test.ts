@@ -46,7 +46,7 @@ const ALLOWED: Record<string, readonly ListTransaction[]> = {
   'a read of the past': inOrder('a 1', 'a = 1, a 2', 'a ='),
   'a failed append that was never read': [transaction('a 1', fail), transaction('a =')],
   'an unknown append that was read': [transaction('a 1', info), transaction('a = 1')],
-  'an unknown append that was never read, and another one to the same list': [
+  'an unknown append that was never read, and another append to the same list': [
     ...inOrder('a 1', 'a = 1, a 2'),
     transaction('a = 1, a 3', info),
   ],
@@ -101,7 +101,10 @@ const FORBIDDEN: Record<
     inOrder('a 1, b 1', 'a 2, b 2', 'a = 1 2', 'b = 2 1'),
   ],
   'two transactions that read from each other': [['G1c'], inOrder('a 1, b = 1', 'b 1, a = 1')],
-  'an append in the middle of those of another': [['G0'], inOrder('a 1 3', 'a 2', 'a = 1 2 3')],
+  'an append in the middle of those of another transaction': [
+    ['G0'],
+    inOrder('a 1 3', 'a 2', 'a = 1 2 3'),
+  ],
   'a read of one half of a transaction': [['G-single'], inOrder('a 1, b 1', 'a = 1, b =', 'b = 1')],
   'a long fork': [
     ['G-nonadjacent'],
@@ -205,8 +208,8 @@ describe('the judge of list append', () => {
 });
 
 /**
- * Four clients at a time; each appends to the lists that it has read, unless they have changed
- * meanwhile.
+ * Four clients at a time. Each reads some lists and appends to some of them; it fails if one that
+ * it appends to has changed meanwhile. A tenth of the clients that commit die before they hear so.
  */
 function idealLists(random: Random, count: number): readonly HistoricTransaction[] {
   const lists = new Map<string, string>();
@@ -274,7 +277,7 @@ describe('on random histories, the judge of list append', () => {
     assert.ok(convicted > 190, `${convicted} of 200`);
   });
 
-  test('convicts histories in which a failed transaction has committed', () => {
+  test('convicts histories in which a failed transaction is reported as committed', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const history = [...idealLists(createRandom(seed), 60)];
       const i = history.findIndex(({ outcome }) => outcome === 'failed');

@@ -68,7 +68,8 @@ const CORRUPTIONS: readonly Corruption[] = [
   },
   ({ transactions }, random) => random.pick(transactions).locks.push(`t/${random.integer(1, 4)}:c`),
   (history, random) => {
-    // Moves a whole transaction, later or earlier: the violations are overlaps and wrong reads.
+    // Moves the commit of a transaction, later or earlier, in all its cells: writers overlap, and
+    // reads become wrong.
     const { startTimestamp } = random.pick(history.records);
     const shift = random.integer(-9, 9) + 0.5;
     const one = history.transactions.find((each) => each.startTimestamp === startTimestamp);

@@ -40,7 +40,7 @@ async function runHot(act: (cluster: Cluster, store: ClientStore) => Promise<voi
   });
 }
 
-test('a hot row gets a tablet of its own, and the others share what is left', async () => {
+test('a hot row gets a tablet and a server of its own, and the other servers share the other rows', async () => {
   await runHot(async (cluster, store) => {
     await readAll(store);
     cluster.balance();

@@ -1,4 +1,4 @@
-/** The bench between its processes and its own event loop, which may stand still for a while. */
+/** The bench, if its own event loop stands still for a while, or its process ends between jobs. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,10 @@ const LOOK_MS = 200;
 const WAIT_MS = 20;
 const WAITS_MAX = 1_000;
 
-/** The file computes when it is loaded, and when its function is first called; then it says so. */
+/**
+ * A job on a file that computes when it is loaded, and when its function is first called, and then
+ * writes its process id to `said`.
+ */
 function computing(steps: readonly Step[], { loadMs = 0, callMs = 0 }): Job & { said: string } {
   const said = path.join(temporaryFolder(), 'said');
   const helpers = `
@@ -36,7 +39,10 @@ function computing(steps: readonly Step[], { loadMs = 0, callMs = 0 }): Job & { 
   return { change: { file: FILE, text }, steps, measures: false, said };
 }
 
-/** Resolves when the bench has heard that the first step began; only then it looks at the time. */
+/**
+ * Resolves when the bench has heard that the first step began: it then asks for the limit of this
+ * step. It does so only at ticks.
+ */
 async function untilBegun(t: TestContext, asked: ReadonlySet<string>): Promise<void> {
   for (let i = 0; i < WAITS_MAX && !asked.has(LOADING.name); i++) {
     await sleep(WAIT_MS);
@@ -69,7 +75,7 @@ test('the time of two steps is not taken for that of one by a bench that stood s
   assert.equal(passed.length, 2);
 });
 
-test('a process that was ended as late does not get the next job, even if it was done', async (t) => {
+test('a process that was ended as late gets no other job, even if it had done its own', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   using bench = new Bench();
   const job = computing([LOADING], { loadMs: 500 });

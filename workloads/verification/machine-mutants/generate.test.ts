@@ -1,6 +1,6 @@
 /**
- * The generator: what each operator does to a small text, what the rules exclude, and that every
- * mutant parses.
+ * The generator: what each operator does to a small text, what the rules exclude, how a mutant is
+ * identified, that the mutants of the oracle parse, and the order in which a sample is drawn.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

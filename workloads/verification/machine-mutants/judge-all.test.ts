@@ -14,7 +14,7 @@ const FILE = 'engine/transaction/backoff.ts';
 const WAIT_MS = 20;
 const WAITS_MAX = 500;
 
-test('an error ends the processes of all judges, also of one that never ends', async () => {
+test('an error ends the processes of all judges, also in a step that never ends', async () => {
   const pidFile = path.join(temporaryFolder(), 'pid');
   const [mutant] = mutantsOf(FILE, readSource(FILE)).mutants;
   assert.ok(mutant !== undefined);

@@ -14,7 +14,7 @@ test('no test file that starts an HBase or an emulator is a judge', () => {
   }
 });
 
-test('each part of a path in the list of test files that are no judges is found in one', () => {
+test('each part of a path in NOT_JUDGES is in the path of a test file', () => {
   const files = globSync('engine/**/*.test.ts', { cwd: ROOT });
   const found = (part: string): boolean =>
     files.some((file) => file.replaceAll(path.sep, '/').includes(part));

@@ -36,7 +36,7 @@ test('a folder, a pipe and a path where no file can be made are refused', () => 
   );
 });
 
-test('a survivor waits for all judges, unless all were asked; one that was killed waits for none', () => {
+test('a mutant without a verdict is judged, a survivor again if an option asks for it, and a killed mutant never again', () => {
   const [mutant] = mutantsOf(FILE, readSource(FILE)).mutants;
   assert.ok(mutant !== undefined);
   const { key, line, operator } = mutant;

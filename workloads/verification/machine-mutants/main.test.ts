@@ -25,7 +25,7 @@ test('mutants:machine refuses a place without mutants in one sentence', async ()
   assert.ok(!existsSync(out));
 });
 
-test('mutants:machine says when it is interrupted how many mutants were judged', async () => {
+test('mutants:machine says, when it is interrupted, how many mutants were judged', async () => {
   const ledger = path.join(temporaryFolder(), 'ledger.jsonl');
   const words = ['--sample', '3', '--ledger', ledger];
   const ran = await interruptScript(MAIN, words, 'measuring the judges ...');

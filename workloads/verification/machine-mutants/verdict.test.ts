@@ -1,4 +1,4 @@
-/** One mutant before its judges, in real processes; and how verdicts are kept. */
+/** One mutant before its judges, in real processes; how verdicts are kept, and reported. */
 import assert from 'node:assert/strict';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -67,7 +67,7 @@ describe('a mutant', () => {
     assert.match(verdict.why ?? '', /: no$/);
   });
 
-  test('that fails a test whose words are about time is killed by the test, too', async () => {
+  test('that fails a test with an error about time is killed by the test, too', async () => {
     const mutant = withText('throw new Error("locked for too long");', 'const ceiling');
     assert.equal((await verdictOn(mutant)).killedBy, 'tests');
   });
@@ -85,7 +85,7 @@ describe('a mutant', () => {
     assert.equal((await verdictOn(mutant)).why, 'its process ended with SIGKILL');
   });
 
-  test('that a judge with a clock looks at twice costs the processor time of both', async () => {
+  test('that a judge with a clock looks at twice costs the processor time of both looks', async () => {
     const [mutant] = mutants;
     assert.ok(mutant !== undefined);
     const judges = [{ ...JUDGE, isTimed: true }];

@@ -1,6 +1,6 @@
 /**
- * The model, in its smallest world. Where TLC is missing, the tests that need it are skipped, with
- * the reason.
+ * The model in its smallest world, how its checker is found and fetched, and `./run.sh model` as a
+ * user runs it. Where TLC is missing, the tests that need it are skipped, with the reason.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -43,9 +43,9 @@ test('a TLA2TOOLS_JAR that names no jar is refused in one sentence; an empty one
   }
 });
 
-test('a jar of which an interrupted fetch has left only a part is missing, and is fetched again', async () => {
+test('a jar of which an interrupted fetch has left only a part counts as missing, and is fetched again', async () => {
   const whole = 'PK\u0003\u0004 the jar PK\u0005\u0006';
-  // The last word of the second call is the folder that zip is to fill.
+  // The last word of the second call, to Python's `zipfile`, is the folder to fill.
   const python = script(
     'python3',
     'for folder; do :; done',
@@ -163,7 +163,7 @@ describe('./run.sh model', { skip }, () => {
     assert.doesNotMatch(limitations.join(' '), /worlds/);
   });
 
-  test('says when it is interrupted how many configurations were checked', async () => {
+  test('says, when it is interrupted, how many configurations were checked', async () => {
     const ended = await interruptScript(MODEL, ['--only', 'leases-restarts'], ', 1 of 1 ...');
     assert.equal(ended.exitCode, 130, ended.stderr);
     assert.match(ended.stdout, /^NOT proven: none of the 0 of 1 configuration that ended /m);

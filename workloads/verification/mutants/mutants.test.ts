@@ -13,7 +13,7 @@ import { mutate } from './mutant.ts';
 describe('every mutant is caught', () => {
   const answers = new Map(MUTANTS.map(({ name }) => [name, Promise.withResolvers<Hunted>()]));
 
-  /** The threads are warm after the first hunts: all tests share them. */
+  /** One call hunts for all tests: threads are slow until their first hunts have warmed them. */
   before(() => {
     const seedsOf = ({ name }: Mutant): readonly number[] => [QUICKEST[name] ?? 1];
     const onHunted = (_: number, hunted: Hunted): void => {
@@ -45,6 +45,7 @@ test('after a hunt that cannot be made, no other hunt begins', async () => {
   await assert.rejects(all, /there is no mutant unknown/);
   const { length } = hunted;
   await systemClock.sleep(3_000);
+  // The other thread may end the hunt that it had begun.
   assert.ok(hunted.length <= length + 1, hunted.join());
 });
 

@@ -32,6 +32,7 @@ test('a crash or a close is counted only if it ends the life of a process', asyn
     const events = { [fault]: 1_000 };
     const { faults } = await simulate({ ...plan, knobs: { ...plan.knobs, events } }, { tell });
     assert.ok(ended.length > 10, String(ended.length));
+    // Each life has a name of its own, so the set has each life that ended once.
     assert.equal(new Set(ended).size, faults[fault]);
   }
 });
@@ -40,7 +41,7 @@ test('a clock jumps by a minute at least, whatever was drawn', () => {
   for (const drawn of [-1, -1e-9, 0, 1e-9, 1]) assert.ok(Math.abs(jumpMs(drawn)) >= 60_000);
 });
 
-/** One client's plan, without other faults. */
+/** The plan with its first client only, without a collector, and without faults but events. */
 function calmed({ knobs, processes, ...plan }: Plan): Plan {
   const quiet = { ...knobs, messages: {}, groups: {}, drops: false, collector: false };
   return { ...plan, knobs: quiet, processes: processes.slice(0, 1) };

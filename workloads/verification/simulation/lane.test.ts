@@ -82,7 +82,7 @@ test('mutations sent after a delayed group do not overtake it', async () => {
   });
   await world.timeline.run(() => isThere('b'));
   assert.ok(isThere('a'));
-  assert.ok(world.timeline.nowMs >= 20);
+  assert.ok(world.timeline.nowMs >= 20); // The shortest delay of a group (lane.ts).
   assert.deepEqual(await codesOf(world, work), ['done', 'done']);
 });
 
@@ -109,7 +109,8 @@ test('mutations of one turn are one group, even if the sender stops in the middl
       world.troubled = false; // A mutation that leaves later is applied.
     });
     const codes = await codesOf(world, work);
-    const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done'; // Both stalled.
+    // A pause begins when the group is leaving; a stall holds up both mutations before that.
+    const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done';
     assert.deepEqual(codes, [expected, expected]);
     assert.deepEqual(['a', 'b'].map(isThere), Array(2).fill(fault === 'stall'));
   }

@@ -26,7 +26,7 @@ describe('simulate', () => {
     assert.match(ended.stdout, /ms {2}last: /);
   });
 
-  test('says when it is interrupted how many of its runs have ended, and that nothing is proven', async () => {
+  test('says, when it is interrupted, how many of its runs have ended, and that nothing is proven', async () => {
     const ran = await interruptScript(MAIN, ['--seeds', '100000'], 'simulating ...');
     assert.equal(ran.exitCode, 130, ran.stderr);
     assert.match(

@@ -1,7 +1,7 @@
 /**
- * The simulator's table obeys the contract about filters that pass nothing and cells that pass two
- * filters. The suite checks this for every storage (conformance/reads.ts), but the simulator's
- * table alone is not a storage.
+ * The simulator's table obeys the contract about filters that pass nothing, cells that pass two
+ * filters, and rows without mutations. The conformance suite checks this for every storage, but the
+ * simulator's table alone is not a storage.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

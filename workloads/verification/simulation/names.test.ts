@@ -1,4 +1,4 @@
-/** Awkward names: all cells differ, although some are equal when their names are joined. */
+/** Awkward names: no two cells share one, but some would if a separator joined row and column. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awkwardNames, type Names, PLAIN } from './names.ts';
@@ -14,7 +14,7 @@ test('plain names are the names of the plan', () => {
   for (const cell of CELLS) assert.equal(PLAIN.historic(cell), cell);
 });
 
-test('awkward names are well-formed, and no two cells have the same', () => {
+test('awkward names are well-formed, and no two cells share one', () => {
   for (const seed of SEEDS) {
     const names = awkwardNames(seed);
     assert.equal(new Set(CELLS.map((cell) => names.historic(cell))).size, CELLS.length, `${seed}`);

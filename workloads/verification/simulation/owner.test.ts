@@ -1,4 +1,4 @@
-/** The death of the storage's owner, for everything that is in flight. */
+/** What becomes of everything that is in flight when the storage's owner dies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PercolatorError } from '../../../engine/base/index.ts';
@@ -42,7 +42,7 @@ async function outcome(work: Promise<unknown>): Promise<unknown> {
 
 for (const ordered of [false, true]) {
   const kind = ordered ? 'in order' : 'in any order';
-  test(`all callers of conditional mutations are in doubt, all others go on: ${kind}`, async () => {
+  test(`callers of conditional mutations are in doubt, and all other callers go on: ${kind}`, async () => {
     const { world, stores } = scene(ordered);
     const [one, other] = stores as [SimulatedBigtable, SimulatedBigtable];
     const rows = Array.from({ length: 20 }, (_, i) => `row ${i}`);
@@ -75,6 +75,7 @@ test('what was applied and not answered is applied again, or in doubt', async ()
   await world.timeline.run(() => false);
   assert.equal(await written, undefined);
   assert.notEqual(world.table('t').readRow('b', [DATA]), undefined);
+  // False if the answer came before the owner died.
   assert.ok(['STORE_IN_DOUBT', false].includes((await locked) as string | boolean));
 });
 
@@ -91,7 +92,7 @@ test('what is sent again is lost when the next owner dies, and sent again to the
   assert.equal(await written, undefined);
 });
 
-test('a process that was stopped until its deadline sends nothing again', async () => {
+test('a process that is stopped past its deadline sends nothing again', async () => {
   const { world, stores, processes } = scene(false);
   const [one] = stores as [SimulatedBigtable];
   const written = outcome(one.mutateRows([{ table: 't', row: 'late', mutations: set('x') }]));

@@ -1,4 +1,4 @@
-/** The clocks of simulated machines: what may be wrong with them, and what may not. */
+/** The clocks of simulated machines: their speed, and what they do during a suspend. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SimulatedProcess } from './process.ts';

@@ -1,7 +1,7 @@
 /**
  * The simulator in every test run: 500 seeds of the unchanged engine, and the simulator's own
- * promises. A test that fails names its seed: `./run.sh simulate --seed <seed> --seeds 1` shrinks
- * the run and prints its story.
+ * promises. The test of the seeds names each one that fails: `./run.sh simulate --seed <seed>
+ * --seeds 1` shrinks the run and prints its story.
  *
  * The seeds run in threads, to use several cores.
  */

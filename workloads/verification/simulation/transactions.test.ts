@@ -11,7 +11,7 @@ import type { Run } from './run.ts';
 import { Transactions } from './transactions.ts';
 import { World } from './world.ts';
 
-test('a snapshot of the past does not hide when a transaction asked for the timestamp', async () => {
+test('a snapshot of the past does not hide when a transaction asked for the same timestamp', async () => {
   const plan = planOf(1);
   const world = new World(1, plan.knobs);
   const process = new SimulatedProcess(world.timeline, { name: 'client', id: 1 }, () => {});

@@ -50,7 +50,8 @@ describe('the volumes of the three phases', () => {
     const { id, keys } = documents.documentOf(999_999);
     const [, second, third] = volumes;
     assert.ok(second !== undefined && third !== undefined);
-    // Each line: keys and id of a representative, and its part of the ids of all other documents.
+    // A line has the keys and the id of a representative, and the ids of the documents that it
+    // represents. So the lines of a phase have the ids of all documents.
     const idBytes = id.length + 1;
     const keyBytes = keys[2].length + 1;
     const ids = 1e6 * idBytes;
@@ -98,11 +99,11 @@ describe('a job', () => {
 
   test('takes the work of its tasks, divided by the cores, if nothing else takes time', () => {
     const plain = plainOn(1);
-    // 20 µs and 1,000 times 20 ns for a map of a record, 10 for its sort, 20 for its reduce.
+    // A record takes 20 µs and 1,000 times 20 ns in its map, 10 µs in the sort, 20 µs in a reduce.
     assert.ok(Math.abs(seconds(plain) - (1e6 * 70e-6) / 4) < 0.02);
   });
 
-  test('waits for the cards of its machines, and for the copies of its output on their disks', () => {
+  test('waits for the network cards of its machines, and for their disks, which get three copies of its output', () => {
     const plain = plainOn(5);
     const network = { ...plain.network, bytesPerSecond: 1e5 };
     const shuffleSeconds = volume.shuffledBytes / 5 / 1e5;
@@ -132,7 +133,7 @@ describe('a job', () => {
     assert.equal(copies, 2);
   });
 
-  test('is slower with a slow machine, and less so with backup tasks', () => {
+  test('is slower with slow machines, and less so with backup tasks', () => {
     const small = { ...paper.cluster, tabletServers: 20 };
     const calm = paperWith({ splitBytes: 1e6, stragglers: { share: 0, times: 1 } }, small);
     const slow = paperWith({ splitBytes: 1e6, stragglers: { share: 0.1, times: 10 } }, small);

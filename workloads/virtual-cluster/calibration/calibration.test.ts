@@ -78,11 +78,19 @@ describe('a wrong file is refused with a sentence that names the place:', () => 
       (all) => delete all['oracle']?.['cores'],
       /numbers\.oracle\.cores is miss/,
     ],
-    ['an unknown one', (all) => Object.assign(all['oracle'] ?? {}, { x: {} }), /oracle\.x is no/],
+    [
+      'an unknown number',
+      (all) => Object.assign(all['oracle'] ?? {}, { x: {} }),
+      /oracle\.x is no/,
+    ],
     ['another unit', (all) => Object.assign(coresOf(all), { unit: 's' }), /cores\.unit must be c/],
     ['no source', (all) => Object.assign(coresOf(all), { source: ' ' }), /cores\.source must say/],
     ['half a core', (all) => Object.assign(coresOf(all), { value: 0.5 }), /a whole number from 1/],
-    ['too many', (all) => Object.assign(coresOf(all), { value: 1e5 }), /from 1 to 10000, but is 1/],
+    [
+      'too many cores',
+      (all) => Object.assign(coresOf(all), { value: 1e5 }),
+      /from 1 to 10000, but is 1/,
+    ],
     ['a text', (all) => Object.assign(coresOf(all), { value: '4' }), /cores\.value must be/],
     ['assumed: false', (all) => Object.assign(coresOf(all), { assumed: false }), /assumed must be/],
     [

@@ -1,5 +1,6 @@
 /**
- * The calibration of this machine comes from run records, and predicts another run of the batch.
+ * The calibrations of this machine, with the embedded store and with HBase, come from run records;
+ * the former also predicts the batch of figure 7, from other records.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -145,7 +146,7 @@ test('the script writes a calibration that bench:cluster can read', async () => 
 });
 
 describe('with HBase in place of the embedded store', () => {
-  test('an operation of one caller takes as long as it did', () => {
+  test('an operation of one caller takes as long as in the record', () => {
     const { calibration } = calibrateHBase([REFERENCE_FOLDER]) ?? assert.fail('no records');
     const { call, mutate, read } = calibration.storage;
     const record = readRunRecord(path.join(REFERENCE_FOLDER, 'micro-hbase-alone'));
@@ -198,7 +199,7 @@ describe('with the calibration of this machine, the batch takes as long as it di
     within(0.15, seconds / measured, 'a run');
   });
 
-  test('at one crawl rate of figure 7 relative to the others', () => {
+  test('at each crawl rate of figure 7, relative to the first one', () => {
     const [first] = points;
     assert.ok(first !== undefined && points.length > 3);
     const predicted = (rate: number): number => simulateBatch(rate, options).medianSeconds ?? 0;
@@ -209,7 +210,7 @@ describe('with the calibration of this machine, the batch takes as long as it di
   });
 
   test('in figure 7', () => {
-    // Half a run until the next one begins, and a run.
+    // A document waits for half a run, on average, until the next run begins; then for that run.
     for (const { rate, meanMs } of points) within(0.3, seconds / (meanMs / 1500), `${rate} %`);
   });
 });

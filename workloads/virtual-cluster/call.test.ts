@@ -56,13 +56,13 @@ async function readOnce(
   });
 }
 
-test('the answer to a read that was lost is not part of the answer to the next try', async () => {
+test('the lost answer to a read is not part of the answer to its second try', async () => {
   const { counts } = await readOnce((cluster, server) => cluster.kill(server));
   assert.deepEqual([counts.sent, counts.lost, counts.answered], [2, 1, 1]);
   assert.deepEqual([counts.rows, counts.cells], [2, 2]);
 });
 
-test('a call is later by the time that its server stands still, even if it was paused twice', async () => {
+test('a call is later by the time that its server stands still: by the longer of two pauses that begin together', async () => {
   const latencyUs = async (...pauses: readonly number[]): Promise<number> => {
     const read = await readOnce((cluster, server) => {
       for (const seconds of pauses) cluster.pause(server, seconds);
@@ -74,7 +74,7 @@ test('a call is later by the time that its server stands still, even if it was p
   assert.equal(await latencyUs(0.01, 0.015), undisturbedUs + 15_000);
 });
 
-test('a call that comes during a pause waits once for its end, whatever it then needs', async () => {
+test('a call that comes during a pause waits once for the end of the pause, even if it then needs the disk', async () => {
   const free = withoutCosts(PAPER);
   const roundTrip = { medianUs: 1_000, p99Us: 1_000 };
   const calibration = {
@@ -103,7 +103,7 @@ test('a call that comes during a pause waits once for its end, whatever it then 
   });
 });
 
-test('a write that waits for its group of the log is later by one pause, not by two', async () => {
+test('a write whose server pauses during the sync of its group is answered when the pause ends', async () => {
   const free = withoutCosts(PAPER);
   const wait = { medianUs: 1_000, p99Us: 1_000 };
   const calibration = { ...free, log: { ...free.log, wait, perGroupUs: 1 } };

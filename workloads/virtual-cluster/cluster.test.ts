@@ -139,7 +139,7 @@ test('a run repeats bit for bit from its seed', async () => {
   assert.notEqual((await run(2)).nowUs, first.nowUs);
 });
 
-test('without costs, the cluster leaves the same data as a store without time', async () => {
+test('without costs, the cluster leaves the data that a store without time has: of one client every cell, of three the total', async () => {
   for (const clients of [1, 3]) {
     const given = { seed: 5, clients, transfers: 15 };
     const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 5, tabletServers: 3 });
@@ -151,7 +151,7 @@ test('without costs, the cluster leaves the same data as a store without time', 
   }
 });
 
-/** The same on the store in memory, without a cluster. */
+/** Runs the bank on the store in memory, without a cluster. */
 async function runUntimed(given: {
   readonly seed: number;
   readonly clients: number;
@@ -271,14 +271,14 @@ test('what the oracle was serving when it died is served by its next life', asyn
   const machine = cluster.addMachine('client');
   await cluster.run(async () => {
     const answer = oracle.clientOf({ machine, life: machine.life }).next();
-    // It has come, and waits until the oracle has opened its lease.
+    // The request has come, and waits until the oracle has opened its lease.
     while (oracle.counts.serverUs === 0) await clock.sleep(0.01);
     cluster.kill(oracleMachine);
     await clock.sleep(2_000);
     cluster.start(oracleMachine);
     const late = clock.sleep(60_000).then(() => 'no answer');
     assert.equal(typeof (await Promise.race([answer, late])), 'number');
-    assert.equal(oracle.counts.calls, 1 + 2);
+    assert.equal(oracle.counts.calls, 1 + 2); // Sent, and repeated after one and two seconds.
   });
 });
 
@@ -289,7 +289,7 @@ test('after the death of its server, the first read of each block of a tablet ne
   const rows = Array.from({ length: 300 }, (_, i) => String(i));
   const read = async (): Promise<number> => {
     const before = cluster.storage.counts.read.misses;
-    await store.readRows('t', [...rows, 'of no table'], [{ family: 'f' }]);
+    await store.readRows('t', [...rows, 'a row without cells'], [{ family: 'f' }]);
     return cluster.storage.counts.read.misses - before;
   };
   await cluster.run(async () => {
@@ -307,7 +307,7 @@ test('after the death of its server, the first read of each block of a tablet ne
   });
 });
 
-test('a story that waits for nothing in the cluster is refused', async () => {
+test('a story that waits for what never happens in the cluster is refused', async () => {
   const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 1, tabletServers: 1 });
   cluster.kill(cluster.oracleMachine);
   await assert.rejects(

@@ -36,7 +36,7 @@ for (let seed = 1; seed <= 5; seed++) {
   });
 }
 
-test('code that an event woke waits again before time moves on', async () => {
+test('code that an event woke runs on until it waits for another event before time moves on', async () => {
   const loop = new EventLoop();
   const heard: string[] = [];
   const woken = Promise.withResolvers<void>();

@@ -9,7 +9,10 @@ import { PAPER } from './testing.ts';
 const LOG_BYTES = 1e8;
 const REPLAY_MS = (1000 * LOG_BYTES) / PAPER.failures.logReplayBytesPerSecond;
 
-/** Two of three servers die at the same moment, each with two tablets, which the third loads. */
+/**
+ * Two of three servers die at the same moment, each with two tablets, the first of which has a log.
+ * `act` is called when the third server has been given all four.
+ */
 async function killTwo(
   act: (cluster: Cluster, noticedMs: number) => void | Promise<void>,
 ): Promise<void> {
@@ -85,8 +88,8 @@ test('a replay that its server finished is not done again when that server dies'
 });
 
 /**
- * Starts a dead server and kills the one that is alive; returns after how many milliseconds from
- * the moment at which its death is noticed the tablets are served.
+ * Starts a dead server and kills the one that is alive. Returns, for each tablet, the milliseconds
+ * from the notice of that second death until the tablet is served.
  */
 async function servedByNext(cluster: Cluster): Promise<readonly number[]> {
   const { clock, tablets, tabletServers } = cluster;

@@ -17,7 +17,8 @@ const copier: Observer = {
     transaction.set({ table, row, column: 'copy' }, value ?? '');
   },
 };
-const ROWS = 30;
+/** Writes of each client, to ten rows in turn. */
+const WRITES = 30;
 /** More timestamps than 240 machines with 64 runs in flight each ask for at a time. */
 const OTHERS = 50_000;
 
@@ -42,7 +43,7 @@ async function record(
         const before = await transaction.get(cell);
         transaction.set(cell, `${client} wrote ${i} after ${String(before).slice(0, 12)}`);
       });
-    for (let i = 0; i < ROWS; i++) {
+    for (let i = 0; i < WRITES; i++) {
       await Promise.all(clients.map((percolator, client) => write(percolator, client, i)));
     }
     while (cluster.storage.table('t.notify').rows > 0) await cluster.clock.sleep(50);
@@ -55,7 +56,8 @@ test('a history of the engine has no violations, in all rows and in some', async
   const [all, some] = [await record(1), await record(4)];
   assert.deepEqual(all.recorder.judge([copier]), []);
   assert.deepEqual(some.recorder.judge([copier]), []);
-  assert.ok(all.recorder.transactions >= 2 * ROWS + 10, String(all.recorder.transactions));
+  // Those of both clients, and one run of the copier for each row at least.
+  assert.ok(all.recorder.transactions >= 2 * WRITES + 10, String(all.recorder.transactions));
   assert.ok(some.recorder.transactions > 0);
   assert.ok(some.recorder.transactions < all.recorder.transactions / 2);
 });
@@ -185,7 +187,7 @@ async function readLoaded(
   return recorder.judge([]).map(({ claim, message }) => `${claim}: ${message}`);
 }
 
-test('what a bulk load has put there is known, however it is read', async () => {
+test('what a bulk load wrote is known to the judge, in whatever way it is read', async () => {
   assert.deepEqual(await readLoaded(() => undefined), []);
 });
 

@@ -89,7 +89,7 @@ test('an oracle serves more with batches, and never more than its processor can'
   const [single, batched] = findings.tables[0]?.rows.map((row) => row.map(Number)) ?? [];
   assert.equal(single?.[2], 1);
   assert.ok((batched?.[1] ?? 0) > 10 * (single?.[1] ?? Infinity));
-  assert.ok((batched?.[1] ?? Infinity) < 2e6);
+  assert.ok((batched?.[1] ?? Infinity) < 2e6); // Half a microsecond for each.
 });
 
 test('an oracle serves the machines of workers, where a calibration has some', async () => {

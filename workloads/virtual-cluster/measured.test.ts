@@ -7,7 +7,7 @@ import { measuredCores, measuredRatios, measuredRecovery } from './measured-seri
 
 const RUNS = runsIn([REFERENCE_FOLDER]);
 
-/** The runs of the reference after a newer one of an experiment, with other parameters. */
+/** A newer run than `record`, with other parameters, and after it the runs of the reference. */
 function withNewer(record: RunRecord | null, parameters: RunRecord['parameters']): RunRecord[] {
   assert.ok(record !== null);
   const newer = { ...record, runId: 'newer', parameters: { ...record.parameters, ...parameters } };
@@ -54,7 +54,7 @@ test('a brokerage counts with the settings that are simulated', () => {
   assert.equal(idOf({ prefetch: 'learn' }), counted?.runId);
 });
 
-test('a brokerage counts without its processor times, where the system does not tell them', () => {
+test('a brokerage counts without its processor times, where its record does not have them', () => {
   const counted = measuredBrokerage(RUNS);
   const record = newest(RUNS, 'brokerage', ({ runId }) => runId === counted?.runId);
   assert.ok(counted !== null && record?.findings != null);
@@ -86,7 +86,7 @@ test('ratios count with the settings that are simulated', () => {
   const record = newest(RUNS, 'micro', (one) =>
     String(one.parameters['store']).includes('embedded'),
   );
-  /** After a newer run without any ratio: none if that one counts. */
+  /** The ratios if there is also a newer run, without any: none if that run counts. */
   const ratiosAfter = (parameters: RunRecord['parameters']): unknown => {
     const [newer, ...others] = withNewer(record, parameters);
     assert.ok(newer?.findings != null);

@@ -41,7 +41,7 @@ const SERVICES: Readonly<
 };
 
 for (const [name, ask] of Object.entries(SERVICES)) {
-  test(`an answer of ${name} is later by a pause that begins while it works on it`, async () => {
+  test(`an answer of ${name} is later by all pauses that begin while ${name} works on it`, async () => {
     await tell(SLOW, async (cluster, [client]) => {
       const { clock } = cluster;
       const sentMs = clock.monotonicMs();
@@ -56,7 +56,7 @@ for (const [name, ask] of Object.entries(SERVICES)) {
   });
 }
 
-test('callers wait while an oracle that was started again waits for the lease of its last life', async () => {
+test('an oracle that was started again answers with later timestamps, although its last life held the lease', async () => {
   await tell(PAPER, async (cluster, [machine]) => {
     const client = cluster.oracle.clientOf({ machine, life: machine.life });
     const before = await client.next();

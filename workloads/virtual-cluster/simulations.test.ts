@@ -52,6 +52,7 @@ test('after the first failure no simulation reports a result', async () => {
   );
   await assert.rejects(all, /there is a tablet server/);
   reported.length = 0;
-  await performInThread(SIMULATION, signal); // The second one began earlier, and would have ended.
+  // The second of the four began earlier, and would have ended.
+  await performInThread(SIMULATION, signal);
   assert.deepEqual(reported, []);
 });

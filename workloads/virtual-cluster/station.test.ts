@@ -31,11 +31,11 @@ test('the waits of random arrivals are those of the queue M/M/1', () => {
   assert.ok(Math.abs(station.busyUs / nowUs - load) < 0.01);
 });
 
-test('a station that stands does its work later, and a cleared one not at all', () => {
+test('a station that stands still does its work later, and a cleared one never does it', () => {
   const station = new Station(1);
   station.take(0, 10);
   station.stand(4, 100);
-  assert.equal(station.backlogUs(4), 6); // It has worked for 4, and to stand is no work.
+  assert.equal(station.backlogUs(4), 6); // It has worked for 4; standing still is no work.
   assert.equal(station.take(4, 5), 115);
   assert.equal(station.backlogUs(50), 11);
   assert.equal(station.backlogUs(112), 3);

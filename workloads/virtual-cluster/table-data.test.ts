@@ -1,4 +1,7 @@
-/** The fast table compared with the obvious one: random operations, equal answers. */
+/**
+ * The fast table compared with the obvious one: random operations, equal answers. And what only the
+ * fast table has: rows of the background, and values without the messages that they came in.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '#engine/base';
@@ -37,7 +40,7 @@ for (let seed = 1; seed <= 10; seed++) {
   });
 }
 
-test('a row of the background is read until it is touched, and kept from then on', () => {
+test('a row of the background takes no memory until it is written, and then keeps its cells', () => {
   const table = new TableData({ families: ['f'] });
   const cell = (timestamp: number, value: string): Cell => ({
     family: 'f',

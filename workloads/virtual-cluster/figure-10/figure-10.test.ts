@@ -1,4 +1,7 @@
-/** What the findings of figure 10 say of runs that end in different ways. */
+/**
+ * What the findings of figure 10 say of runs that end in different ways, and how a run goes on
+ * while servers are dead and when they start again.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
@@ -65,13 +68,13 @@ test('a run without throughput before the kill has no numbers', () => {
   assert.match(check.detail, /no Trade-Result ended before the kill/);
 });
 
-test('customers go on while transactions wait for dead servers, whatever waits already', async () => {
+test('customers go on while transactions wait for dead servers, however many wait', async () => {
   const small = { ...PLAN, before: 1, after: 2 };
   const plan = failurePlan(small, { servers: 3, detectionSeconds: 0.5, logBytes: 1e6 });
   assert.equal(plan.inFlightMax, Infinity);
   const { keptUp, wrong } = await simulateBrokerage(plan);
   assert.deepEqual([keptUp, wrong], [true, []]);
-  // Ten of them wait after a fifth of a second.
+  // Ten transactions wait after a fifth of a second.
   assert.equal((await simulateBrokerage({ ...plan, inFlightMax: 10 })).keptUp, false);
 });
 

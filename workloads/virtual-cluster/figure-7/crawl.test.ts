@@ -1,4 +1,4 @@
-/** A crawl in virtual time: what it checks, and that it repeats. */
+/** A crawl in virtual time: what it checks, that it repeats, and what it does when overloaded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, decorate } from '#engine';
@@ -82,6 +82,7 @@ test('the runs of the workers decide when loading pauses, even if workers are fe
   );
   assert.equal(result.growth.isSaturated, true);
   assert.ok(result.clustered > 5, String(result.clustered));
+  // Four documents for the one run that can be in flight (UNCLUSTERED_PER_RUN in crawl.ts).
   assert.ok(rows.size <= result.clustered + 4, `${rows.size} rows, ${result.clustered} clustered`);
 });
 
@@ -114,7 +115,7 @@ function notingRows(store: Bigtable, rows: Set<string>): Bigtable {
   });
 }
 
-test('a document in a wrong cluster is found, and one that was clustered twice', async () => {
+test('a document in a wrong cluster or in none is found, and one that was clustered twice', async () => {
   const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
   cluster.storage.createTable(DOCUMENTS, { families: ['cells'] });
   const table = cluster.storage.table(DOCUMENTS);

@@ -117,7 +117,7 @@ describe('the headline', () => {
   });
 });
 
-/** Documents per second of the batch and of Percolator, and q, if documents are whole. */
+/** Documents per second of the batch and of Percolator, and q; the batch gets whole documents. */
 function ratioOf(...given: Parameters<typeof findingsOf>): readonly number[] {
   const table = findingsOf(...given).tables.find(({ name }) => name === 'cost-ratio');
   return table?.rows[1]?.slice(1).map(Number) ?? [];

@@ -45,7 +45,7 @@ test('a case counts the operations of its window alone, and reads leave the serv
 });
 
 test('where the callers write in waves, the window does not decide how many writes are counted', async () => {
-  // A write takes 40 ms: an eighth of a round more or less is in these windows.
+  // A write takes 40 ms, so two waves end in one window and three in another (measure.ts).
   const many = { ...plan, callersPerClient: 128, seconds: 0.1 };
   const [, , , name = ''] = CASES;
   const rates: number[] = [];
@@ -112,7 +112,7 @@ test('there are no numbers if a case is missing, or anything is wrong with a cas
   }
 });
 
-test('a conditional mutation moves the ratio of the writes; what no call, or every call, waits for, moves none', async () => {
+test('the cost of a conditional mutation moves the ratio of the writes; a cost that no call waits for moves no ratio, nor does one that all calls share', async () => {
   const counts: number[][] = [];
   const conditional = 'storage.conditionalMutate.fixed.serverUs';
   const client = 'storage.read.fixed.clientUs';

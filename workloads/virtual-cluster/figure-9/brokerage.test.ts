@@ -1,4 +1,7 @@
-/** The brokerage in virtual time: a load that its servers cannot serve, and a law at rest. */
+/**
+ * The brokerage in virtual time: a load that its servers cannot serve, a law at rest, and a
+ * collector.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadCalibration } from '../calibration/load.ts';
@@ -39,7 +42,7 @@ test("a brokerage at rest asserts Little's law", async ({ mock }) => {
   );
 });
 
-test('a collector visits rows meanwhile, and no check misses what it deletes', async () => {
+test('a collector visits rows while the brokerage runs, and all checks pass', async () => {
   const collector = { messageLifetimeMs: 100, rowsPerStep: 64, pauseMs: 5 };
   const [without, collected] = await Promise.all([
     simulateBrokerage(plan),

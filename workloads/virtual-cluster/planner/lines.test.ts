@@ -1,4 +1,4 @@
-/** What the planner says of plans that are not all well. */
+/** The sentences and the JSON in which the planner answers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noPlanWords, planJson, planLines, type Question } from './lines.ts';
@@ -25,7 +25,7 @@ function textOf(question: Question, plan: Plan): string {
   return planLines(question, plan).join('\n');
 }
 
-test('a plan that the margin decides, and its check confirms', async () => {
+test('a plan that the margin decides is told with its machines, its busiest part and its check', async () => {
   const workload = formula();
   const text = textOf(questionOf(workload), await planOf(workload));
   for (const sentence of [
@@ -54,7 +54,7 @@ test('a brokerage has clients and loads no documents', async () => {
   assert.match(noPlanWords(question, found), /: with tablet servers and clients busy for /);
 });
 
-test('a plan that the latency decides', async () => {
+test('a plan that the latency decides says so, and how free the machines have to be', async () => {
   const workload = formula();
   const given = { latencyMs: 20 };
   const text = textOf(questionOf(workload, given), await planOf(workload, given));
@@ -64,7 +64,7 @@ test('a plan that the latency decides', async () => {
   );
 });
 
-test('a check of a part says which part, and nothing of what all share', async () => {
+test('a check of a part says which part, and that what all share was not checked', async () => {
   const workload = { ...formula(), simulatedPerSecond: 100 };
   const text = textOf(questionOf(workload), await planOf(workload));
   assert.match(
@@ -86,7 +86,7 @@ test('a check of a smaller cluster under the whole load does not count as one of
   );
 });
 
-test('a check that failed says so, and what it took', async () => {
+test('a check that failed says so, and the latency if there is one', async () => {
   const slow = formula({ latencyMs: (busy, { share }) => (share < 1 ? 10 : 5_000) / (1 - busy) });
   const text = textOf(questionOf(slow), await planOf(slow));
   assert.match(text, / 99 % [\d,]+ ms, which is NOT fast enough\.$/m);
@@ -100,7 +100,7 @@ test('a check that failed says so, and what it took', async () => {
   );
 });
 
-test('parts are compared by their names, even if a trial had no observer run', async () => {
+test('a part of the plan is compared with that of the same name in the trial, even if the trial had no observer run', async () => {
   const idle = formula();
   const workload: Workload = {
     ...idle,
@@ -172,7 +172,7 @@ test('where the one oracle is full below the load, the sentence says at which lo
   );
 });
 
-test('programs get numbers as they are', async () => {
+test('programs get numbers without rounding', async () => {
   const workload = formula();
   const plan = await planOf(workload);
   const json = JSON.parse(planJson(questionOf(workload), plan)) as Record<string, unknown>;

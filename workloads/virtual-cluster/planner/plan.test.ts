@@ -137,7 +137,7 @@ test('a whole cluster that is slower than its part grows', async () => {
   assert.ok(check.outcome.latencyMs[90] <= 1_000);
 });
 
-test('without time to check the whole cluster, its largest part is checked', async () => {
+test('without time to check the whole cluster, the largest part that there is time for is checked', async () => {
   // 25,000 documents in a second of warm-up and 1.5 measured: two fifths of the cluster.
   const slow = { ...formula(), simulatedPerSecond: 100 };
   const { check } = await planOf(slow, { checkSeconds: 100 });
@@ -186,7 +186,7 @@ test('a load at which the one oracle is full has no plan, and nothing is checked
   assert.equal(firstFull(parts).place, 'oracle');
 });
 
-test('assumed numbers that are halved and doubled have other plans if they cost machines', async () => {
+test('an assumed number is listed with the plans for half and twice of it, if it changes the machines', async () => {
   const { alternatives, size } = await planOf(formula());
   const of = (place: string) => alternatives.find((one) => one.place === place);
   // Half of one core is one core.
@@ -238,7 +238,7 @@ test('other plans have whole machines, even if calls cost one side nothing', asy
   }
 });
 
-test('where shared machines did nothing in the trial, only other numbers of cores have other plans', () => {
+test('where the machines that tablet servers and workers share did nothing in the trial, only the number of cores changes the plan', () => {
   const each = { resource: 'processors', perUnit: 1e-3, perUnitWhenFull: 1e-3 } as const;
   const alternatives = alternativesTo({
     loaded,

@@ -1,4 +1,4 @@
-/** Scanners that cannot meet, and what the findings say of them. */
+/** A scanner that can meet no other, scanners of one machine, and what the findings say of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Measuring } from '#harness';
@@ -8,8 +8,8 @@ import { MODES, simulateScanners } from './scanners.ts';
 
 const ROWS = 40;
 /**
- * The time of a run besides its wait of 100 ms, in milliseconds, with the costs of paper-2010:
- * reads, writes, and the scan.
+ * About what a run takes in addition to its wait of 100 ms, in milliseconds, at the costs of
+ * paper-2010: reads, writes, and the scan.
  */
 const OVERHEAD_MS = 30;
 
@@ -21,16 +21,16 @@ const measuring = {
 } as unknown as Measuring;
 const PLAN = { loaded: loadCalibration('paper-2010'), seed: 1, scanners: 1, rows: ROWS };
 
-test('one scanner runs each row once in every mode, and loses only what a run takes besides its wait', async () => {
+test('one scanner runs each row once in every mode, and loses only what a run takes in addition to its wait', async () => {
   const { headline, check, tables } = await simulateScanners(PLAN, measuring);
   assert.equal(check.passed, true, check.detail);
   const rows = tables[0]?.rows ?? [];
   assert.equal(rows.length, MODES.length);
   for (const [mode, seconds, perSecond, ofMost, runsPerRow, meetings] of rows) {
     assert.deepEqual([runsPerRow, meetings], [1, 0], String(mode));
-    const most = 1000 / 100;
+    const most = 1000 / 100; // Each run waits 100 ms (scanners.ts).
     assert.ok(Math.abs(Number(perSecond) / most - Number(ofMost)) < 0.001, String(ofMost));
-    const runMs = (1000 * Number(seconds)) / (0.9 * ROWS);
+    const runMs = (1000 * Number(seconds)) / (0.9 * ROWS); // Measured until nine tenths are clean.
     assert.ok(runMs > 100 && runMs < 100 + 2 * OVERHEAD_MS, String(runMs));
   }
   // The scanner meets no other one, and yet does not reach the most that is possible.

@@ -21,6 +21,7 @@ function reference(on: 'embedded' | 'hbase'): MeasuredCrawl {
 
 test('the half load is the rate nearest to half of the documents completed at saturation', () => {
   const crawl = reference('embedded');
+  // At 400 and 800 % per hour it completed 1,111 and 2,222 documents a second, at most 9,722.
   assert.equal(halfLoad(crawl)?.ratePercentPerHour, 800);
   const slower = crawl.points.map((point) =>
     point.verdict === 'saturated' ? { ...point, documentsPerSecondCompleted: 2_400 } : point,

@@ -38,7 +38,7 @@ async function untilSaid(stream: Readable, pattern: RegExp): Promise<string> {
   throw new Error(`it ended, and had said only: ${heard}`);
 }
 
-test('a crawl is searchable while it loads and after it; ctrl-C ends that, and nothing is lost', async () => {
+test('ctrl-C ends a load, and the next one completes the index; the search page answers while it loads and afterwards, until ctrl-C', async () => {
   const folder = temporaryFolder();
   const words = ['--input', crawl(folder, 30), '--data', path.join(folder, 'data'), '--no-fsync'];
   const interrupted = await interruptProgram(MAIN, words, 'loading ...');

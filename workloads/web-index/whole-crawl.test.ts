@@ -93,7 +93,7 @@ async function loaded(file: string, ...more: readonly string[]): Promise<LoadedC
   return { sentence: stdout, index, findings };
 }
 
-/** The first result of each query that is another one than expected. */
+/** The queries whose first result is not an expected page, each with that result. */
 function surprises(index: IndexReader, expected: Expected): readonly string[] {
   return expected.flatMap(([typed, pages]) => {
     const [first] = index.search(typed, { limit: 1 }).results;

@@ -1,5 +1,6 @@
 /**
- * The batch index compared with the judge, page by page, on our runner and by streaming programs.
+ * The batch index of our runner compared with the judge, page by page; and the first jobs on GNU
+ * sort compared with those on our runner.
  */
 import assert from 'node:assert/strict';
 import { appendFile, readdir, readFile } from 'node:fs/promises';
@@ -65,7 +66,7 @@ test('random crawls, with moved, removed, changed and equal pages, become the in
 });
 
 /** Only the first chain: with all 20 jobs a test would start programs for half a minute. */
-test('streaming programs between the steps of GNU sort find the same pages', async (t) => {
+test('streaming programs between the steps of GNU sort find the same pages as our runner', async (t) => {
   const engine = await findBatchEngine('sort', { ...SETTINGS, workers: 1 });
   if (typeof engine === 'string') return t.skip(engine);
   await using _ = engine;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { percentileMs } from '#results';
 import { mean } from '../../harness/statistics/mean.ts';
 import { openBenchCrawl } from './crawl.ts';
-import { freshnessOf } from './freshness.ts';
+import { AGES, freshnessOf } from './freshness.ts';
 import { Sightings } from './sightings.ts';
 
 const file = path.join(
@@ -56,16 +56,16 @@ test('latency counts from when a recrawl was due until its edition, or a later o
   });
   assert.deepEqual([overtaken.latencies.totalCount, overtaken.lost], [4, 0]);
   assert.ok(Math.abs(percentileMs(overtaken.latencies, 100) - 6_000) < 10);
-  assert.equal(ages.length, 127);
+  assert.equal(ages.length, AGES);
   const [first, last] = [ages.at(0), ages.at(-1)];
   assert.ok(first !== undefined && last !== undefined);
-  // At first page 0 shows what was due at 2, page 1 what was due at 1; at second 6 page 0 what was
-  // due at 4.
+  // At first, page 0 shows what was due at 2, and page 1 what was due at 1. At second 6, page 0
+  // shows what was due at 4.
   assertNear(first.meanAgeSeconds, (2 + 3) / 2 + first.seconds);
   assertNear(last.meanAgeSeconds, (2 + 5) / 2);
 });
 
-test('ages are those of all moments between two recrawls', async () => {
+test('ages are taken evenly over the time between two recrawls of a page', async () => {
   const crawl = await openBenchCrawl({ file, documents: 100, recrawled: 100 });
   const rates = { warmupPerSecond: 10, perSecond: 10 };
   const steady = { first: 0, warmupDocuments: 200, documents: 600, ...rates };

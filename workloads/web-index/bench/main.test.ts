@@ -7,9 +7,7 @@ import { temporaryFolder } from '#engine/testing';
 import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
-/**
- * Whether a document takes more than ten operations of the storage, which the batch does not use.
- */
+/** Whether a document takes more than ten operations of the storage. The batch uses no storage. */
 const COSTS = [
   ['observers, load', true],
   ['observers, recrawls', true],

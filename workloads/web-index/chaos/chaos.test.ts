@@ -34,6 +34,7 @@ const SAMPLE = path.join(
 );
 const CRAWL = process.env['CRAWL'] ?? '';
 const WORKERS = 2;
+/** Once loading has ended and no export arrives over this many kills, all is indexed. */
 const QUIET_KILLS = 4;
 const CHECK_PAUSE_MS = 100;
 
@@ -58,9 +59,7 @@ class Fleet implements AsyncDisposable {
     await ready.promise;
   }
 
-  /**
-   * Kills the oldest worker, the first time the owner of the store. Another one takes its place.
-   */
+  /** Kills the oldest worker, which at the first call owns the store, and starts a new one. */
   async killOldest(): Promise<void> {
     const [oldest] = this.#workers.splice(0, 1);
     assert.ok(oldest !== undefined);
@@ -127,7 +126,6 @@ async function survive({ captures, kills, pauses }: Chaos): Promise<Survived> {
   const over = new AbortController();
   const live = liveFindings(percolator, over.signal);
   const appliedAtKill: number[] = [];
-  // When nothing has arrived for some time, nothing is left.
   const isDone = (): boolean => isLoaded && appliedAtKill.at(-QUIET_KILLS) === serving.applied;
   while (appliedAtKill.length < kills && !isDone()) {
     await sleep(random.integer(...pauses));
@@ -139,7 +137,7 @@ async function survive({ captures, kills, pauses }: Chaos): Promise<Survived> {
   assert.deepEqual(await live, []);
   await using worker = percolator.startWorker(createObservers(serving));
   await worker.idle();
-  await fleet.stop(); // Each ends the runs that it has begun.
+  await fleet.stop(); // Each worker ends the runs that it has begun.
   await worker.idle();
   return { findings: await checkAtRest(percolator, { captures, serving }), serving, appliedAtKill };
 }

@@ -50,6 +50,7 @@ test('a load is over when no observer fails any more: each has succeeded, or has
   try {
     env['NODE_OPTIONS'] = `${NODE_OPTIONS ?? ''} --import ${fixture.href}`;
     const note = (line: string): void => void notes.push(line);
+    // The renderer fails three times on `late`, and always on `never`.
     const { captures, parked, results } = await load(['one', 'late', 'never'], { note });
     assert.deepEqual({ captures, parked, results }, { captures: 3, parked: 1, results: 2 });
     assert.match(notes.join('\n'), /^an observer has failed too often .*: it always fails$/);

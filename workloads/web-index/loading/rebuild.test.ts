@@ -1,4 +1,4 @@
-/** The serving index from the tables, while another process exports. */
+/** The serving index rebuilt from the tables, while another process exports. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPercolator, type Percolator } from '#engine';
@@ -17,7 +17,7 @@ function pageOf(title: string): ServedPage {
   return { ...fixed, title, capturedMs: 0 };
 }
 
-/** Says in the tables what is to be served, as the exporting observer does. Returns the version. */
+/** Says in the tables what is to be served, as the publisher does. Returns the version. */
 async function decide(percolator: Percolator, page: ServedPage | undefined): Promise<number> {
   return percolator.transact(async (transaction) => {
     const version = transaction.startTimestamp;
@@ -69,7 +69,7 @@ for (const newer of [pageOf('new'), undefined]) {
   });
 }
 
-test('what belongs to another database is forgotten', async () => {
+test('a rebuild removes from the index what another database exported', async () => {
   await using percolator = await openPercolator({ folder: temporaryFolder() });
   await createTables(percolator);
   const version = await decide(percolator, pageOf('ours'));

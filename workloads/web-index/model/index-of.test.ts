@@ -62,7 +62,7 @@ test('the order of captures is that of their times, whatever the order of the in
   assert.equal(indexOf([late, early]).served.get(at('a'))?.text, 'Late');
 });
 
-test('links to redirects count where these end, and in a circle nowhere', () => {
+test('a link to a redirect counts for the page where the redirects end, and for none if they go in a circle', () => {
   const index = indexOf([
     page('x', link('r') + link('s') + link('t') + link('c')),
     redirect('r', 's'),
@@ -108,7 +108,7 @@ test('ranks of the sample are within 4 % of the limit that they approximate', as
   assert.ok(Math.max(...errors) < 0.04, `${Math.max(...errors)}`);
 });
 
-test('around a circle from which nothing leaks out, three quarters of the rank are found', () => {
+test('in a circle of links, out of which no rank leaks, more than three quarters of the limit 1 are found', () => {
   const index = indexOf([page('a', link('b')), page('b', link('c')), page('c', `C${link('a')}`)]);
   for (const { ranks } of index.pages.values()) assert.ok(finalRank(ranks) > 0.75);
 });

@@ -116,12 +116,13 @@ test('no page takes minutes, however it is nested: one that is nested too much e
   }
 });
 
-test('a page is read whole wherever its pieces end', () => {
+test('a page is read whole wherever the pieces that the parser gets end', () => {
   const html = `<title>A &amp; b</title><!-- <a> --><a href="/x?a&amp;b" class='c'>&lt;x&notit;</a><script src=s>
     "</script"</script><svg><foreignObject>y</foreignObject><path/></svg><p id=1>one</p >two\u{1F600}&#x41;&amp`;
   const whole = [processed(html), rendered(html).text];
   assert.match(rendered(html).text, /^<x¬it; y one two\u{1F600}A&$/u);
   for (let length = 0; length <= html.length; length++) {
+    // PIECE_LENGTH of page-text.ts is 2 ** 14; the marks of a comment have 7 characters.
     const padded = `<!--${'-'.repeat(2 ** 14 - 7 - length)}-->${html}`;
     assert.deepEqual([processed(padded), rendered(padded).text], whole, `cut at ${length}`);
   }
@@ -242,7 +243,7 @@ test('pages with different scripts are different, and a changed script changes i
   assert.equal(script('1').hash, script('1').hash);
 });
 
-test('pages on which nothing is to be seen are duplicates only if they are equal', () => {
+test('pages on which nothing is to be seen are duplicates only if their HTML is equal', () => {
   assert.notEqual(rendered('<p>').hash, rendered('<b>').hash);
   assert.equal(rendered('<p>').hash, rendered('<p>').hash);
 });

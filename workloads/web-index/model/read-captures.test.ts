@@ -105,7 +105,8 @@ function packedRecord(encoding: string, body: Buffer): Buffer {
   const head = `HTTP/1.1 200 OK\r\n${HTML_TYPE}Content-Encoding: ${encoding}\r\n\r\n`;
   return warcRecord('response', longUrl(1), Buffer.concat([Buffer.from(head), body]));
 }
-const huge = `HTTP/1.1 200 OK\r\n${HTML_TYPE}\r\n`;
+/** The head of the answer that contains a page. */
+const PAGE_HEAD = `HTTP/1.1 200 OK\r\n${HTML_TYPE}\r\n`;
 
 const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
   ['a length too small', lie('Content-Length: 9'), /record 2 does not end after the 9 bytes/u],
@@ -162,8 +163,8 @@ test('a record of 100 MB costs one report, and is not held in memory', async () 
   const file = path.join(folder, 'huge.warc');
   const stream = createWriteStream(file);
   stream.write(before);
-  const head = `WARC/1.0\r\nWARC-Type: response\r\nContent-Length: ${bytes + huge.length}\r\n\r\n`;
-  stream.write(head + huge);
+  const head = `WARC/1.0\r\nWARC-Type: response\r\nContent-Length: ${bytes + PAGE_HEAD.length}\r\n\r\n`;
+  stream.write(head + PAGE_HEAD);
   const piece = Buffer.alloc(2 ** 20, 'x');
   for (let written = 0; written < bytes; written += piece.length) stream.write(piece);
   stream.write('\r\n\r\n');
@@ -178,7 +179,7 @@ test('a record of 100 MB costs one report, and is not held in memory', async () 
 
 test('a record that is too large cannot forge captures of other sites', async () => {
   const forged = String(pageRecord('http://a.example/forged', 'forged'));
-  const page = `${huge}${'x'.repeat(9 * 2 ** 20)}\r\n\r\n${forged}${'x'.repeat(2 ** 20)}`;
+  const page = `${PAGE_HEAD}${'x'.repeat(9 * 2 ** 20)}\r\n\r\n${forged}${'x'.repeat(2 ** 20)}`;
   const large = warcRecord('response', 'http://b.example/', page);
   assert.ok(large.length > RECORD_BYTES_MAX);
   const longAddress = pageRecord(`http://b.example/${'u'.repeat(70_000)}`, `\r\n\r\n${forged}`);
@@ -221,7 +222,7 @@ test('a body that is too large to be unpacked costs one report', async () => {
   }
 });
 
-test('a gzip file that is cut off costs one report, wherever it is cut', async () => {
+test('a gzip file that is cut off in its second record costs one report, wherever in that record it is cut', async () => {
   const members = [before, after].map((one) => gzipSync(one));
   const whole = Buffer.concat(members);
   for (let cut = (members[0] as Buffer).length + 1; cut < whole.length; cut += 7) {
@@ -235,7 +236,7 @@ test('a gzip file that is cut off costs one report, wherever it is cut', async (
   }
 });
 
-test('a plain file that is cut off costs one report, wherever it is cut', async () => {
+test('a plain file that is cut off in its second record costs one report, wherever in that record it is cut', async () => {
   const whole = Buffer.concat([before, after]);
   for (let cut = before.length + 7; cut < whole.length - 4; cut += 3) {
     const { names, problems } = await read(write('cut.warc', whole.subarray(0, cut)));
@@ -244,9 +245,10 @@ test('a plain file that is cut off costs one report, wherever it is cut', async 
   }
 });
 
-test('records are read whole wherever the chunks of the file end', async () => {
+test('records are read whole if a chunk of the file ends at, or near, the beginning of one', async () => {
   for (let cut = -6; cut < 6; cut++) {
     const filler = pageRecord('http://a.example/filler', '');
+    // CHUNK_BYTES of unpacked-file.ts is 2 ** 18.
     const padded = 'x'.repeat(2 ** 18 - filler.length - 6 - cut);
     const bytes = [pageRecord('http://a.example/filler', padded), before, after];
     const { names, problems } = await read(write('chunks.warc', Buffer.concat(bytes)));

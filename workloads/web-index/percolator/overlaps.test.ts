@@ -134,7 +134,7 @@ for (const [late, waiting] of Object.entries(LATE)) {
     await script.run({ without: [late] });
     await script.load(page('a', 'Two'));
     await script.run({ without: [...new Set([...waiting, late])] });
-    await script.run({ without: waiting }); // The late one sees the page on its way.
+    await script.run({ without: waiting }); // The late observer sees the page in its other cluster.
     await script.load(page('a', 'One'));
     await script.run({ without: waiting });
     await script.run();
@@ -155,7 +155,7 @@ test('a page that joins a cluster is served no more, though its publisher came t
   assert.deepEqual(await script.findings(), []);
 });
 
-test('an election that has read a rank cannot commit once the rank is another', async () => {
+test('an election does not count once a rank that it has read is another', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'Same'), page('b', 'Same'));
   await script.run(); // The first one of equal ranks is elected: a.
@@ -163,7 +163,7 @@ test('an election that has read a rank cannot commit once the rank is another', 
   await script.run({ without: ['election'] });
   const election = await script.startLate('election'); // Elects b.
   await script.load(gone('x'));
-  await script.run({ without: ['election'] }); // The caller finds that a is elected, as it should be.
+  await script.run({ without: ['election'] }); // The election caller finds a elected, as it should be.
   await election.commit();
   await script.run();
   assert.deepEqual(await script.findings(), []);
@@ -173,7 +173,7 @@ for (const [what, before] of [
   ['the first election of a cluster', []],
   ['the first election with a page', [page('a', 'Same')]],
 ] as const) {
-  test(`${what} cannot commit once the rank of the page is another`, async () => {
+  test(`${what} does not count once a rank that it has read is another`, async () => {
     await using script = await Script.open();
     await script.load(...before);
     await script.run();
@@ -188,7 +188,7 @@ for (const [what, before] of [
   });
 }
 
-test('a text that comes while a page is away is at the canonical page once it is back', async () => {
+test('the text of a link that comes while its page is in another cluster is at the canonical page once its page is back', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'One'), page('b', 'One'), page('y', `Y ${linkTo('a')}`));
   await script.run();
@@ -202,7 +202,7 @@ test('a text that comes while a page is away is at the canonical page once it is
   assert.deepEqual(await script.findings(), []);
 });
 
-test('a page that is back before its other document came is rendered', async () => {
+test('a page that has its old contents again before the new ones were processed is rendered', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'One'));
   await script.run({ without: ['renderer'] });
@@ -213,7 +213,7 @@ test('a page that is back before its other document came is rendered', async () 
   assert.deepEqual(await script.findings(), []);
 });
 
-test('a page that is back in its charset before its other document came is rendered', async () => {
+test('a page that has its old charset again before the new one was processed is rendered', async () => {
   await using script = await Script.open();
   const inCharset = (charset: string): Capture =>
     pageCapture(at('a'), 'Grüße', { contentType: `text/html; charset=${charset}` });
@@ -227,7 +227,7 @@ test('a page that is back in its charset before its other document came is rende
   assert.deepEqual(await script.findings(), []);
 });
 
-test('a page that is back while its renderer finds no document for it is rendered', async () => {
+test('a page that has its old contents again while its renderer finds no document of the new ones is rendered', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'One'));
   await script.run({ without: ['renderer'] });
@@ -262,7 +262,7 @@ test('a renderer that has waited cannot commit once another one waits', async ()
   assert.deepEqual(await script.findings(), []);
 });
 
-test('links that are back before they were inverted do not change what a page gives', async () => {
+test('a change of links that is undone before link inversion has seen it does not change the rank that a page gives', async () => {
   await using script = await Script.open();
   await script.load(page('a', linkTo('t')), page('t', 'T'));
   await script.run();

@@ -1,6 +1,6 @@
 /**
  * Claims about the pipeline on random crawls in virtual time: whatever the order, and whichever
- * processes die, the index comes to be what the model says. Each seed is one run.
+ * processes die, the index becomes what the model says. Each seed is one run.
  */
 import assert from 'node:assert/strict';
 import { on } from 'node:events';

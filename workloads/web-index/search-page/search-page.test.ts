@@ -186,7 +186,7 @@ describe('the search page', () => {
     });
   });
 
-  test('of ten thousand results shows ten, and a way to each other page', async () => {
+  test('of ten thousand results shows ten, and links to the first, the last and the neighbouring pages of results', async () => {
     await withPage('?q=many', async (page) => {
       assert.match(await page.locator('.note').innerText(), /^10,000 pages so far, 1 to 10 /);
       const numbers = async (): Promise<string> =>

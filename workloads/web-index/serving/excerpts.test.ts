@@ -9,6 +9,7 @@ function shown(text: MarkedText): string {
   return text.map((piece) => (piece.isHit ? `[${piece.text}]` : piece.text)).join('');
 }
 
+/** Passages come from the first 150,000 characters (LOOKED_AT_CHARACTERS in excerpts.ts). */
 test('the last passage of the looked-at part says that the text goes on, and cuts no word', () => {
   using excerpts = new Excerpts();
   for (const before of [149_900, 149_997]) {
@@ -18,13 +19,13 @@ test('the last passage of the looked-at part says that the text goes on, and cut
   }
 });
 
-test('a text that ends where the looked-at part ends is shown to its end', () => {
+test('a text that ends just before the end of the looked-at part is shown to its end', () => {
   using excerpts = new Excerpts();
   const text = `${'a '.repeat(74_990)}needle`;
   assert.match(shown(excerpts.best(text, '"needle"')), /^….* \[needle\]$/);
 });
 
-test('after an expression that FTS5 refuses, no passage of that text is left for the next one', () => {
+test('after FTS5 has refused an expression, no passage of its text is shown for the next text', () => {
   using excerpts = new Excerpts();
   assert.throws(() => excerpts.best('one secret', 'AND'));
   assert.equal(shown(excerpts.best('another text', '"secret"')), 'another text');

@@ -135,17 +135,6 @@ describe('exports', () => {
     assert.equal(index.count(), 100);
   });
 
-  test('wait for another process that is making the index', async () => {
-    const folder = temporaryFolder();
-    using other = new DatabaseSync(path.join(folder, 'index.sqlite'));
-    other.exec('BEGIN IMMEDIATE');
-    const opening = openServingIndex(folder);
-    await systemClock.sleep(500);
-    other.exec('ROLLBACK');
-    await using index = await opening;
-    assert.equal(index.count(), 0);
-  });
-
   test('can be replaced by those of a rebuild, in one step', async () => {
     await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ url: 'http://a.org/old', text: 'old' }), 100);
@@ -161,7 +150,7 @@ describe('exports', () => {
 });
 
 describe('a search', () => {
-  test('counts title, anchors and rank for the order, beyond the text', async () => {
+  test('orders results by title, anchors and rank, and not by the text alone', async () => {
     await using index = await openServingIndex(temporaryFolder());
     const filler = 'other words of another page '.repeat(10);
     const pages: readonly Partial<ServedPage>[] = [
@@ -182,7 +171,7 @@ describe('a search', () => {
     assert.deepEqual(urlsFound(index, 'locking'), byRank);
   });
 
-  test('does not depend on how often pages were exported', async () => {
+  test('returns the same order however often pages were exported', async () => {
     await using index = await openServingIndex(temporaryFolder());
     const titled = Array.from({ length: 10 }, (_, i) =>
       pageOf({ url: `http://a.org/t${i}`, title: `${i < 6 ? 'atomic' : 'other'} page ${i}` }),
@@ -307,7 +296,7 @@ describe('hostile', () => {
     );
   });
 
-  test('pages are kept as they are, but for characters that no text holds', async () => {
+  test('pages are kept as they are, except for characters that no text may hold', async () => {
     await using index = await openServingIndex(temporaryFolder());
     const text = 'a\0b \u0002forged\u0003 \uD800 <script>alert(1)</script> end';
     const page = pageOf({
@@ -338,7 +327,7 @@ describe('hostile', () => {
     }
   });
 
-  test('pages of a million hits, or of one word, cost a moment and a line', async () => {
+  test('pages of a million hits, or of one word of three million letters, take a moment and give short excerpts', async () => {
     await using index = await openServingIndex(temporaryFolder());
     const big = [
       pageOf({
@@ -362,6 +351,17 @@ describe('hostile', () => {
 });
 
 describe('a folder', () => {
+  test('in which another process is making the index is opened once that process is done', async () => {
+    const folder = temporaryFolder();
+    using other = new DatabaseSync(path.join(folder, 'index.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    const opening = openServingIndex(folder);
+    await systemClock.sleep(500);
+    other.exec('ROLLBACK');
+    await using index = await opening;
+    assert.equal(index.count(), 0);
+  });
+
   test('without an index, or with another file in its place, fails with one sentence', async () => {
     const folder = temporaryFolder();
     await assert.rejects(openIndexReader(folder), isOneSentence);

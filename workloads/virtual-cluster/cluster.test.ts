@@ -10,6 +10,7 @@ import {
   openPercolator,
   type Percolator,
 } from '#engine';
+import { hasCode } from '#engine/base';
 import { createMemoryBigtable, VirtualClock } from '#engine/testing';
 import type { Bigtable } from '../../engine/bigtable/index.ts';
 import { Cluster } from './cluster.ts';
@@ -49,13 +50,14 @@ async function moveMoney(
   );
 }
 
-/** A transfer whose outcome is unknown counts: money is kept either way. */
+/** Repeats a transfer until it commits, or its outcome is unknown: money is kept either way. */
 async function untilDone(transact: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await transact();
     } catch (error) {
-      if (!isRetryable(error)) return;
+      if (hasCode(error, 'COMMIT_UNKNOWN')) return;
+      if (!isRetryable(error)) throw error;
     }
   }
 }

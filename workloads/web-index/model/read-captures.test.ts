@@ -206,7 +206,8 @@ test('lengths that are too large and wrong cost one report each, and at most a f
   const many = await read(write('many.warc', Buffer.concat([before, ...lies, ...rest])));
   assert.equal(many.names[0], 'before');
   assert.equal(many.names.at(-1), 'filler');
-  assert.ok(many.problems.length > REREADS_MAX);
+  // After the last reading from the beginning, a wrong length hides all other lies.
+  assert.equal(many.problems.length, REREADS_MAX + 1);
 });
 
 test('a body that is too large to be unpacked costs one report', async () => {

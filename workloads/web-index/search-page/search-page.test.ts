@@ -283,7 +283,7 @@ describe('the search page', () => {
         const { headers } = await ask({ path });
         const policy = String(headers['content-security-policy']);
         assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self';/);
-        assert.match(policy, /frame-ancestors 'none'/);
+        assert.match(policy, /form-action 'self'; .*frame-ancestors 'none'/);
         assert.doesNotMatch(policy, /unsafe/);
         assert.equal(headers['x-content-type-options'], 'nosniff');
         assert.equal(headers['access-control-allow-origin'], undefined);

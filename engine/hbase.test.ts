@@ -24,7 +24,7 @@ import { ownRows } from './testing/own-rows.ts';
 
 const why = await whyNoHBase(process.env);
 if (why === undefined) {
-  claimAll(await startHBase({ environment: process.env, regionServers: 0, startQuickly: true }));
+  claimAll(await startHBase({ environment: process.env, regionServers: 0 }));
 } else {
   test('a database on a local HBase', { skip: why }, () => {});
 }

@@ -46,7 +46,10 @@ const NODE_MANAGER = {
   main: [`${YARN}.nodemanager.NodeManager`],
   graceSeconds: 20,
 };
-const TASK_JVM = '-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1';
+/** As `./run.sh test` starts each Java (JAVA_TOOL_OPTIONS), which YARN does not pass on. */
+const TASK_JVM =
+  '-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ' +
+  '-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote';
 const TASK_MEBIBYTES = 384;
 
 interface Ports {
@@ -69,7 +72,6 @@ export async function startHadoop(): Promise<LocalHadoop> {
     cluster: 'Hadoop',
     java,
     clock: systemClock,
-    startQuickly: true,
   });
   const [nameNode = 0, ...resourceManager] = await freePorts(6);
   try {

@@ -129,8 +129,11 @@ class Machines {
   finishUs(machine: number, nowUs: number, { coreUs, diskBytes }: TaskCost): number {
     const times = this.#times[machine] ?? 1;
     const first = machine * this.#disksEach;
-    const free = this.#diskFreeUs.subarray(first, first + this.#disksEach);
-    const disk = free.indexOf(Math.min(...free));
+    const free = this.#diskFreeUs;
+    let disk = first;
+    for (let other = first + 1; other < first + this.#disksEach; other++) {
+      if ((free[other] ?? 0) < (free[disk] ?? 0)) disk = other;
+    }
     const readUs = Math.max(nowUs, free[disk] ?? 0) + times * diskBytes * this.#diskUsPerByte;
     free[disk] = readUs;
     return Math.max(readUs, nowUs + this.coreUs(machine, { coreUs, diskBytes }));

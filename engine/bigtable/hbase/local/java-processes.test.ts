@@ -50,7 +50,7 @@ test('the log that an error names stays when the cluster is stopped', async (t) 
 
 function prepare(program = 'java'): Promise<JavaProcesses> {
   const java = { program, classpath: '' };
-  const options = { cluster: 'test', java, clock: systemClock, startQuickly: false };
+  const options = { cluster: 'test', java, clock: systemClock };
   return JavaProcesses.prepare(options);
 }
 

@@ -40,8 +40,6 @@ export interface JavaProcessesOptions {
   readonly cluster: string;
   readonly java: Java;
   readonly clock: Clock;
-  /** Compiles quickly rather than well: starts in half the time. */
-  readonly startQuickly: boolean;
 }
 
 interface Running {
@@ -69,7 +67,6 @@ const JVM = [
   ...OPENED.flatMap((name) => ['--add-opens', `${name}=ALL-UNNAMED`]),
   ...EXPORTED.flatMap((name) => ['--add-exports', `${name}=ALL-UNNAMED`]),
 ];
-const QUICKLY = ['-XX:TieredStopAtLevel=1'];
 
 export class JavaProcesses implements AsyncDisposable {
   readonly folder: string;
@@ -185,10 +182,9 @@ export class JavaProcesses implements AsyncDisposable {
   }
 
   #launch({ name, heapMb, main, graceSeconds }: JavaProgram): GuardedProcess {
-    const { java, startQuickly } = this.#options;
+    const { java } = this.#options;
     const classpath = `${confOf(this.folder)}:${java.classpath}`;
-    const options = [`-Xmx${heapMb}m`, ...JVM, ...(startQuickly ? QUICKLY : [])];
-    const command = [java.program, ...options, '-cp', classpath, ...main];
+    const command = [java.program, `-Xmx${heapMb}m`, ...JVM, '-cp', classpath, ...main];
     return startGuarded(command, { log: this.#logOf(name), graceSeconds });
   }
 

@@ -28,8 +28,6 @@ export interface LocalHBaseOptions {
    * reads are not safe (servers.ts).
    */
   readonly sessionTimeoutMs?: number | undefined;
-  /** Compiles quickly rather than well: starts in half the time. Default false. */
-  readonly startQuickly?: boolean | undefined;
   /** Is told what is started, where the logs are, and how much memory it may take. */
   readonly progress?: ((line: string) => void) | undefined;
   readonly clock?: Clock | undefined;
@@ -60,8 +58,7 @@ const DATA_NODES_MAX = 3;
 export async function startHBase(options: LocalHBaseOptions): Promise<LocalHBase> {
   const { environment, regionServers = 3, progress = () => {}, clock = systemClock } = options;
   const java = await findJava(environment, progress);
-  const startQuickly = options.startQuickly === true;
-  const processes = await JavaProcesses.prepare({ cluster: 'HBase', java, clock, startQuickly });
+  const processes = await JavaProcesses.prepare({ cluster: 'HBase', java, clock });
   const sessionTimeoutMs = options.sessionTimeoutMs ?? 6000;
   const shape: Shape = {
     regionServers,

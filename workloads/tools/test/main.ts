@@ -22,7 +22,7 @@ import { patternOf, quickTests, slowTests } from './slow.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
  * A test that has not ended after two minutes never will, unless it sets a longer time itself.
- * Three files of tests run at a time, one more than two cores could run, because many wait for a
+ * Four files of tests run at a time, two more than two cores could run, because many wait for a
  * clock.
  */
 const RUNNER = [

@@ -50,6 +50,7 @@ const OPENING: readonly Case[] = [
     'lockWaitMsMax must be a finite number above 0, not null',
   ],
   [[{ folder: 'f', prefetch: true }], 'prefetch must be off or learn, not true'],
+  [[{ folder: 'f', backoffMsMin: 300 }], 'backoffMsMin must be at most backoffMsMax, 256, not 300'],
   [[{ folder: 'f', batching: true }], 'batching must be off or an object, not true'],
   [[{ folder: 'f', batching: { delay: 3 } }], /^batching has no option delay; it has delayMs, /],
   [[{ folder: 'f', batching: { delayMs: -1 } }], 'delayMs must be a number of at least 0, not -1'],

@@ -94,6 +94,10 @@ test('what is not a row, a column or bytes is refused: the storage would take a 
     ],
     [[{ column: 5, value }], 'a column of a bulk load must be a text, not 5'],
     [[{ column: 'c', value: 'abc' }], "a value of a bulk load must be bytes, not 'abc'"],
+    [
+      [{ column: 'c', value, derived: 'yes' }],
+      "derived of a bulk load must be true or false, not 'yes'",
+    ],
   ] as const) {
     const row = { table: 't', row: 'a', cells: cells as never };
     await assert.rejects(loader.add(row), { code: 'INVALID_ARGUMENT', message });

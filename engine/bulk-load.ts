@@ -12,7 +12,7 @@
  * worker that already runs would find nothing at a mark without its row, and clear it.
  */
 import { assert } from './base/index.ts';
-import { check, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
+import { check, FLAG, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
 import type { Mutation, RowMutation } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
 import { findIncarnation, StoredCatalog } from './tables/index.ts';
@@ -65,6 +65,11 @@ const ROW = objectWith('an object with the texts table and row, and a list of ce
   cells: LIST,
 });
 const CELL = objectWith('an object with a column and a value', {});
+const OBSERVED = objectWith('', { observer: TEXT, column: TEXT });
+const ACKNOWLEDGED: Kind = {
+  expected: 'a list of objects with the texts observer and column',
+  accepts: (value) => Array.isArray(value) && value.every(OBSERVED.accepts),
+};
 const BYTES: Kind = { expected: 'bytes', accepts: (value) => value instanceof Uint8Array };
 
 /** Row mutations, those of marks included, per call of the storage. */
@@ -116,11 +121,13 @@ function checkRow(row: BulkRow): void {
   check('a row of a bulk load', row, ROW);
   for (const cell of row.cells) {
     check('a cell of a bulk load', cell, CELL);
-    const { column, value } = cell;
+    const { column, value, derived = false } = cell;
     check('a column of a bulk load', column, TEXT);
     checkUserColumn(column);
     check('a value of a bulk load', value, BYTES);
+    check('derived of a bulk load', derived, FLAG);
   }
+  check('acknowledged of a bulk load', row.acknowledged ?? [], ACKNOWLEDGED);
 }
 
 function rowMutation(

@@ -159,7 +159,7 @@ async function drop(store: Bigtable, part: 'all' | 'companion'): Promise<void> {
   await Promise.race([percolator.dropTable('log'), reached.promise]);
 }
 
-/** The store, whose reads that an audit makes wait for `before` first. */
+/** The store; each read that an audit makes of it waits for `before` first. */
 function watched(store: Bigtable, before: () => Promise<void>): Bigtable {
   const after = async <T>(look: () => Promise<T>): Promise<T> => {
     await before();

@@ -66,6 +66,7 @@ import {
 } from './tables/index.ts';
 import {
   begin,
+  checkBackoff,
   type Context,
   type Counters,
   createContext,
@@ -128,8 +129,8 @@ export interface Percolator extends AsyncDisposable {
   /**
    * Creates a table; harmless if it exists with the same definition. Transactions and snapshots
    * that began before see nothing of it: they are refused with STALE_SNAPSHOT. The name has 1 to 37
-   * ASCII letters, digits and - _ . and does not begin with - or . It is none that the engine uses:
-   * `percolator-*`, `timestamp-oracle`, `*.notify`, `*.i<number>`.
+   * characters (ASCII letters, digits, - _ .), does not begin with - or ., and is none that the
+   * engine uses: `percolator-*`, `timestamp-oracle`, `*.notify`, `*.i<number>`.
    * @throws TABLE_MISMATCH if it exists with another definition
    * @throws TABLE_NOT_FOUND if it is defined, and the storage lacks it or its companion
    * @throws INVALID_ARGUMENT for an impossible name
@@ -213,6 +214,7 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
   checkOptions('openPercolator', options, KINDS);
   const { batching, store: given } = options;
   if (isObject(batching)) checkBatching(batching);
+  checkBackoff(options);
   for (const name of ['folder', 'fsync'] as const) {
     if (given === undefined || options[name] === undefined) continue;
     const message = `${name} is for a store that openPercolator opens, but store is given`;

@@ -34,6 +34,7 @@ describe('on the remote store', { skip: isThere ? false : 'no emulator found' },
     await using percolator = await openPercolator({ store });
     await percolator.createTable('ruled');
     await addRule(emulator.address, 'ruled');
+    // The first store remembers the families of the table, which this one sees for the first time.
     await using again = await open();
     await using second = await openPercolator({ store: again });
     await assert.rejects(second.createTable('ruled'), {

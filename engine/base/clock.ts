@@ -35,8 +35,8 @@ export const TIMER_MS_MAX: number = 2 ** 31 - 1;
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  // Not the sleep of `node:timers/promises`: signals often wake sleepers early, and each time that
-  // sleep makes an error with a stack.
+  // Not the sleep of `node:timers/promises`: an AbortSignal often wakes a sleeper early, and each
+  // time that sleep makes an error with a stack.
   sleep: (ms, signal, { background = false } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) {

@@ -6,7 +6,7 @@
  * Observers are promised:
  *
  * - Every committed change of the column is eventually seen by a run whose snapshot includes it; if
- *   the cell is parked (parking.ts), only after an operator has replayed it.
+ *   the cell is parked (parking.ts), only after it changes again, or an operator has replayed it.
  * - "Message collapsing": several changes may be seen by one run.
  * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs
  *   for weak notifications of the cell are in addition, and acknowledge nothing.

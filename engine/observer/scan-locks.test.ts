@@ -116,12 +116,14 @@ for (const onMeeting of ['jump', 'skip'] as const) {
 
 test('the rows of a worker that hangs are run by others once its locks have ended', async () => {
   const { database } = await openDirty();
-  const table = new RangeLockTable(systemClock, 200);
+  let nowMs = 0;
+  const table = new RangeLockTable({ ...systemClock, monotonicMs: () => nowMs }, 200);
   const client = clientOf(database, 'A');
   table.lock('one that hangs', { table: 't', from: '', to: 'zzz' });
   const worker = startWorker(client, [slowly({ runs: 0 })], { rangeLocks: table.of('A') });
-  await systemClock.sleep(100);
+  await until(() => worker.counters.meetings > 0);
   assert.equal(worker.counters.runs, 0);
+  nowMs = 200;
   await settle([worker]);
   assert.equal(worker.counters.runs, ROWS);
 });

@@ -87,7 +87,7 @@ test('a scanner that jumps in a single tablet reaches rows after those that it h
     places.add(Number(cells[0]?.row));
     scanner.jump();
   }
-  // The scanner remembers four rows of each batch. If it chose its place among these alone, it
+  // The scanner remembers all four rows of each batch. If it chose its place among these alone, it
   // would stay among the first rows.
   assert.ok(places.size > 20, `${places.size} places`);
   assert.ok(Math.max(...places) > 200, `${Math.max(...places)} is the last place`);

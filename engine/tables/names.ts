@@ -1,17 +1,17 @@
 /**
  * Names of tables: the user's, and the storage's names of the incarnations.
  *
- *     t        the first incarnation of t, and   t.notify        its companion (columns.ts)
+ *     t        the first incarnation of t, and   t.notify        its companion (P55)
  *     t.i2     the second                        t.i2.notify
  *
  * No name is used for two incarnations, or for two tables: a user's name that could clash is
- * refused.
+ * refused. An older database may have a table of its own that is called t.i2 (old-names.test.ts).
  */
 import { PercolatorError } from '../base/index.ts';
 import { ORACLE_TABLE } from '../oracle/index.ts';
 import { notifyTable } from '../transaction/index.ts';
 
-/** Bigtable's table ids. */
+/** Bigtable's table ids, and those that begin with - or ., which an old embedded store may have. */
 const STORED = /^[-_.a-zA-Z0-9]{1,50}$/;
 /** Longer names are refused, so that the companion of the 9,999th incarnation has a name. */
 const CHARACTERS_MAX = 37;
@@ -37,30 +37,30 @@ export function incarnationOf(stored: string): {
   return { table, incarnation: Number(number) };
 }
 
-/** Whether the storage's name is that of a table of the engine itself. */
+/** Whether the storage's name is that of a table of the engine itself, such as the oracle's. */
 export function isReserved(stored: string): boolean {
   return stored.startsWith('percolator-') || stored === ORACLE_TABLE;
 }
 
-/** The name of the table of a companion; undefined if this is not the name of a companion. */
+/** The table whose companion `stored` is; undefined if it is no companion. */
 export function companionOf(stored: string): string | undefined {
   const suffix = notifyTable('');
   return stored.endsWith(suffix) ? stored.slice(0, -suffix.length) : undefined;
 }
 
-/** @throws INVALID_ARGUMENT for a name that no table can have */
+/** @throws INVALID_ARGUMENT for a name that the storage could not have */
 export function checkCanBeStored(table: string): void {
   if (!canBeStored(table)) refuse(table, FORM);
 }
 
-/** @throws INVALID_ARGUMENT for a name that no table may have */
+/** @throws INVALID_ARGUMENT for a name that the storage could not have, or that is reserved */
 export function checkName(table: string): void {
   checkCanBeStored(table);
   const why = whyReserved(table);
   if (why !== undefined) refuse(table, why);
 }
 
-/** `checkName` for a table that is to be made: also of the length and the first character. */
+/** Like `checkName`, for a table that is to be made: checks length and first character, too. */
 export function checkNewName(table: string): void {
   checkName(table);
   // Bigtable and HBase refuse a name that begins so; the embedded store may have old ones.

@@ -34,7 +34,7 @@ export class Tables {
   }
 
   /**
-   * The storage's names of the tables that are in use or being dropped, by their definitions,
+   * The storage's names of the tables whose definitions say that they are in use or being dropped,
    * without companions; with `locks`, also of tables that have lost their definition, because they
    * may contain locks.
    */
@@ -47,7 +47,8 @@ export class Tables {
 /**
  * The newest incarnation that this process knows, which may be out of date; if it knows none, the
  * one that it reads now.
- * @throws TABLE_NOT_FOUND if there is none, or it is being created or dropped
+ * @throws TABLE_NOT_FOUND if there is none, it is being created or dropped, or its definition is
+ *   damaged
  */
 export async function findIncarnation(catalog: StoredCatalog, table: string): Promise<Incarnation> {
   const incarnation = catalog.known(table) ?? (await catalog.look([table]))[0];

@@ -14,8 +14,9 @@ interface Seen {
   readonly sinceMs: number;
   /** Milliseconds without a change after which the creator counts as dead. */
   readonly patienceMs: number;
-  attempts: number;
-  /** Whether the creator has taken longer; once true, it stays true. */
+  /** How often this process has waited for it: each wait may be longer. */
+  waits: number;
+  /** Whether this process gave the creator up as too slow: the next gets twice the time. */
   isTooLong: boolean;
 }
 
@@ -50,12 +51,13 @@ export class Waiting {
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
     const { clock, liveness } = this.#context;
     const seen = this.#see(table, version);
-    const owner = creator.slice(0, creator.lastIndexOf('#')); // The numbers follow the last #.
+    // `<liveness token>#<nonce>.<number>`; the token may contain # itself.
+    const owner = creator.slice(0, creator.lastIndexOf('#'));
     const isOver =
       owner === liveness.self
         ? !this.creating.has(creator)
         : liveness.isDead(owner) || this.#isTooLong(seen);
-    if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.attempts));
+    if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.waits));
     return isOver;
   }
 
@@ -68,7 +70,7 @@ export class Waiting {
       version,
       sinceMs,
       patienceMs: isTooLong ? 2 * patienceMs : patienceMs,
-      attempts: 0,
+      waits: 0,
       isTooLong: false,
     };
     this.#seen.set(table, seen);

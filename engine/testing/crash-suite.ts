@@ -24,6 +24,7 @@ import type { Call } from './faulty-bigtable.ts';
 interface Shape {
   readonly name: string;
   readonly values: Values;
+  /** Cells that the transaction locks and does not write. */
   readonly locked?: readonly string[];
 }
 
@@ -44,10 +45,11 @@ interface Crash {
   readonly step: number;
 }
 
-/** A database in which client A has crashed in the middle of a transaction. */
+/** A database in which client A has run a transaction, and crashed in it but for a dry run. */
 interface Scene {
   readonly database: TestDatabase;
   readonly client: Client;
+  /** Undefined in a dry run. */
   readonly crash: Crash | undefined;
   /** Whether the commit point was passed. */
   readonly committed: boolean;
@@ -177,7 +179,7 @@ function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly str
   });
 }
 
-/** Client A crashes in the middle of the shape's transaction. */
+/** Runs the shape's transaction as client A, which crashes at `crash`; undefined: a dry run. */
 async function crashed(open: OpenDatabase, shape: Shape, crash: Crash | undefined): Promise<Scene> {
   const database = await open({ observed: ['seen'] });
   const old = Object.fromEntries(namesOf(shape).map((name) => [name, 'old']));

@@ -61,7 +61,7 @@ export {
   settled,
 } from './context.ts';
 export { decodeLock, isPrimary, isTimestamp, type Lock, readLock } from './locks/lock.ts';
-export { OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
+export { checkBackoff, OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
 export {
   isOwnerDead,
   isWithoutPrimary,

@@ -1,5 +1,5 @@
 /** The options of transactions: unit, default, cost of a wrong value; and what each must be. */
-import { COUNT, type Kinds, oneOf, POSITIVE } from '../base/options.ts';
+import { check, COUNT, type Kinds, oneOf, POSITIVE } from '../base/options.ts';
 
 export interface Options {
   /**
@@ -72,6 +72,16 @@ export const OPTION_KINDS: Kinds<OptionsGiven> = {
   leaseTimeToLiveMs: POSITIVE,
   prefetch: oneOf('off', 'learn'),
 };
+
+/** @throws INVALID_ARGUMENT if no backoff could be as long as the first one may be */
+export function checkBackoff(given: OptionsGiven): void {
+  const { backoffMsMin, backoffMsMax } = withDefaults(given);
+  const accepts = (): boolean => backoffMsMin <= backoffMsMax;
+  check('backoffMsMin', backoffMsMin, {
+    expected: `at most backoffMsMax, ${backoffMsMax}`,
+    accepts,
+  });
+}
 
 /** Fills in the defaults. The options have been checked before (percolator.ts). */
 export function withDefaults(given: OptionsGiven): Options {

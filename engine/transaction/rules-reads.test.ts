@@ -67,7 +67,7 @@ test('P20: data of a transaction that began before the snapshot and committed af
   assert.equal(b.store.trace.length, 1, 'and one read is enough');
 });
 
-test('P20: data that was committed after the snapshot is passed over also in a cell touched since its last write', async () => {
+test('P20: data that was committed after the snapshot is passed over also if what the snapshot sees was touched', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'visible' });

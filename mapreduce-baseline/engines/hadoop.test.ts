@@ -103,7 +103,7 @@ test('a run that is stopped kills its job, which would run on, and removes its f
   assert.match(called, /-rm -r -f -skipTrash hdfs:\/\/names\/tmp\/mapreduce\.unfinished-[-\w]+\n$/);
 });
 
-test('if a job cannot be killed, the next one still is, and the run fails with why it was stopped', async () => {
+test('if a job cannot be killed, Hadoop still kills the next one if it can, and the run fails with why it was stopped', async () => {
   const streaming = endlessJob('job_17_0004 job_17_0005');
   const called = await stopDuring(TOLD, { streaming, jobClient: 'exit 1' });
   assert.match(called, / -kill job_17_0004\n.* -kill job_17_0005\n/);

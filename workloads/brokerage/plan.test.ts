@@ -30,6 +30,12 @@ test('a system runs twice at full speed, but not before a ladder of given loads'
   assert.equal(runsOf('paced', { rates: [1, 2, 3] }), 1 + 3);
 });
 
+test('PostgreSQL is loaded once for both of its variants', () => {
+  const both = secondsOf(['unpaced'], { systems: ['functions', 'frames'] });
+  const trades = SIZE.customers * SIZE.days * 57.6; // Per customer and day (model/scale.ts).
+  assert.ok(2 * secondsOf(['unpaced']) - both > trades / 4_000);
+});
+
 test('the embedded store is also loaded if only its copies are measured', () => {
   const alone = secondsOf(['reads', 'brokers']);
   const added = secondsOf(['unpaced', 'reads', 'brokers']) - secondsOf(['unpaced']);

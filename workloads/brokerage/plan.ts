@@ -24,7 +24,10 @@ export interface Plan extends Durations {
   readonly regionServers: number;
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
-  /** Client processes, except on copies; undefined for one that has its oracle in the store. */
+  /**
+   * Client processes of each system; undefined for a single one, with its oracle in the store. The
+   * runs on copies of the embedded store (`reads`, `brokers`) always have that.
+   */
   readonly processes: number | undefined;
   /** Offered Trade-Results per second; undefined for `rungs`. */
   readonly rates: readonly number[] | undefined;
@@ -52,6 +55,7 @@ export interface Durations {
 
 export interface Size extends Durations {
   readonly scale: Scale;
+  /** Defaults of the options of these names, whose values replace those of `scale` (main.ts). */
   readonly customers: number;
   readonly days: number;
   /** In seconds. */
@@ -64,7 +68,7 @@ const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /**
  * The specification's price period of 15 minutes would leave most limit orders waiting at the end
- * of a short run; only the full profile has it.
+ * of a short run; only the full profile has it, the scales of the others a shorter one.
  */
 export const SIZES: Sizes<Size> = {
   smoke: sizeOf(SCALES.smoke, {
@@ -111,7 +115,7 @@ export const SECONDS_PER_TRADE = 500;
  */
 const TRADES_PER_SECOND = 1_200;
 const COPIED_PER_SECOND = 4_000;
-/** Trades per second of a loaded system whose garbage is collected; a guess. */
+/** Loaded trades that a garbage collection passes in a second; a guess. */
 const COLLECTED_PER_SECOND = 500;
 /** Time to start the clients of a system. */
 const START_SECONDS = 4;
@@ -131,14 +135,18 @@ export function expectedSeconds(plan: Plan): number {
   const { tradeIds: trades } = countsOf(scale);
   const loading = trades / TRADES_PER_SECOND;
   const point = warmUp + seconds;
-  const maximum = needsMaximum(plan) ? 2 * point : 0;
+  const maximum = needsMaximum(plan) ? 2 * point : 0; // Once unmeasured, then measured.
+  // Each turn on the ladder begins with an unmeasured run.
   const climb = repeats * ((rates ?? rungs).length * (warmUp + LADDER_FACTOR * seconds) + point);
   const collecting = needsMaximum(plan) ? trades / COLLECTED_PER_SECOND : 0;
   const ladder = parts.paced ? collecting + climb : 0;
-  const perSystem = loading + START_SECONDS + maximum + ladder;
+  const perSystem = START_SECONDS + maximum + ladder;
+  // Both variants of PostgreSQL run on one database.
+  const databases = new Set(systems.map((name) => (name === 'frames' ? 'functions' : name))).size;
+  const compared = databases * loading + systems.length * perSystem;
   const variants = (parts.reads ? VARIANTS.reads : 0) + (parts.brokers ? VARIANTS.brokers : 0);
   const perVariant = START_SECONDS + point + trades / COPIED_PER_SECOND;
   // Variants run on copies of the embedded store, which is loaded even if no system is compared.
   const isCompared = parts.paced || parts.unpaced;
-  return (isCompared ? systems.length * perSystem : loading) + variants * perVariant;
+  return (isCompared ? compared : loading) + variants * perVariant;
 }

@@ -9,7 +9,7 @@ export interface SessionOptions {
   readonly clients: number;
   /** Differs between sessions on one database, so that their trades have different ids. */
   readonly number: number;
-  /** When the initial trades ended, by the clock that all processes share. */
+  /** What counts as the end of the initial trades, by the clock that all processes share. */
   readonly originMs: number;
   readonly signal: AbortSignal;
 }

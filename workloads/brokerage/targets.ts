@@ -136,7 +136,7 @@ function readCalls({ store }: RunResult): number {
   return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
 }
 
-/** Not rounded up: a fit that misses its target would look like one that meets it. */
+/** Rounded up, a fit that misses its target would look like one that meets it. */
 function roundedDown(rSquared: number): string {
   return (Math.floor(1e4 * rSquared + 1e-6) / 1e4).toFixed(4);
 }

@@ -8,7 +8,7 @@ const DOCUMENTS_PER_SECOND = 3_000;
 const RATIO = 1_000;
 const RATIO_REPOSITORY = 1_000_000;
 const RATIO_RATE = 1;
-/** At 1 %/hour a worker rests for about 20 ms between two scans (engine/observer/rest.ts). */
+/** At 1 %/hour of a million documents a worker rests up to 22 ms between two scans (rest.ts). */
 const LOW_RATE_MEDIAN_MS = 10;
 /** At higher rates, in percent per hour, documents wait for one another. */
 const LOW_RATE_MAX = 10;

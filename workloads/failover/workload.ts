@@ -35,6 +35,7 @@ export interface Workload {
    * for no rate.
    */
   readonly followers: readonly Arrival[];
+  /** How the transactions that got no answer to their commit (COMMIT_UNKNOWN) have ended. */
   readonly settled: Settled;
   /** Transactions that have begun and are not completed. */
   readonly open: number;
@@ -43,8 +44,8 @@ export interface Workload {
   /** Transactions completed in a second at full speed, after a warm-up of half of `seconds`. */
   measureCapacity(seconds: number): Promise<number>;
   /**
-   * Resolves when everything has begun. With more than `OPEN_MAX` transactions open, it or `drain`
-   * rejects.
+   * Resolves when everything has begun. With more than `OPEN_MAX` of the arrivals open, it or
+   * `drain` rejects; followers do not count.
    */
   offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
   /** Resolves when nothing is open any more. */
@@ -67,7 +68,7 @@ export interface WorkloadParts {
 }
 
 /**
- * More open transactions than this mean that the storage does not keep up; the run ends before they
+ * More open arrivals than this mean that the storage does not keep up; the run ends before they
  * exhaust the memory.
  */
 export const OPEN_MAX = 20_000;

@@ -11,7 +11,10 @@ import { SIZES } from './profiles.ts';
 
 test('a store that is not on this machine is a limitation also of a run that is interrupted', async (t) => {
   const before = process.env['JAVA_HOME'];
-  t.after(() => Object.assign(process.env, { JAVA_HOME: before ?? '' }));
+  t.after(() => {
+    if (before === undefined) delete process.env['JAVA_HOME'];
+    else process.env['JAVA_HOME'] = before;
+  });
   process.env['JAVA_HOME'] = '/nowhere';
   const work = temporaryFolder();
   const engine = { batching: 'off', prefetch: 'off' } as const;

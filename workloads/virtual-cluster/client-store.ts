@@ -98,6 +98,7 @@ export class ClientStore implements Bigtable {
 
   async #scan({ table, range, filters }: Scan): Promise<readonly Row[]> {
     const { start = '', end, limit } = range;
+    if (end !== undefined && compareKeys(start, end) >= 0) return []; // Asks no tablet.
     const rows: Row[] = [];
     for (let from: string | undefined = start; from !== undefined;) {
       const rest = { start: from, end, limit: limit - rows.length };

@@ -175,7 +175,10 @@ export class Cluster {
     this.storage.setBackground(table, background, bytes);
   }
 
-  /** Runs the story and whatever it sets going, until it ends. @throws what the story throws */
+  /**
+   * Runs the story and whatever it sets going, until the story ends.
+   * @throws what the story throws
+   */
   async run<T>(story: () => Promise<T>): Promise<T> {
     let isOver = false;
     const note = (): void => {

@@ -41,7 +41,7 @@ const SERVICES: Readonly<
 };
 
 for (const [name, ask] of Object.entries(SERVICES)) {
-  test(`an answer of ${name} is later by all pauses that begin while ${name} works on it`, async () => {
+  test(`an answer of ${name} is later by the time that ${name} stands still, even if two pauses overlap`, async () => {
     await tell(SLOW, async (cluster, [client]) => {
       const { clock } = cluster;
       const sentMs = clock.monotonicMs();

@@ -406,11 +406,14 @@ describe('when a batch fails, in whole or in part,', () => {
         store.mutateRows([set('b')]),
       ]);
       await settled();
-      const refusal = new PercolatorError(code, 'the credentials do not allow it');
-      await calls[0]?.fail(refusal);
+      const refusal = (rows: string) => new PercolatorError(code, `no writes to ${rows}`);
+      await calls[0]?.fail(refusal('a and b'));
       await settled();
-      for (const call of calls.slice()) await call.fail(refusal);
-      assert.deepEqual((await outcomes).map(codeOf), [code, code]);
+      for (const [i, call] of calls.slice().entries()) await call.fail(refusal('ab'[i] ?? ''));
+      assert.deepEqual(
+        (await outcomes).map((outcome) => (outcome as PromiseRejectedResult).reason as unknown),
+        [refusal('a'), refusal('b')],
+      );
       assert.equal(counters.bulk.rpcs, 3);
     });
   }

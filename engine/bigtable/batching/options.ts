@@ -18,8 +18,9 @@ export interface BatchingOptions {
   /**
    * Batches in flight at a time in each lane: reads, conditional mutations, urgent and other blind
    * mutations. Default 8. Too small: the storage idles between two batches. Too large: batches stay
-   * small. Conditional mutations are not limited where the storage cannot take many in one RPC. The
-   * requests of a batch that the storage refuses are sent one by one, at the same time.
+   * small. Conditional mutations are not limited where the storage cannot take many in one RPC. If
+   * the storage refuses a batch of reads or of blind mutations, its requests are sent again, each
+   * alone, all at the same time.
    */
   readonly inFlightMax?: number | undefined;
   /**

@@ -16,8 +16,8 @@
  * batch.
  *
  * Only reads of one shape can be merged: the same families, qualifiers, suffixes, oldest timestamps
- * and numbers of versions, in the same order. Where filters may share a cell, or set no limit of
- * versions or no newest timestamp, the newest timestamps must be the same, too.
+ * and numbers of versions, in the same order. The newest timestamps must be the same, too, if two
+ * filters of the list may share a cell, and of each filter that sets no limit of versions.
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 

@@ -22,7 +22,7 @@ export interface Catalog {
   readonly tables: readonly TableEntry[];
 }
 
-/** How many splits a message shows of each table. */
+/** How many splits a message shows of each list: the table's, and the one asked for. */
 const SPLITS_SHOWN = 10;
 
 export const EMPTY_CATALOG: Catalog = { nextId: 1, tables: [] };

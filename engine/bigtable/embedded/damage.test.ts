@@ -312,7 +312,7 @@ test('a store of format 1, whose groups were all synced, is read, and goes on in
   for (const row of ['a', 'b', 'c']) await put(first, row);
   await first.close();
   const old = Buffer.from(disk.files().get('0000000001.log') ?? []);
-  // In a group (record.ts): its checksum at byte 4, its format at 8, its length at 36.
+  // In a group (record.ts): its checksum at byte 4, its format at 8, its records' length at 36.
   for (let at = 0; at < old.length;) {
     const group = old.subarray(at);
     group.writeUInt32LE(1, 8);

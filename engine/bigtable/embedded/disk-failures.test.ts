@@ -2,7 +2,7 @@
  * Claims about a disk that fails: every caller receives the right error code, nothing acknowledged
  * is lost, and the store works again as soon as the disk does (P11, P58). Most tests make
  * operations of a simulated disk fail; in one, a real file meets the system's limit for the size of
- * files; the others kill processes, and look at what a power cut leaves.
+ * files; the others kill a process, cut the power, or watch which folders are synced.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -7,7 +7,7 @@
  *
  * A search that halves the leaves themselves looks into another leaf each time, and no processor's
  * cache holds the leaves of millions of keys: with four million keys it takes 1.6 times as long as
- * with blocks, with thirty thousand as long. A block is a leaf whose entries have no place.
+ * with blocks, with thirty thousand the same time. A block is a leaf whose entries have no place.
  */
 import { type Entry, Leaf } from './leaf.ts';
 

@@ -22,9 +22,9 @@ export class HintWriter {
   /** Bytes by which the log has grown since the writing of a hint last began. */
   #grown: number;
   /**
-   * Bytes by which the log had grown when the writing of a hint last began; 0 once that hint is
-   * written. If it cannot be written, only closing counts these bytes: an attempt after each group
-   * would take the space that groups need.
+   * Bytes by which the log had grown since the last hint that was written, when the writing of a
+   * hint last began; 0 once that hint is written. If it cannot be written, only closing counts
+   * these bytes: an attempt after each group would take the space that groups need.
    */
   #missed = 0;
   #writing: Promise<void> | undefined;

@@ -23,7 +23,7 @@ const PIECE_HEADER_BYTES = 8;
 
 export interface HintHeader {
   readonly store: number;
-  /** Up to where the log was synced when the writing began, and the number of its last group. */
+  /** Up to where the log was synced when the writing began, and the last group before there. */
   readonly mark: Mark;
   readonly sequence: number;
   readonly oldest: number;

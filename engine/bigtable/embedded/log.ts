@@ -8,10 +8,10 @@
  * begin a new file. The first group there says where the group before it ends, so what may have
  * been written after that, and not synced, does not count. Nothing is ever written again in place.
  *
- * A group that may be lost in a power failure is not synced on its own: the sync of a later one
- * makes durable all that is before it. Each group says how much before it was not yet synced: what
- * a power failure tears there ends the log, even if a later group is whole. The first group of a
- * file is always synced.
+ * A group that may be lost in a power failure is not synced on its own, unless too much waits
+ * (UNSYNCED_BYTES_MAX): the sync of a later one makes durable all that is before it. Each group
+ * says how much before it was not yet synced: what a power failure tears there ends the log, even
+ * if a later group is whole. The first group of a file is always synced.
  *
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
@@ -68,7 +68,7 @@ export class Log {
   #syncedSequence: number;
   #oldest: number;
   #newest: number;
-  /** Whether the next group may follow in the newest file: this opening began it, none failed. */
+  /** Whether the next group may follow in the newest file: it is this opening's, and unfailed. */
   #isWriting = false;
   #bytes = 0;
   #written = 0;

@@ -24,7 +24,7 @@ export type RowFilter = protos.google.bigtable.v2.IRowFilter;
 
 /** Bigtable refuses a filter of more than 20,480 bytes. */
 const FILTER_BYTES_MAX = 20_000;
-/** At least what a branch takes without its names. */
+/** An upper bound of what a branch takes without its names. */
 const BRANCH_BYTES = 80;
 /** The longest qualifier that a range names: the range sends it twice. */
 const RANGE_QUALIFIER_BYTES_MAX = 4096;

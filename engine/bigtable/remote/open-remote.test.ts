@@ -60,7 +60,7 @@ describe('opening', () => {
     { multiClusterRoutingUseAny: {} },
     { singleClusterRouting: { allowTransactionalWrites: false } },
   ]) {
-    test(`refuses an app profile with ${JSON.stringify(profile)}, except to a store for reading`, async () => {
+    test(`refuses an app profile with ${JSON.stringify(profile)}, unless the store is for reading only`, async () => {
       await using fake = await startFake();
       fake.answer('GetAppProfile', { answers: [profile] });
       await assert.rejects(open(fake, { appProfile: 'mine' }), {

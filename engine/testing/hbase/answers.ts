@@ -42,11 +42,13 @@ export function requestOf<Request>(method: string, parameter: Uint8Array): Reque
   return type.read(readerOf(parameter)) as Request;
 }
 
+/** The message as an answer. */
 export function answered(type: string, value: object): Answer {
   const codec: Codec<object> = messageOf(type);
   return { message: codec.encode(value) };
 }
 
+/** What the service answers, or the exception that it throws. */
 export function answerOf(answer: () => Answer): Answer {
   try {
     return answer();

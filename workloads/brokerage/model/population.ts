@@ -16,7 +16,7 @@ export interface Population {
   rows<T extends TableName>(table: T): Iterable<Row<T>>;
 }
 
-/** The things that exist, as pure functions. */
+/** The things that exist: numbers, short lists and pure functions. */
 export interface Roster {
   readonly customers: number;
   readonly brokers: number;

@@ -24,7 +24,7 @@ export interface PositionChange {
   readonly touched: readonly { readonly lot: Lot; readonly after: number }[];
   /** The signed quantity of the lot that the trade opens; 0: none. */
   readonly opened: number;
-  /** Cost and proceeds of the closed lots' shares. */
+  /** Cost and proceeds of the shares that the trade closes. */
   readonly buyValue: number;
   readonly sellValue: number;
 }

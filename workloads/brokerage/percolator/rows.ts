@@ -40,9 +40,9 @@ import {
 import { decodeTradeRecord, encodeTradeRecord, type TradeRecord } from './trade-record.ts';
 
 /** Tables whose rows are not part of a trade's cell. */
-type SingleTable = Exclude<TableName, TradeRecordTable>;
+type TableOutsideTrades = Exclude<TableName, TradeRecordTable>;
 /** A requested row: its table, and the parts of the key that layout.ts defines. */
-export type RowRequest = readonly [table: SingleTable, ...key: readonly KeyPart[]];
+export type RowRequest = readonly [table: TableOutsideTrades, ...key: readonly KeyPart[]];
 type RequestedRows<A extends readonly RowRequest[]> = {
   readonly [I in keyof A]: Row<A[I][0]> | undefined;
 };
@@ -55,9 +55,10 @@ export interface ScanBounds {
 }
 
 /**
- * Rows per read of the storage. A scan with a limit reads as many rows as the limit instead.
- * Deleted rows that are not yet collected make that too few, but these scans meet hardly any: they
- * read days of the market, and indexes of trades, where a trade moves only with its status.
+ * Rows per read of the storage. A scan with a limit reads that many rows at a time instead. It
+ * needs a second read if some of them are deleted and not yet collected, which is rare: these scans
+ * read days of the market, which stay, and indexes of trades, where an entry is deleted only when
+ * the trade's status changes.
  */
 const BATCH_ROWS = 256;
 
@@ -72,11 +73,11 @@ export class RowReader {
   }
 
   /** @throws if there is no such row: the caller knows that it exists */
-  async get<T extends SingleTable>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
+  async get<T extends TableOutsideTrades>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
     return present(await this.find(table, ...key), table, key);
   }
 
-  async find<T extends SingleTable>(
+  async find<T extends TableOutsideTrades>(
     table: T,
     ...key: readonly KeyPart[]
   ): Promise<Row<T> | undefined> {
@@ -106,7 +107,7 @@ export class RowReader {
   }
 
   /** Rows of one table, by keys of one part each; no key is read twice. */
-  async byKey<T extends SingleTable, K extends KeyPart>(
+  async byKey<T extends TableOutsideTrades, K extends KeyPart>(
     table: T,
     keys: Iterable<K>,
   ): Promise<ReadonlyMap<K, Row<T>>> {
@@ -115,7 +116,7 @@ export class RowReader {
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
   }
 
-  /** In the order of the ids; undefined where the trade does not exist. */
+  /** One for each of `tradeIds`, in their order; undefined where the trade does not exist. */
   async findTrades(tradeIds: readonly number[]): Promise<readonly (TradeRecord | undefined)[]> {
     const values = await this.#reader.getMany(tradeIds.map((id) => cellAt('trade', [id])));
     return values.map((value) => value && decodeTradeRecord(value));
@@ -139,7 +140,7 @@ export class RowReader {
     return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeTradeRecord);
   }
 
-  /** The ids of trades, by one of their paths. */
+  /** The ids of trades, by one of their paths that is not covering. */
   async tradeIds(
     pathName: string,
     prefix: readonly KeyPart[],
@@ -171,7 +172,7 @@ export class RowReader {
   }
 
   /** The rows whose keys begin with `prefix`, in the order of keys. */
-  async scan<T extends SingleTable>(
+  async scan<T extends TableOutsideTrades>(
     table: T,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
@@ -212,7 +213,7 @@ export class RowReader {
 
   /**
    * The keys of the rows that `scanPath` would return, without reading those rows: for tables with
-   * a key of one part.
+   * a key of one part, and paths that are not covering.
    */
   async scanKeys(
     table: TableName,
@@ -226,7 +227,7 @@ export class RowReader {
   }
 
   /** The cell in which this transaction reads the row: one of its copies, if there are several. */
-  #cellAt(table: SingleTable, key: readonly KeyPart[]): Cell {
+  #cellAt(table: TableOutsideTrades, key: readonly KeyPart[]): Cell {
     const copies = copiesOf(table, this.layout);
     return copyAt(cellAt(table, key), this.#reader.startTimestamp % copies, copies);
   }
@@ -317,7 +318,7 @@ export class RowWriter extends RowReader {
    * Replaces all rows that share a cell, and their index entries. At least one of the lists has a
    * row; both are in the order of the primary key.
    */
-  changeGroup<T extends SingleTable>(
+  changeGroup<T extends TableOutsideTrades>(
     table: T,
     before: readonly KeyedRow<T>[],
     after: readonly KeyedRow<T>[],
@@ -335,7 +336,7 @@ export class RowWriter extends RowReader {
   }
 
   /** Inserts a row; or replaces one whose columns in access paths stay the same. */
-  insert<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
+  insert<T extends TableOutsideTrades>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
@@ -359,7 +360,7 @@ export class RowWriter extends RowReader {
   }
 
   /** Changes columns that are not part of the row's key; access paths may change. */
-  update<T extends SingleTable>(
+  update<T extends TableOutsideTrades>(
     table: T,
     before: KeyedRow<T>,
     changes: Partial<Row<T>>,
@@ -374,7 +375,7 @@ export class RowWriter extends RowReader {
     return after;
   }
 
-  remove<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
+  remove<T extends TableOutsideTrades>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
     this.#deleteEntries(table, row);

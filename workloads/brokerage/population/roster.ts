@@ -1,6 +1,6 @@
 /**
- * The things that exist: each answer is computed from a number alone. Only baskets are kept in
- * memory, once they are drawn.
+ * The things that exist: each answer is computed from a number alone. In memory are only short
+ * lists (sectors, industries, tax rates, days of the market) and the baskets that were drawn.
  */
 import { assert } from '#engine';
 import {

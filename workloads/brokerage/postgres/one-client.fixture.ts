@@ -17,7 +17,7 @@ import { CustomerInputs, type TransactionRequest } from '../driver/inputs/index.
 
 const STEP_MS = 37;
 const TICKER_ENTRIES = 20;
-/** One of this many orders comes from a person without permission; `CustomerInputs` has no such. */
+/** One of this many orders is from a person without permission; `CustomerInputs` makes none. */
 const DENIED = 9;
 
 export class OneClient {

@@ -24,7 +24,7 @@ test('a piece has at most 2,048 documents, and fewer if they are large', async (
 });
 
 /** `FileHandle.writeFile` does not call the method that is replaced here. */
-test('documents are not written with `FileHandle.write`, which may write only a part', async (t) => {
+test('documents are written whole, even if `FileHandle.write` writes only a part', async (t) => {
   const folder = temporaryFolder();
   await using any = await open(path.join(folder, 'any'), 'w');
   const handle = Object.getPrototypeOf(any) as typeof any;

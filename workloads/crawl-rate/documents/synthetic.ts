@@ -113,7 +113,7 @@ function urlOf(seed: number, i: number): string {
 /** Bytes of a record besides its contents. */
 const HEAD_BYTES = `${documentId(0)}\t${urlOf(0, 0)}\t`.length + 3 * (KEY_DIGITS + 1) + 1;
 
-/** Contents are slices of one block of this size: large enough that few slices overlap. */
+/** Contents are slices of one block of this size: two given slices seldom overlap. */
 const TEXT_BYTES = 2 ** 20;
 
 /**

@@ -2,7 +2,7 @@
  * `--profile`: the named sizes of a run.
  *
  *     smoke      5 seconds to 2 minutes           does it still work?
- *     quick      half a minute to 11 minutes      a first look; the default
+ *     quick      25 seconds to 11 minutes         a first look; the default
  *     standard   5 minutes to an hour             numbers to rely on
  *     full       as long as it takes
  *

@@ -43,7 +43,7 @@ export async function findHadoop(memoryBytes: number): Promise<HadoopCommand | s
   const home = hadoopHome();
   if (home !== undefined) return ofHome(home);
   if ((await javaVersion(process.env)) === undefined) {
-    return 'Hadoop needs Java 11 or newer, and none runs from JAVA_HOME or PATH: install one, or set HADOOP_HOME.';
+    return 'Hadoop needs Java 11 or newer, and none runs from JAVA_HOME, or PATH if that is not set: install one, or set HADOOP_HOME.';
   }
   const classPath = await hadoopClassPath();
   if (classPath === undefined) {

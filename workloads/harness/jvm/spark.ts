@@ -9,7 +9,7 @@ const PACKAGED_CONFIGURATION = '/etc/spark/conf';
 /** The command that runs a script of Spark's here, or a sentence that says what is missing. */
 export async function findSpark(): Promise<readonly string[] | string> {
   if ((await javaVersion(process.env)) === undefined) {
-    return 'Spark needs Java 17 or newer, and none runs from JAVA_HOME or PATH: install one.';
+    return 'Spark needs Java 17 or newer, and none runs from JAVA_HOME, or PATH if that is not set: install one.';
   }
   if (await runs('spark-submit', ['--version'])) return ['spark-submit'];
   const python = variable('PYSPARK_DRIVER_PYTHON') ?? 'python3';

@@ -21,11 +21,6 @@ await runCommand(
     }
     console.log(pids.join(' '));
     const untilInterrupted = new Promise<never>(() => {});
-    const keepAlive = setInterval(() => {}, 1000);
-    try {
-      await crew.during(untilInterrupted);
-    } finally {
-      clearInterval(keepAlive);
-    }
+    await crew.during(untilInterrupted);
   },
 );

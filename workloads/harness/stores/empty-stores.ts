@@ -33,7 +33,7 @@ async function openEmptyEmulator(): Promise<Bigtable> {
 
 /**
  * The store of a script that loads a database of its own. A server that was not started here must
- * hold no table, because the script would write among them; at the end all its tables are dropped.
+ * hold no tables, because the script would write among them; at the end all its tables are dropped.
  * An embedded folder is not checked: the caller gives a new one.
  * @throws UsageError as `provideStore`, and if the store holds a table
  */

@@ -1,7 +1,6 @@
 /**
  * A Hadoop cluster on this machine for tests: HDFS (a NameNode, a DataNode) and YARN (a
- * ResourceManager, a NodeManager), each a process of its own, with small memories, and started
- * quickly.
+ * ResourceManager, a NodeManager), each a process of its own with a small memory.
  *
  * All processes end when this one ends, however it ends. The NodeManager starts the processes of
  * jobs in sessions of their own, and they would outlive it by minutes if it were killed; so it is
@@ -46,7 +45,7 @@ const NODE_MANAGER = {
   main: [`${YARN}.nodemanager.NodeManager`],
   graceSeconds: 20,
 };
-/** As `./run.sh test` starts each Java (JAVA_TOOL_OPTIONS), which YARN does not pass on. */
+/** Like JAVA_TOOL_OPTIONS of `./run.sh test`, which YARN does not pass on; and a small heap. */
 const TASK_JVM =
   '-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ' +
   '-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote';
@@ -60,7 +59,8 @@ interface Ports {
 
 /** Why there can be no cluster here, in a sentence; undefined if there can be. */
 export async function whyNoHadoopCluster(): Promise<string | undefined> {
-  if ((await javaVersion(process.env)) === undefined) return 'No java runs from JAVA_HOME or PATH.';
+  if ((await javaVersion(process.env)) === undefined)
+    return 'No java runs from JAVA_HOME, or PATH if that is not set.';
   if ((await hadoopClassPath()) === undefined) return 'Hadoop is missing: ./run.sh fetch';
   return undefined;
 }

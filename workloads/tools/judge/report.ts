@@ -79,7 +79,7 @@ function summaryLines(report: Report): readonly string[] {
   const seen =
     info === 0
       ? ''
-      : `; reads saw ${formatCount(infoSeen)} of those of outcome info, which count as committed`;
+      : `; ${formatCount(infoSeen)} of these count as committed, because reads saw them`;
   const left =
     readsNotJudged === 0
       ? ''

@@ -1,6 +1,6 @@
 /**
- * All tests that are not slow (slow.ts), in one process: to start a process for each of their files
- * would take longer than the tests in half of the files. Each file of slow tests has a process of
+ * All tests that are not slow (slow.ts), in one process: in half of their files the tests take less
+ * time than the start of a process. Each file of slow tests has a process of
  * its own, because they start servers and browsers, wait for clocks, or measure what their process
  * uses.
  */

@@ -24,7 +24,7 @@ export function recommended({ winner, gain }: SearchResult): EngineValues {
   return gain !== null && isSignificant(gain) && gain.value > 1 ? winner : DEFAULTS;
 }
 
-/** The certainty of the recommendation, in one sentence. */
+/** The certainty of the recommendation, in one or two sentences. */
 export function certaintyOf({ found, objective }: TuneResult): string {
   const { winner, gain, winnerTrials } = found;
   if (gain === null) return 'No settings did better than the defaults. Keep the defaults.';

@@ -27,9 +27,10 @@ export interface TunedWorkload {
 }
 
 export interface Data {
-  /** Documents, or rows, in the storage before the trial. */
+  /** Documents, or rows, that are loaded before the first run. */
   readonly size: number;
   readonly seed: number;
+  /** The most operations in flight: in `crawl-rate`, the observer runs of all workers. */
   readonly concurrency: number;
 }
 
@@ -61,7 +62,7 @@ const WARM_UP = 0.25;
 const ALONE = 0.25;
 
 /**
- * One trial on an empty storage.
+ * One trial: loads the empty storage, warms up and measures.
  * @throws if its check fails: the speed of a wrong answer is meaningless
  */
 export async function tryOut(

@@ -74,8 +74,8 @@ const PACES = [START_UP, WORKING, WORKING, PAUSING, PAUSING, SELDOM] as const;
  */
 const STARTING = 0.1;
 /**
- * The share of kills that hit the owner of an embedded store: what it has not answered to the other
- * processes is then in doubt.
+ * The share of kills that hit the owner of an embedded store: conditional mutations of the other
+ * processes that it has not answered are then in doubt.
  */
 const OWNER = 0.3;
 /** The share of pauses that are long. */

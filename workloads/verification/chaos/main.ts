@@ -45,7 +45,7 @@ await runExperiment(
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
-      'in the store and in every other setting that is left at its default.',
+      'in --store, --services, --batching, --prefetch, --scanners and --gc, except in those that options change.',
     sizes: SIZES,
     options: {
       workloads: text({

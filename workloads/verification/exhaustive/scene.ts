@@ -58,8 +58,8 @@ export async function setTheScene(
 }
 
 /**
- * The rows of the cells, and of their notifications. Each row is in every table: an engine that
- * mistakes the table of a primary (P15) must find a row there.
+ * The rows of the cells, each in every table of the cells: an engine that mistakes the table of a
+ * primary (P15) must find a row there. And the rows of their notifications.
  */
 function rowNamesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
   const addresses = cells.map(addressOf);

@@ -105,6 +105,24 @@ test('a process that ended between two jobs is replaced', async () => {
   assert.equal(next.failure, undefined);
 });
 
+test('what a failed test leaves in the folder for temporary files is removed with the bench', async () => {
+  const said = path.join(temporaryFolder(), 'said');
+  const text = `
+    const fs = process.getBuiltinModule('node:fs');
+    const folder = fs.mkdtempSync(process.getBuiltinModule('node:os').tmpdir() + '/left-');
+    fs.writeFileSync(${JSON.stringify(said)}, folder);
+    throw new Error('this test fails');
+    ${readSource(FILE)}
+  `;
+  {
+    using bench = new Bench();
+    const job = { change: { file: FILE, text }, steps: [LOADING], measures: false };
+    assert.notEqual((await bench.run(job, () => Infinity)).failure, undefined);
+    assert.ok(existsSync(readFileSync(said, 'utf8')));
+  }
+  assert.ok(!existsSync(readFileSync(said, 'utf8')));
+});
+
 function isThere(pid: number): boolean {
   try {
     return kill(pid, 0);

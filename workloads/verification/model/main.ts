@@ -33,7 +33,7 @@ const TRACE_SECONDS = 10;
 
 const OF_WORLDS = 'The worlds have one or two processes and a few timestamps.';
 const OF_TRACES =
-  'What a process knows without telling, such as whether it is covered, is checked by its consequences.';
+  'What a process knows without telling, such as whether it is covered, is checked only by its consequences.';
 
 interface Size {
   /** The configurations that are checked if none is named. */

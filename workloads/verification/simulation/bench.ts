@@ -21,8 +21,8 @@ const SIZES: Sizes<{ readonly seconds: number; readonly warmUp: number }> = {
   full: { seconds: 7_200, warmUp: 10 },
 };
 
-// As in the threads of `./run.sh simulate`: a young generation of 96 MB (thread.ts) is three times
-// this.
+// As in the threads of `./run.sh simulate`: their young generation of 96 MB
+// (harness/processes/thread.ts) is three times this.
 setFlagsFromString('--max-semi-space-size=32');
 // Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;

@@ -10,8 +10,9 @@
 /**
  * A number in [0, 1), the same for the same arguments.
  * @param id of the process, or of a series of events
- * @param number of the message or event among those of the same `id`
- * @param purpose tells the draws about one message or event apart
+ * @param number of the message or event among those of the same `id`; of a run of an observer, its
+ *   start timestamp
+ * @param purpose tells the draws about one message, event or run apart
  */
 export function chance(seed: number, id: number, number: number, purpose: number): number {
   return hash(seed, id, number, purpose) / 2 ** 32;

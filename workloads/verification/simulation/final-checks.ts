@@ -68,19 +68,20 @@ export class FinalChecks {
     }
   }
 
-  /** Reads everything, which resolves every lock. */
+  /** Reads every column that has values, which resolves the locks there. */
   async readEverything(): Promise<void> {
     for (const table of TABLES) await this.#read([{ do: 'scan', table }]);
   }
 
   /** Waits until observers have nothing left to do, and no parked cell waits for an operator. */
   async idle(): Promise<void> {
-    for (let i = 0; i < REPLAYS_MAX; i++) {
+    for (let i = 0; i <= REPLAYS_MAX; i++) {
       await this.#client.worker?.idle();
       const tables = TABLES.map((name) => this.#world.names.table(name));
       const lists = await Promise.all(tables.map((table) => this.#percolator.listParked(table)));
       const parked = lists.flat();
       if (parked.length === 0) return;
+      if (i === REPLAYS_MAX) break;
       for (const cell of parked) await this.#percolator.replayParked(cell);
     }
     this.#world.umpire.find(
@@ -89,7 +90,7 @@ export class FinalChecks {
     );
   }
 
-  /** One whole cycle. */
+  /** Until a cycle is complete that looks at every row: a new one, or an interrupted one's rest. */
   async collect(): Promise<void> {
     for (;;) {
       try {

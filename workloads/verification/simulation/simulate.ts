@@ -6,8 +6,8 @@
  *          ──▶ judgement: the history, and what is left in the storage
  *
  * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed,
- * and nothing else decides anything. `digest` is the evidence: it depends on the times at which
- * everything was applied, in order.
+ * and nothing else decides anything. `digest` is the evidence: it depends on when everything was
+ * applied, in order, and on the model store also on who sent it and which conditions held.
  */
 import type { History, Violation } from '../judges/history.ts';
 import { judge } from './judgement.ts';

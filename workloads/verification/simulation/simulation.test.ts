@@ -36,9 +36,12 @@ describe('no rule is broken', () => {
 });
 
 describe('the simulator', () => {
+  const digests = new Set<number>();
+
   test('repeats a run bit for bit for the same seed', async () => {
     for (const seed of [3, 5, 8]) {
       const [first, second] = [await simulate(planOf(seed)), await simulate(planOf(seed))];
+      digests.add(first.digest);
       assert.equal(first.digest, second.digest);
       assert.equal(JSON.stringify(first.history), JSON.stringify(second.history));
       assert.deepEqual(first.counts, second.counts);
@@ -46,9 +49,7 @@ describe('the simulator', () => {
     }
   });
 
-  test('makes a different run for another seed', async () => {
-    const digests = new Set<number>();
-    for (const seed of [3, 5, 8]) digests.add((await simulate(planOf(seed))).digest);
+  test('makes a different run for another seed', () => {
     assert.equal(digests.size, 3);
   });
 

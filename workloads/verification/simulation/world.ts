@@ -72,8 +72,8 @@ export class World {
   /** Messages sent so far, by all processes. */
   messages = 0;
   /**
-   * One number that depends on when everything was applied, in order, not on contents: equal runs
-   * have equal digests.
+   * One number that depends on when everything was applied, in order, and on the model store also
+   * on who sent it and which conditions held, but not on contents. Equal runs have equal digests.
    */
   digest = 0;
   /** Called for everything that happens, if set: for stories. */

@@ -10,8 +10,8 @@ import { type Alone, ALWAYS_WARM, extraUs, type Idle } from '../warmth.ts';
 import { assumed, type Change, must } from './change.ts';
 
 /**
- * What an operation took in addition after a pause. A write also cools while it waits for the disk,
- * but does so without a pause before it, too, so that part is not in the difference.
+ * What an operation took in addition after a pause. The machine also cools while a write waits for
+ * the disk, but without a pause before the write, too, so that part is not in the difference.
  */
 export interface Extra {
   readonly alone: Alone;

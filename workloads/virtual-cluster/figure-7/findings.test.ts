@@ -69,7 +69,7 @@ describe('the headline', () => {
   const headlineOf = (...given: Parameters<typeof findingsOf>): string =>
     findingsOf(...given).headline;
 
-  test('has the latency at the lowest rate, the capacity and what is full there', () => {
+  test('has the latency at the lowest rate, the capacity, and what is full where the backlog begins to grow', () => {
     assert.match(
       headlineOf([SATURATED, pointOf(1)]),
       /^At the costs of test, 6 machines cluster at most 83 % .* At 100 % per hour, where the backlog begins to grow, the cores of tablet servers are 80 % busy, with 50 of at most 100 observer runs .* At 1 % per hour a document waits 130 ms \(median\); the paper's waited 2 s\. In the batch it waits \d+ min \(/,

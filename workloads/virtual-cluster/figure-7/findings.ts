@@ -135,7 +135,7 @@ function clusterWords(plan: Figure7Plan): string {
   return `${plan.machines} tablet servers and ${counted(workers, 'workers')}`;
 }
 
-/** What is full at the limit: the cores, or the observer runs that a worker may have in flight. */
+/** What is full where the backlog begins to grow: cores, or the runs that a worker may have. */
 function limitWords(plan: Figure7Plan, { rate, result }: RatePoint): string {
   const { usage, runsInFlight } = result;
   const servers = usage.kinds.find(({ kind }) => kind === 'tablet server');

@@ -42,7 +42,7 @@ function pointAt(load: number, changed: Partial<LoadPoint['result']> = {}): Load
 }
 
 test('the cost of a Trade-Result is the slope of the line', () => {
-  const { headline, check, tables } = figure9Findings(PLAN, [10, 20, 40].map(pointOf), []);
+  const { headline, check, tables } = figure9Findings(PLAN, pointsAt(10, 20, 40), []);
   assert.match(headline, /takes 0\.250 core seconds, on a straight line with R² 1\.0000 up to 40/);
   assert.match(
     headline,
@@ -61,7 +61,7 @@ test('the cost of a Trade-Result is the slope of the line', () => {
 });
 
 test('two loads make no line, and the headline mentions none', () => {
-  const { headline, tables } = figure9Findings(PLAN, [10, 20].map(pointOf), []);
+  const { headline, tables } = figure9Findings(PLAN, pointsAt(10, 20), []);
   assert.match(headline, /a Trade-Result takes 0\.250 core seconds; the paper's took 1\.34/);
   assert.match(headline, /5\.4 times as much\.$/);
   assert.deepEqual(
@@ -71,7 +71,7 @@ test('two loads make no line, and the headline mentions none', () => {
 });
 
 test('where the cluster does not keep up, the line ends, and the busiest machine is named', () => {
-  const points = [...[10, 20, 40].map(pointOf), pointAt(80, { keptUp: false, cores: 99 })];
+  const points = [...pointsAt(10, 20, 40), pointAt(80, { keptUp: false, cores: 99 })];
   const { headline, charts } = figure9Findings(PLAN, points, []);
   assert.match(headline, /R² 1\.0000 up to 40 TR\/s/);
   assert.match(
@@ -81,7 +81,7 @@ test('where the cluster does not keep up, the line ends, and the busiest machine
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });
 
-test('the oracle, which always has a request to answer, is named only if timestamps take all its time', () => {
+test('the oracle, which always has a request to answer, counts as busy only while it makes timestamps', () => {
   const usageWith = (timestamps: number): LoadPoint['result']['usage'] =>
     usageOf([kindUsage('oracle', 1, 1), SERVERS], { seconds: 10, timestamps });
   const headlineWith = (timestamps: number): string => {
@@ -99,8 +99,8 @@ test('without a line, the first load that was not kept up with is named all the 
   assert.doesNotMatch(headline, /line/);
 });
 
-test('a mistake at a load, or with a varied number, leaves no numbers', () => {
-  const points = [10, 20, 40].map(pointOf);
+test('a mistake at a load, or with a varied calibration, leaves no results', () => {
+  const points = pointsAt(10, 20, 40);
   const bad = figure9Findings(PLAN, [...points, pointAt(80, { wrong: ['a mistake'] })], []);
   assert.deepEqual([bad.check.passed, bad.tables], [false, []]);
   assert.equal(bad.check.detail, 'at 80 TR/s: a mistake');
@@ -110,17 +110,17 @@ test('a mistake at a load, or with a varied number, leaves no numbers', () => {
   assert.equal(varied.check.detail, 'with log.wait.medianUs varied: a mistake');
 });
 
-test('a mistake with the numbers as they are, to which all ratios are relative, leaves no numbers', async () => {
+test('a mistake with the calibration as it is, to which all ratios are relative, leaves no results', async () => {
   const measure = async (calibration: unknown): Promise<LoadPoint> =>
     pointAt(10, { wrong: calibration === PLAN.loaded.calibration ? ['a mistake'] : [] });
   const progress = { phase: () => {}, update: () => {}, note: () => {}, end: () => {} };
   const { signal } = new AbortController();
   const variations = await varyFigure9(PLAN, measure, { progress, signal });
-  const { check, tables } = figure9Findings(PLAN, [10, 20, 40].map(pointOf), variations);
+  const { check, tables } = figure9Findings(PLAN, pointsAt(10, 20, 40), variations);
   assert.deepEqual([check.passed, tables], [false, []]);
   assert.equal(check.detail, 'with nothing varied: a mistake');
 });
 
-function pointOf(load: number): LoadPoint {
-  return pointAt(load);
+function pointsAt(...loads: number[]): readonly LoadPoint[] {
+  return loads.map((load) => pointAt(load));
 }

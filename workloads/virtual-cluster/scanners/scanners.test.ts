@@ -34,10 +34,7 @@ test('one scanner runs each row once in every mode, and loses only what a run ta
     assert.ok(runMs > 100 && runMs < 100 + 2 * OVERHEAD_MS, String(runMs));
   }
   // The scanner meets no other one, and yet does not reach the most that is possible.
-  assert.match(
-    headline,
-    /^1 scanners can clean 10 rows per second at most, because each run waits/,
-  );
+  assert.match(headline, /^1 scanner can clean 10 rows per second at most, because each run waits/);
   assert.match(headline, /They reach \d\d % of that with no locks; \d\d % with locks, skipping/);
 });
 

@@ -13,6 +13,7 @@ import type { Clock, Observer, Percolator, RangeLocks, Worker } from '#engine';
 import type { Measuring } from '#harness';
 import {
   type FindingsParts,
+  counted,
   formatCount,
   higherIsBetter,
   type ResultTable,
@@ -255,7 +256,7 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
   );
   const most = formatCount(mostOf(plan.scanners));
   return {
-    headline: `${formatCount(plan.scanners)} scanners can clean ${most} rows per second at most, because each run waits ${THINK_MS} ms. They reach ${rates.join('; ')}.`,
+    headline: `${counted(plan.scanners, 'scanners')} can clean ${most} rows per second at most, because each run waits ${THINK_MS} ms. They reach ${rates.join('; ')}.`,
     check: {
       passed: true,
       detail:

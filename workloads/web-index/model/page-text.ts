@@ -2,7 +2,7 @@
  * Walks through an HTML page, and collects text as one line.
  *
  * White space is one space; elements end words, except for those inside of them: `un<b>do</b>` is
- * one word. Control characters become spaces, because JSON writes six for each; broken surrogates,
+ * one word. Control characters, for which JSON writes six each, become spaces; broken surrogates,
  * which some stores and libraries refuse, become replacement characters.
  */
 import { Parser, type Handler } from 'htmlparser2';

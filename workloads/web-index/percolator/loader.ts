@@ -11,7 +11,7 @@ import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import { cellOf, read } from './columns.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
 
-/** Resolves to true if it wrote the capture; to false also if the answer to the write was lost. */
+/** Resolves to true if it wrote the capture; to false also if it did, and the answer was lost. */
 export async function loadCapture(percolator: Percolator, capture: Capture): Promise<boolean> {
   if (kindOf(capture) === 'unknown') return false; // It says nothing about the page.
   for (;;) {

@@ -163,7 +163,7 @@ test('an election does not count once a rank that it has read is another', async
   await script.run({ without: ['election'] });
   const election = await script.startLate('election'); // Elects b.
   await script.load(gone('x'));
-  await script.run({ without: ['election'] }); // The election caller finds a elected, as it should be.
+  await script.run({ without: ['election'] }); // The election caller finds that page a is elected.
   await election.commit();
   await script.run();
   assert.deepEqual(await script.findings(), []);

@@ -82,7 +82,7 @@ export const CLUSTER: Column<string> = jsonColumn(PAGES, 'cluster');
 export const REDIRECTS_TO: Column<string> = jsonColumn(PAGES, 'redirects-to');
 export const LINKS_TO: Column<readonly Link[]> = jsonColumn(PAGES, 'links-to');
 
-/** No value: the links to the URL have changed, or whether it is a page, or where it redirects. */
+/** No value: links or redirects to the URL have changed, whether it is a page, or its redirect. */
 export const COLLECT: Column<never> = jsonColumn(PAGES, 'collect');
 /** The pages that link to the page, once per link, and the texts of the links. */
 export const SOURCES: Column<readonly string[]> = jsonColumn(PAGES, 'sources');

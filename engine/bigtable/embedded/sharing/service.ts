@@ -169,8 +169,8 @@ class Client {
   }
 
   /**
-   * The client sends nothing more. What it sent was answered, or is refused because the store
-   * closes; after two turns, the refusals have been written.
+   * The client sends nothing more. What it still waits for was answered, or is refused because the
+   * store closes; after two turns, the refusals have been written.
    */
   async #answerLast(): Promise<void> {
     await systemClock.yield();

@@ -266,7 +266,7 @@ describe('a call', () => {
 
   test('keeps its answer when another one on the connection fails', async () => {
     await using server = await serve((stream, request) => {
-      if (String(request) === 'bad') stream.close(2);
+      if (String(request) === 'bad') stream.close(NGHTTP2_INTERNAL_ERROR);
       else setTimeout(() => reply(stream, [framed('good')], OK), 50);
     });
     const good = unary(server.stub, Buffer.from('good'));

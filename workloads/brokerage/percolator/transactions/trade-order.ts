@@ -85,7 +85,11 @@ async function estimate(
     ['holding_summary', account.ca_id, symbol],
     ['charge', tradeTypeId, customer.c_tier],
   ]);
-  if (!security || !lastTrade || !tradeType || !charge) throw new Error(`${symbol} is incomplete`);
+  if (!security || !lastTrade || !tradeType || !charge) {
+    throw new Error(
+      `${symbol} lacks its security, last trade, or the type or charge of ${tradeTypeId}`,
+    );
+  }
   const marketPrice = lastTrade.lt_price;
   const isSell = tradeType.tt_is_sell;
   const price = tradeType.tt_is_mrkt ? marketPrice : input.requestedPrice;

@@ -16,9 +16,9 @@
  * readers that have not seen it demand a later one. If these contradict the latest possible time,
  * they contradict every earlier one too.
  *
- * Some reads do not show which writer they saw: those of a value that several transactions wrote to
- * the key, of a deletion, or of a version that no line of the file gives. They are skipped and
- * counted, but only for keys that a transaction without a known commit timestamp wrote.
+ * Some reads do not show whether they saw such a transaction: those of a value that it and another
+ * transaction wrote to the key, of nothing if it deleted the key, or, on a key that it wrote, of a
+ * version that no line of the file gives. They are skipped and counted.
  */
 import type { Cell } from './cells.ts';
 import { type Draft, isWriter } from './draft.ts';

@@ -6,8 +6,8 @@
  *                                                                          where umpire and judges look
  *
  * Faults of messages are those of the wire (cluster.ts), and processes still die, stop and have
- * clocks that jump. The umpire sees no reads here, so only the history shows a wrong answer to a
- * read by a server that stood still.
+ * clocks that jump. The umpire sees no reads here, so only the history shows that a server
+ * that stood still has answered a read wrongly.
  */
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';

@@ -2,7 +2,8 @@
  * What really was in the rows of a simulated cluster, and when: the judge of what the client says.
  *
  *     read            the row was as it was read, at some moment between call and answer
- *     condition       the cell that it looks for was there, or not, as answered, at such a moment
+ *     condition       if a mutation is said not to be applied: the cell that it looks for was
+ *                     there, or not, as answered, at such a moment
  *     mutation        if said to be applied, it was: between call and answer, and, if conditional,
  *                     only once
  *     refused         never applied, not even later

@@ -59,8 +59,9 @@ interface Ports {
 
 /** Why there can be no cluster here, in a sentence; undefined if there can be. */
 export async function whyNoHadoopCluster(): Promise<string | undefined> {
-  if ((await javaVersion(process.env)) === undefined)
+  if ((await javaVersion(process.env)) === undefined) {
     return 'No java runs from JAVA_HOME, or PATH if that is not set.';
+  }
   if ((await hadoopClassPath()) === undefined) return 'Hadoop is missing: ./run.sh fetch';
   return undefined;
 }

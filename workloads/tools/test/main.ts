@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { flag, runCommand } from '#harness';
 import { runNpm } from '../run-npm.ts';
-import { patternOf, quickTests, slowTests } from './slow.ts';
+import { patternOf, slowTests } from './slow.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
@@ -32,8 +32,10 @@ const RUNNER = [
   '--test-concurrency=4',
   '--test-timeout=120000',
 ];
-/** All quick tests in one process. With `--quick`, each file has its own, four at a time. */
-const QUICK = fileURLToPath(new URL('./quick-tests.ts', import.meta.url));
+/** The processes of quick-tests.ts. */
+const QUICK = ['./first-quick-tests.ts', './second-quick-tests.ts'].map((file) =>
+  patternOf(fileURLToPath(new URL(file, import.meta.url))),
+);
 
 const QUICK_JAVA =
   '-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote';
@@ -59,8 +61,8 @@ await runCommand(specification, async ({ quick }, { signal }) => {
   if (!quick) await runNpm(['--version'], 'check the code', {}); // Fails early if npm is missing.
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  // Node sorts the files by their paths: QUICK comes first, because its path is absolute.
-  const tests = quick ? quickTests() : [patternOf(QUICK), ...slowTests()];
+  // Node sorts the files by their paths: QUICK come first, because their paths are absolute.
+  const tests = quick ? QUICK : [...QUICK, ...slowTests()];
   const testing = run(process.execPath, [...RUNNER, ...tests], either, 'inherit');
   const check = quick ? undefined : await run('npm', ['run', 'check'], either, 'pipe');
   const said = check?.all ?? '';

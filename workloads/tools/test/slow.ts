@@ -19,19 +19,22 @@ export const SLOW: readonly string[] = [
   'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
-  'engine/bigtable/embedded/{cut-transactions,differential,disk-failures,embedded,power-cuts,processes,sharing/{sharing,stand-in-owners}}.test.ts',
+  'engine/bigtable/embedded/{cut-transactions,damage,differential,disk-failures,embedded,power-cuts,processes,sharing/{sharing,stand-in-owners}}.test.ts',
   'engine/bigtable/hbase/{simulated,security}.test.ts',
-  'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
+  'engine/bigtable/remote/{doubt,emulator,http2/stub,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
   'engine/{leases/leases,hbase,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job,engines/*}.test.ts',
   'workloads/tools/mapreduce/hadoop-cluster.test.ts',
-  'workloads/crawl-rate/batch/batch.test.ts',
+  'workloads/crawl-rate/{batch/batch,batch/point,repository-store}.test.ts',
+  'workloads/bench/notify-latency/measure.test.ts',
   'workloads/web-index/batch/build-index.test.ts',
   'workloads/brokerage/{check,percolator,postgres}/*.test.ts',
   'workloads/brokerage/driver/customer-emulator.test.ts',
-  'workloads/microbench/clients.test.ts',
+  'workloads/microbench/{clients,measuring}.test.ts',
   'workloads/web-index/{whole-crawl,loading/load,percolator/random-crawls,chaos/chaos}.test.ts',
+  // Pages that take the parser seconds.
+  'workloads/web-index/model/process-page.test.ts',
   // The memory of a process that does nothing else.
   'workloads/web-index/model/read-captures.test.ts',
   // A browser, and charts drawn to files.
@@ -45,7 +48,9 @@ export const SLOW: readonly string[] = [
   'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
   'workloads/verification/model/model.test.ts',
   'workloads/verification/machine-mutants/{bench,judge-all,verdict}.test.ts',
+  'workloads/virtual-cluster/{batch/batch,calibration/this-machine}.test.ts',
   'workloads/virtual-cluster/figure-7/{crawl,sensitivity}.test.ts',
+  'workloads/virtual-cluster/{figure-8/figure-8,figure-9/brokerage,figure-10/figure-10}.test.ts',
   'workloads/failover/unknown.test.ts',
   'workloads/verification/mutants/mutants.test.ts',
 ];

@@ -33,9 +33,10 @@ const RUNNER = [
   '--test-timeout=120000',
 ];
 /** The processes of quick-tests.ts. */
-const QUICK = ['./first-quick-tests.ts', './second-quick-tests.ts'].map((file) =>
-  patternOf(fileURLToPath(new URL(file, import.meta.url))),
-);
+const QUICK = [
+  new URL('./first-quick-tests.ts', import.meta.url),
+  new URL('./second-quick-tests.ts', import.meta.url),
+].map((file) => patternOf(fileURLToPath(file)));
 
 const QUICK_JAVA =
   '-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote';

@@ -30,6 +30,13 @@ test('with several client processes, the parts that have one all the same are na
   assert.doesNotMatch(textOf(['unpaced', 'reads']), one);
 });
 
+test('the side table that PostgreSQL cannot have is named only if PostgreSQL is measured', () => {
+  const given = { brokerUpdate: 'side-table' } as const;
+  assert.doesNotMatch(textOf(['unpaced'], given), /PostgreSQL has no observers/);
+  const systems = ['embedded', 'frames'] as const;
+  assert.match(textOf(['unpaced'], { ...given, systems }), /^PostgreSQL has no observers /m);
+});
+
 test('client processes are counted', () => {
   const clients = (processes: number) => textOf(['unpaced'], { processes });
   assert.match(clients(1), /^1 client process with one JavaScript thread drives each system;/m);

@@ -19,6 +19,7 @@ export function limitationsOf({
     ...(parts.reads ? ['reads that batching saves'] : []),
     ...(parts.brokers ? ['modes of the broker update'] : []),
   ];
+  const hasPostgres = systems.includes('functions') || systems.includes('frames');
   const load = (loadavg()[0] ?? 0) / availableParallelism();
   return [
     ...(load >= 0.5
@@ -55,9 +56,13 @@ export function limitationsOf({
           'HBase compiles its code while it runs and compacts when it likes, so its first minutes are slower and dearer than the rest.',
         ]
       : []),
-    brokerUpdate === 'side-table'
-      ? 'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.'
-      : 'All systems treat the broker’s totals in the same way.',
+    ...(brokerUpdate !== 'side-table'
+      ? ['All systems treat the broker’s totals in the same way.']
+      : hasPostgres
+        ? [
+            'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.',
+          ]
+        : []),
   ];
 }
 

@@ -24,11 +24,18 @@ const SPACE = {
   scanners: [1, 2, 4],
 } as const;
 
-/** Draws `count` different candidates, the defaults first; fewer if there are no more. */
-export function drawCandidates(count: number, random: Random): readonly EngineValues[] {
+/**
+ * Draws `count` different candidates, the defaults first; fewer if there are no more.
+ * @param fixed settings that have no effect, and so are not drawn
+ */
+export function drawCandidates(
+  count: number,
+  random: Random,
+  fixed: Partial<EngineValues> = {},
+): readonly EngineValues[] {
   const drawn = new Map([[nameOf(DEFAULTS), DEFAULTS]]);
   for (let attempt = 0; drawn.size < count && attempt < 100 * count; attempt++) {
-    const values = drawOne(random);
+    const values = { ...drawOne(random), ...fixed };
     if (!drawn.has(nameOf(values))) drawn.set(nameOf(values), values);
   }
   return [...drawn.values()];

@@ -138,7 +138,8 @@ async function searchWithin(
 ): Promise<SearchResult> {
   const { workload, store, size, concurrency, roundTrip: roundTripMs, repeats } = settings;
   const random = createRandom(settings.seed).fork('tune');
-  const candidates = drawCandidates(settings.candidates, random.fork('candidates'));
+  const { fixed } = WORKLOADS[workload];
+  const candidates = drawCandidates(settings.candidates, random.fork('candidates'), fixed);
   const { trials, lengths } = trialsOf(candidates.length, repeats);
   const measured = (settings.seconds - trials * OVERHEAD_SECONDS) / TRIAL_FACTOR;
   const seconds = Math.max(SECONDS_MIN, measured / lengths);

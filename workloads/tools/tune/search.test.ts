@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
+import { WORKLOADS } from './tuned-workloads.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import {
   type Objective,
@@ -148,6 +149,12 @@ test('the front holds the trials that no other one beats, in the order of throug
     paretoFront(tried).map(({ trial }) => trial.perSecond),
     [10, 20],
   );
+});
+
+test('no candidates differ only in a setting that has no effect', () => {
+  const candidates = drawCandidates(50, createRandom(3), WORKLOADS.micro.fixed);
+  assert.deepEqual([...new Set(candidates.map(({ scanners }) => scanners))], [DEFAULTS.scanners]);
+  assert.equal(new Set(candidates.map(nameOf)).size, 50);
 });
 
 test('candidates are different from one another, and begin with the defaults', () => {

@@ -9,6 +9,7 @@ import type { LoopOptions, LoopResult } from '../../harness/load/timed-loop.ts';
 import { crawlDocuments, loadCrawl, openCrawl } from '../../crawl-rate/clustering-loop.ts';
 import { type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
 import { loadMicroBenchmark, openMicroBenchmark } from './micro.ts';
+import { DEFAULTS } from './candidates.ts';
 import type { Trial } from './search.ts';
 
 export const TUNED = ['crawl-rate', 'micro'] as const;
@@ -22,6 +23,8 @@ export interface TunedRun extends AsyncDisposable {
 export interface TunedWorkload {
   /** The counted unit: documents, transactions. */
   readonly unit: string;
+  /** The settings of the defaults that no trial changes, because they have no effect. */
+  readonly fixed: Partial<EngineValues>;
   load(store: Bigtable, data: Data): Promise<void>;
   open(store: Bigtable, values: EngineValues, data: Data): Promise<TunedRun>;
 }
@@ -37,6 +40,7 @@ export interface Data {
 export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> = {
   'crawl-rate': {
     unit: 'documents',
+    fixed: {},
     load: (store, { size, seed }) => loadCrawl(store, crawlDocuments(size, seed)),
     open: (store, values, { size, seed, concurrency }) =>
       openCrawl(store, {
@@ -48,6 +52,7 @@ export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> 
   },
   micro: {
     unit: 'transactions',
+    fixed: { scanners: DEFAULTS.scanners }, // It has no worker.
     load: (store, { size }) => loadMicroBenchmark(store, size),
     open: (store, values, { size, seed }) =>
       openMicroBenchmark(store, settingsOf(values), { rows: size, seed }),

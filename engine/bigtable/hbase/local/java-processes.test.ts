@@ -1,6 +1,6 @@
 /** Which folders and logs of local clusters stay, and which the next one removes; without Java. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ownProcess, { env } from 'node:process';
@@ -46,6 +46,18 @@ test('the log that an error names stays when the cluster is stopped', async (t) 
   const [, log = ''] = /\((.*\.log)\)$/.exec(error) ?? [];
   await processes.stop();
   assert.ok(existsSync(log), error);
+});
+
+test('temporary files of a program are in the folder, which goes with the cluster', async (t) => {
+  const { TMPDIR } = env;
+  t.after(() => setAll({ TMPDIR }));
+  setAll({ TMPDIR: temporaryFolder() });
+  await using processes = await prepare('echo');
+  await processes.run({ name: 'master', heapMb: 1, main: [] });
+  const words = readFileSync(join(processes.logs, 'master.log'), 'utf8');
+  const [, folder = ''] = /-Djava\.io\.tmpdir=(\S+)/.exec(words) ?? [];
+  assert.equal(dirname(folder), processes.folder);
+  assert.ok(existsSync(folder));
 });
 
 function prepare(program = 'java'): Promise<JavaProcesses> {

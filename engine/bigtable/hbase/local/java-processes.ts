@@ -87,6 +87,7 @@ export class JavaProcesses implements AsyncDisposable {
   static async prepare(options: JavaProcessesOptions): Promise<JavaProcesses> {
     const processes = new JavaProcesses(options, await makeFolder(options.cluster));
     await mkdir(processes.logs);
+    await mkdir(processes.#temporary);
     return processes;
   }
 
@@ -184,8 +185,13 @@ export class JavaProcesses implements AsyncDisposable {
   #launch({ name, heapMb, main, graceSeconds }: JavaProgram): GuardedProcess {
     const { java } = this.#options;
     const classpath = `${confOf(this.folder)}:${java.classpath}`;
-    const command = [java.program, `-Xmx${heapMb}m`, ...JVM, '-cp', classpath, ...main];
+    const temporary = `-Djava.io.tmpdir=${this.#temporary}`; // A process that is killed leaves some.
+    const command = [java.program, `-Xmx${heapMb}m`, temporary, ...JVM, '-cp', classpath, ...main];
     return startGuarded(command, { log: this.#logOf(name), graceSeconds });
+  }
+
+  get #temporary(): string {
+    return join(this.folder, 'temporary');
   }
 
   #logOf(name: string): string {

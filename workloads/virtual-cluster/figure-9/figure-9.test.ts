@@ -70,6 +70,13 @@ test('two loads make no line, and the headline mentions none', () => {
   );
 });
 
+test('the line ends at the first load that the cluster does not keep up with', () => {
+  const points = [...pointsAt(10, 20, 40), pointAt(80, { keptUp: false }), pointAt(90)];
+  const { headline, charts } = figure9Findings(PLAN, points, []);
+  assert.match(headline, / up to 40 TR\/s; .* The line ends before 80 TR\/s: /);
+  assert.equal(charts[0]?.series[0]?.points.length, 3);
+});
+
 test('where the cluster does not keep up, the line ends, and the busiest machine is named', () => {
   const points = [...pointsAt(10, 20, 40), pointAt(80, { keptUp: false, cores: 99 })];
   const { headline, charts } = figure9Findings(PLAN, points, []);

@@ -166,7 +166,7 @@ export function figure9Findings(
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
     return noNumbers(detail);
   }
-  const kept = points.filter(({ result }) => result.keptUp);
+  const kept = onLine(points);
   const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
   const fit = fitLine(
     kept.map(({ result }) => ({ x: result.tradeResultsPerSecond, y: result.cores })),
@@ -189,6 +189,12 @@ export function figure9Findings(
   };
 }
 
+/** The loads below the first one that the cluster does not keep up with. */
+function onLine(points: readonly LoadPoint[]): readonly LoadPoint[] {
+  const bent = points.findIndex(({ result }) => !result.keptUp);
+  return bent === -1 ? points : points.slice(0, bent);
+}
+
 function headlineOf(
   { loaded }: Figure9Plan,
   points: readonly LoadPoint[],
@@ -199,7 +205,7 @@ function headlineOf(
   const line =
     fit === null
       ? ''
-      : `, on a straight line with R² ${fit.rSquared.toFixed(4)} up to ${points.findLast(({ result }) => result.keptUp)?.load} TR/s`;
+      : `, on a straight line with R² ${fit.rSquared.toFixed(4)} up to ${onLine(points).at(-1)?.load} TR/s`;
   return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(loaded, points, fit)}`;
 }
 

@@ -8,11 +8,9 @@
  * checks and the slow tests (slow.ts).
  *
  * Node compiles each file once for all test files and the processes that they start: the cache
- * (NODE_COMPILE_CACHE) halves the processor time of a start. There are no links to modules, so Node
- * need not look for them at each of hundreds (--preserve-symlinks): a sixth of a start. Simulations
- * make much garbage that is young: more room for it saves a twentieth of their time. A Java that
- * lives for seconds compiles with the quicker of its two compilers, and does not verify the
- * bytecode of known jars.
+ * (NODE_COMPILE_CACHE) halves the processor time of a start. Simulations make much garbage that is
+ * young: more room for it saves a twentieth of their time. A Java that lives for seconds compiles
+ * with the quicker of its two compilers, and does not verify the bytecode of known jars.
  */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,7 +89,7 @@ function run(
     cwd: ROOT,
     env: {
       NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/node'),
-      NODE_OPTIONS: `${own('NODE_OPTIONS')} --max-semi-space-size=64 --preserve-symlinks`,
+      NODE_OPTIONS: `${own('NODE_OPTIONS')} --max-semi-space-size=64`,
       JAVA_TOOL_OPTIONS: `${own('JAVA_TOOL_OPTIONS')} ${QUICK_JAVA}`,
     },
     preferLocal: true,

@@ -37,7 +37,7 @@ const JOBS_MAX = 25;
 
 export class Bench implements Disposable {
   /** A test that fails, or is ended, leaves its files here. */
-  readonly #folder = mkdtempSync(path.join(tmpdir(), 'percolator-judges-'));
+  #folder: string | undefined;
   #child: ChildProcess | undefined;
   #jobs = 0;
   #isOver = false;
@@ -49,6 +49,7 @@ export class Bench implements Disposable {
   async run(job: Job, cpuMsMax: (step: string) => number): Promise<JobResult> {
     if (this.#isOver) throw new Error('no judge is asked any more');
     if (this.#jobs >= JOBS_MAX || this.#child?.connected === false) this.#end();
+    this.#folder ??= mkdtempSync(path.join(tmpdir(), 'percolator-judges-'));
     const child = (this.#child ??= startProcess(this.#folder));
     this.#jobs++;
     const startMs = cpuMsOf(child) ?? 0;
@@ -95,6 +96,7 @@ export class Bench implements Disposable {
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#end();
+    if (this.#folder === undefined) return;
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10 });
   }
 

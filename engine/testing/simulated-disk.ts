@@ -11,7 +11,7 @@
  *
  * All chance comes from the given `Random`.
  */
-import type { Random } from '../base/index.ts';
+import { type Random, systemClock } from '../base/index.ts';
 import type { Disk, DiskFile } from '../bigtable/embedded/disk.ts';
 
 export type DiskOperation = 'create' | 'write' | 'sync' | 'rename' | 'remove' | 'syncNames';
@@ -23,6 +23,8 @@ export interface SimulatedDiskOptions {
   readonly before?:
     | ((operation: DiskOperation, name: string) => DiskFailure | undefined)
     | undefined;
+  /** Turns of the event loop that a sync of the file takes besides. Default: none. */
+  readonly turns?: ((name: string) => number) | undefined;
 }
 
 const SECTOR_BYTES = 512;
@@ -53,11 +55,16 @@ export class SimulatedDisk implements Disk {
   /** As on the disk. */
   #durableNames: Map<string, Content>;
   #changes: NameChange[] = [];
+  readonly #turns: NonNullable<SimulatedDiskOptions['turns']>;
   #before: NonNullable<SimulatedDiskOptions['before']>;
 
-  constructor({ random, before }: SimulatedDiskOptions, files: Iterable<[string, Buffer]> = []) {
+  constructor(
+    { random, before, turns }: SimulatedDiskOptions,
+    files: Iterable<[string, Buffer]> = [],
+  ) {
     this.#random = random;
     this.#before = before ?? (() => undefined);
+    this.#turns = turns ?? (() => 0);
     const contents = Array.from(files, ([name, bytes]): [string, Content] => {
       const content = new Content();
       content.current = bytes;
@@ -168,6 +175,7 @@ export class SimulatedDisk implements Disk {
 
   async #sync(name: string, content: Content): Promise<void> {
     await this.#pass();
+    for (let turns = this.#turns(name); turns > 0; turns--) await systemClock.yield();
     const failed = this.#before('sync', name);
     const writes = content.unsynced;
     content.unsynced = [];

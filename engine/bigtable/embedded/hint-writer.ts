@@ -61,7 +61,8 @@ export class HintWriter {
     this.#grown = 0;
     try {
       const { index, log, flush } = this.#stored;
-      await writeHint(this.#disk, index, { header: log.hint(), flush });
+      const leaves = log.sizes.hintLeaves;
+      await writeHint(this.#disk, index, { header: log.hint(), leaves, flush });
       this.#missed = 0;
     } catch {
       // For example, the disk is full: the next opening reads the log from the previous hint on, or

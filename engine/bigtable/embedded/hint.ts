@@ -4,9 +4,9 @@
  *     file `index`    header: where the log was synced │ leaves │ ... │ no leaves │ end: what it shows
  *
  * It is written now and then, while the store goes on; each leaf shows the index at a moment after
- * the one in the header. That does no harm, because the log is read again from where it was synced
- * when the writing began, and the end says up to which group the log must then be there. It is only
- * a hint: one with a wrong checksum is not used, and the whole log is read instead.
+ * the one in the header. That does no harm (P86), because the log is read again from where it was
+ * synced when the writing began, and the end says up to which group the log must then be there. It
+ * is only a hint: one with a wrong checksum is not used, and the whole log is read instead.
  */
 import { crc32 } from 'node:zlib';
 import type { Disk, DiskFile } from './disk.ts';
@@ -18,7 +18,6 @@ export const HINT_FILE = 'index';
 /** The number of this format: a hint of another one is not used. */
 const HINT_FORMAT = 4;
 const NEW_HINT_FILE = 'index.new';
-const PIECE_LEAVES = 64;
 const PIECE_HEADER_BYTES = 8;
 
 export interface HintHeader {
@@ -38,13 +37,22 @@ export interface Hint extends HintHeader {
 /**
  * Replaces the hint.
  * @param log.header what the hint says of the log
+ * @param log.leaves how many leaves are written at a time
  * @param log.flush makes the log durable and returns the number of its last group: a hint must not
  *   be on the disk without a group that one of its leaves shows
  */
 export async function writeHint(
   disk: Disk,
   index: SortedIndex,
-  { header, flush }: { readonly header: HintHeader; readonly flush: () => Promise<number> },
+  {
+    header,
+    leaves: atATime,
+    flush,
+  }: {
+    readonly header: HintHeader;
+    readonly leaves: number;
+    readonly flush: () => Promise<number>;
+  },
 ): Promise<void> {
   if (disk.names().includes(NEW_HINT_FILE)) disk.remove(NEW_HINT_FILE);
   const file = disk.create(NEW_HINT_FILE);
@@ -57,7 +65,7 @@ export async function writeHint(
     await add(withChecksum(Buffer.from(JSON.stringify({ format: HINT_FORMAT, ...header }))));
     let after: Buffer | undefined;
     do {
-      const leaves = leavesAfter(index, after);
+      const leaves = leavesAfter(index, after, atATime);
       after = leaves.at(-1)?.last;
       await add(withChecksum(Buffer.concat(leaves.map(({ bytes }) => bytes))));
       await file.sync(); // Piece by piece, so that no group waits for all of it.
@@ -117,10 +125,11 @@ export async function removeHint(disk: Disk): Promise<void> {
 function leavesAfter(
   index: SortedIndex,
   after: Buffer | undefined,
+  most: number,
 ): { readonly bytes: Uint8Array; readonly last: Buffer }[] {
   const found: { readonly bytes: Uint8Array; readonly last: Buffer }[] = [];
   let last = after;
-  while (found.length < PIECE_LEAVES) {
+  while (found.length < most) {
     const leaf = index.leafAfter(last);
     if (leaf === undefined) break;
     last = leaf.key(leaf.count - 1);

@@ -23,6 +23,11 @@ export interface Sizes {
    * written. Larger: opening a store that was not closed reads more. Smaller: more is written.
    */
   readonly hintBytes: number;
+  /**
+   * Leaves of the index that are written at a time. Larger: a group waits longer for the sync.
+   * Smaller: more syncs.
+   */
+  readonly hintLeaves: number;
   /** Memory for the newest part of the log, as far as it was written or read. */
   readonly recentBytes: number;
   /** Memory for records of the older log that were read from the disk more than once lately. */
@@ -34,6 +39,7 @@ export const SIZES: Sizes = {
   garbageBytes: 64 * 2 ** 20,
   files: 64,
   hintBytes: 32 * 2 ** 20,
+  hintLeaves: 64,
   recentBytes: 64e6,
   readBytes: 64 * 2 ** 20,
 };

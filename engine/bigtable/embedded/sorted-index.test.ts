@@ -85,6 +85,33 @@ for (const { seed, longer } of [
   });
 }
 
+for (const seed of [1, 2, 3, 4, 5]) {
+  test(`P86: a copy made leaf by leaf while keys come and go has every key that stays; seed ${seed}`, () => {
+    const random = createRandom(seed).fork('copy');
+    const index = new SortedIndex();
+    // Every tenth key stays; with ten keys to a leaf, the leaves merge and split all the time.
+    const keys = Array.from({ length: 2_000 }, (_, i) =>
+      Buffer.concat([keyOf(i), Buffer.alloc(1_500)]),
+    );
+    for (const key of keys) index.set(key, entry);
+    const copy = new SortedIndex();
+    for (let leaf = index.leafAfter(undefined); leaf !== undefined;) {
+      const last = leaf.key(leaf.count - 1);
+      copy.addLeaf(new Leaf(Buffer.from(leaf.write())));
+      const removed = random.pick([0.2, 0.95]);
+      for (let i = 0; i < 200; i++) {
+        const number = random.integer(0, keys.length - 1);
+        const key = keys[number] as Buffer;
+        if (number % 10 === 0 || random.fraction() >= removed) index.set(key, entry);
+        else index.delete(key);
+      }
+      leaf = index.leafAfter(last);
+    }
+    const missing = keys.filter((key, i) => i % 10 === 0 && copy.get(key) === undefined);
+    assert.equal(missing.length, 0);
+  });
+}
+
 test('the keys of a dropped table are removed by whole leaves, between those of others', (t) => {
   const index = new SortedIndex();
   const numbers = Array.from({ length: 50_000 }, (_, i) => String(i).padStart(9, '0'));

@@ -19,7 +19,7 @@ export const SLOW: readonly string[] = [
   'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
-  'engine/bigtable/embedded/{cut-transactions,damage,differential,disk-failures,embedded,power-cuts,processes,sharing/{sharing,stand-in-owners}}.test.ts',
+  'engine/bigtable/embedded/{cut-transactions,damage,differential,disk-failures,embedded,processes,sharing/{sharing,stand-in-owners}}.test.ts',
   'engine/bigtable/hbase/{simulated,security}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,http2/stub,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
@@ -44,7 +44,7 @@ export const SLOW: readonly string[] = [
   'engine/audit/live.test.ts',
   'engine/garbage-collection/histories.test.ts',
   'engine/observer/failures.test.ts',
-  'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation,simulation/hbase/*}.test.ts',
+  'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation,simulation/{disk,hbase}/*}.test.ts',
   'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
   'workloads/verification/model/model.test.ts',
   'workloads/verification/machine-mutants/{bench,judge-all,verdict}.test.ts',

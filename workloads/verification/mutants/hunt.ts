@@ -32,15 +32,16 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
 }
 
 async function violationsOf(
-  { simulate, simulateStore }: typeof simulator,
+  { simulate, simulateDisk, simulateStore }: typeof simulator,
   mutant: Mutant,
   seed: number,
 ): Promise<Result['violations']> {
-  const run =
-    mutant.world === 'hbase'
-      ? simulateStore(seed, mutant.cluster)
-      : simulate(planFor(mutant, seed));
-  return (await run).violations;
+  const run = {
+    engine: () => simulate(planFor(mutant, seed)),
+    hbase: () => simulateStore(seed, mutant.cluster),
+    disk: () => simulateDisk(seed, mutant.disk),
+  }[mutant.world ?? 'engine'];
+  return (await run()).violations;
 }
 
 /** A mutant with a load of its own meets only the faults that it favours. */

@@ -7,7 +7,7 @@
  * and says so, instead of testing nothing.
  */
 import { assert, type Random } from '../../../engine/base/index.ts';
-import type { HBaseKnobs, Knobs, ProcessPlan } from '../simulation/index.ts';
+import type { DiskKnobs, HBaseKnobs, Knobs, ProcessPlan } from '../simulation/index.ts';
 
 export interface Change {
   /** The path below `engine/`. */
@@ -27,9 +27,9 @@ export interface Mutant {
   readonly changes: readonly Change[];
   /**
    * What is simulated. Default: the engine, on the model store. `hbase`: the HBase client alone, on
-   * a simulated cluster.
+   * a simulated cluster. `disk`: the embedded store alone, on a simulated disk.
    */
-  readonly world?: 'hbase' | undefined;
+  readonly world?: 'hbase' | 'disk' | undefined;
   /**
    * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
    * seed.
@@ -37,6 +37,8 @@ export interface Mutant {
   readonly knobs?: Partial<Knobs> | undefined;
   /** The same for the world `hbase`. */
   readonly cluster?: Partial<HBaseKnobs> | undefined;
+  /** The same for the world `disk`. */
+  readonly disk?: Partial<DiskKnobs> | undefined;
   /**
    * The load of the processes, for a mistake that the usual load hides. The mutant then meets only
    * the faults that `knobs` names. Default: the load of the seed.

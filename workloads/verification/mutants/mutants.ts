@@ -6,6 +6,7 @@ import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';
 import { DROPPING } from './dropping.ts';
+import { EMBEDDED } from './embedded.ts';
 import { HBASE } from './hbase.ts';
 import type { Mutant } from './mutant.ts';
 import { NOTIFYING } from './notifying.ts';
@@ -23,6 +24,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...NOTIFYING,
   ...BATCHING,
   ...HBASE,
+  ...EMBEDDED,
 ];
 
 /** Rules without a mutant, with the reasons. */
@@ -33,8 +35,6 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-  P58: 'a rule of the embedded store, which is not simulated: disk-failures.test.ts breaks a disk',
   P62: 'a rule of the embedded store: sharing.test.ts stops and kills the process that owns it',
   P66: 'the model store delays nothing for longer than collectors wait: garbage-collection/rules.test.ts does',
-  P67: 'a rule of the embedded store: its tests cut the power of a simulated disk',
 };

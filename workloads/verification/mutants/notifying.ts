@@ -155,7 +155,7 @@ export const NOTIFYING: readonly Mutant[] = [
     mistake: 'A scan finds a cell whose observer is running, and runs the observer again.',
     changes: [
       change(
-        'observer/worker.ts',
+        'observer/runs.ts',
         '    if (this.#running.has(name)) {\n',
         '    if (this.#running.has(name) && name.length < 0) {\n',
       ),
@@ -177,24 +177,14 @@ export const NOTIFYING: readonly Mutant[] = [
     rule: 'P50',
     name: 'stop-does-not-wait',
     mistake: 'A worker reports that it has stopped while runs are still in flight.',
-    changes: [
-      change(
-        'observer/worker.ts',
-        '      while (this.#running.size > 0) await Promise.all(this.#runs());\n',
-        '',
-      ),
-    ],
+    changes: [change('observer/worker.ts', '      await this.#runs.ended();\n', '')],
   },
   {
     rule: 'P50',
     name: 'idle-after-one-glance',
     mistake: 'A worker reports that it is idle before it has scanned.',
     changes: [
-      change(
-        'observer/worker.ts',
-        'const enough = this.#emptyScans + 2;',
-        'const enough = this.#emptyScans;',
-      ),
+      change('observer/scans.ts', 'const enough = this.#empty + 2;', 'const enough = this.#empty;'),
     ],
   },
   {
@@ -215,7 +205,7 @@ export const NOTIFYING: readonly Mutant[] = [
     mistake: 'Dropping a table ends the observation of all others.',
     changes: [
       change(
-        'observer/worker.ts',
+        'observer/scans.ts',
         '      if (isFinal(error)) throw error;\n',
         '      if (isFinal(error) || isTableNotFound(error)) throw error;\n',
       ),
@@ -227,7 +217,7 @@ export const NOTIFYING: readonly Mutant[] = [
     mistake: 'One table that cannot be scanned ends the scanning of all.',
     changes: [
       change(
-        'observer/worker.ts',
+        'observer/scans.ts',
         '      if (isFinal(error)) throw error;\n',
         "      if (table !== '') throw error;\n",
       ),

@@ -153,8 +153,14 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
   set: [
     [[undefined, 'v'], `${A_CELL}undefined`],
     [[{ row: 'r' }, 'v'], `${A_CELL}{ row: 'r' }`],
-    [[CELL], 'the value of a cell must be a text or bytes (delete removes a value), not undefined'],
-    [[CELL, 5], 'the value of a cell must be a text or bytes (delete removes a value), not 5'],
+    [
+      [CELL],
+      'the value of a cell must be a text or bytes in a Uint8Array (delete removes a value), not undefined',
+    ],
+    [
+      [CELL, 5],
+      'the value of a cell must be a text or bytes in a Uint8Array (delete removes a value), not 5',
+    ],
   ],
   delete: [[[], `${A_CELL}undefined`]],
   lock: [[[], `${A_CELL}undefined`]],

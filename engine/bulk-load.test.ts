@@ -93,7 +93,10 @@ test('what is not a row, a column or bytes is refused: the storage would take a 
       'a cell of a bulk load must be an object with a column and a value, not undefined',
     ],
     [[{ column: 5, value }], 'a column of a bulk load must be a text, not 5'],
-    [[{ column: 'c', value: 'abc' }], "a value of a bulk load must be bytes, not 'abc'"],
+    [
+      [{ column: 'c', value: 'abc' }],
+      "a value of a bulk load must be bytes in a Uint8Array, not 'abc'",
+    ],
     [
       [{ column: 'c', value, derived: 'yes' }],
       "derived of a bulk load must be true or false, not 'yes'",

@@ -103,11 +103,18 @@ export function isObject(value: unknown): value is object {
 
 /** The value as text on one line: an error without its stack, and a long text cut. */
 function shown(value: unknown): string {
-  const options = { depth: 1, compact: true, breakLength: Infinity, maxStringLength: 60 };
-  const inspected = value instanceof Error ? String(value) : inspect(value, options);
   // Some values print on several lines all the same.
-  const text = inspected.replaceAll(/\s*\n\s*/g, ' ');
+  const text = inspected(value).replaceAll(/\s*\n\s*/g, ' ');
   return text.length > 200 ? `${text.slice(0, 200)} ...` : text;
+}
+
+function inspected(value: unknown): string {
+  const options = { depth: 1, compact: true, breakLength: Infinity, maxStringLength: 60 };
+  try {
+    return value instanceof Error ? String(value) : inspect(value, options);
+  } catch {
+    return `a ${typeof value} that cannot be printed`; // A proxy of bytes, for example.
+  }
 }
 
 function invalid(message: string): PercolatorError {

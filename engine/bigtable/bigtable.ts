@@ -27,7 +27,8 @@
  *    tables may be retried. A network may deliver a copy of a request after the request itself,
  *    also of one that was refused, and the copy may be applied (P1, P11).
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
- *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
+ *    explicit timestamps may be repeated. Mutations of one row apply in the order given. What a
+ *    caller gives stays as it is until the call has ended: an implementation does not copy it.
  * 6. A resolved mutation survives as long as `manifest.durability` says. A provisional one may be
  *    lost earlier, but then everything that was applied after it is lost with it, in all rows, and
  *    no process that was told of it goes on.

@@ -13,6 +13,7 @@ export {
   type TableSchema,
   type Timestamp,
 } from './bigtable.ts';
+export { ownBytes, ownValue } from './values.ts';
 export { durabilityOf } from './durability.ts';
 export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
 export { decorate } from './decorate.ts';

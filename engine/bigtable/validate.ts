@@ -10,6 +10,7 @@ import {
   type RowRange,
   type TableSchema,
 } from './bigtable.ts';
+import { checkBytes } from './values.ts';
 
 const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
 /** Bigtable's limit. */
@@ -28,6 +29,7 @@ export function validateMutation(mutation: Mutation): void {
   validateQualifier(mutation.qualifier);
   if (mutation.kind === 'set') {
     validateTimestamp(mutation.timestamp);
+    checkBytes('the value of a mutation', mutation.value);
     return;
   }
   validateTimestamp(mutation.from);

@@ -13,8 +13,8 @@
  * Most users want `transact`, which also retries; its function receives an object of this class.
  */
 import { PercolatorError } from '../base/index.ts';
-import { check, checkOptions, type Kind, LIST, TEXT } from '../base/options.ts';
-import type { Timestamp } from '../bigtable/index.ts';
+import { check, checkOptions, LIST } from '../base/options.ts';
+import { ownValue, type Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
@@ -62,11 +62,6 @@ export interface TransactionOptions {
    */
   readonly kind?: string | undefined;
 }
-
-const VALUE: Kind = {
-  expected: 'a text or bytes (delete removes a value)',
-  accepts: (value) => TEXT.accepts(value) || value instanceof Uint8Array,
-};
 
 type State = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
 
@@ -129,11 +124,9 @@ export class Transaction implements Snapshot {
     return scanWithWrites(this.#context, asked, this.#held, this.#writes);
   }
 
-  /** The bytes are kept, not copied: do not change them before the commit. */
+  /** The bytes are copied: the caller may use its buffer again (P76). */
   set(cell: CellAddress, value: Uint8Array | string): void {
-    check('the value of a cell', value, VALUE);
-    const bytes = typeof value === 'string' ? Buffer.from(value) : value;
-    this.#buffer(cell, { operation: 'put', value: bytes });
+    this.#buffer(cell, { operation: 'put', value: ownValue('the value of a cell', value) });
   }
 
   /**

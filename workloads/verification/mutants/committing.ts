@@ -4,6 +4,18 @@ import { change, type Mutant } from './mutant.ts';
 
 export const COMMITTING: readonly Mutant[] = [
   {
+    rule: 'P76',
+    name: 'callers-bytes-kept',
+    mistake: 'A transaction keeps the bytes of its caller, which uses them again.',
+    changes: [
+      change(
+        'bigtable/values.ts',
+        '    return Buffer.from(value);\n',
+        '    return value as Buffer;\n',
+      ),
+    ],
+  },
+  {
     rule: 'P9',
     name: 'blind-erase',
     mistake: 'The second phase is unconditional, and erases any lock, not only its own.',

@@ -4,7 +4,12 @@
  */
 import type { Clock } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import type { Reader, ScanRange, Transaction } from '../../../engine/transaction/index.ts';
+import type {
+  CellAddress,
+  Reader,
+  ScanRange,
+  Transaction,
+} from '../../../engine/transaction/index.ts';
 import {
   addressOf,
   historicCell,
@@ -203,13 +208,20 @@ export function write(
   { writes, locks }: Recording,
 ): void {
   if (value === undefined) transaction.delete(names.address(cell));
-  else transaction.set(names.address(cell), value);
+  else setAndReuse(transaction, names.address(cell), value);
   const name = names.historic(cell);
   const before = writes.findIndex((one) => one.cell === name);
   if (before >= 0) writes.splice(before, 1);
   writes.push({ cell: name, value });
   const locked = locks.indexOf(name);
   if (locked >= 0) locks.splice(locked, 1);
+}
+
+/** As a caller with one buffer for all its values (P76). */
+function setAndReuse(transaction: Transaction, cell: CellAddress, value: string): void {
+  const bytes = Buffer.from(value);
+  transaction.set(cell, bytes);
+  bytes.fill('x');
 }
 
 function note(scribe: RecordingOptions, recording: Recording, seen: HistoricValue): void {

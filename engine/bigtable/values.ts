@@ -53,7 +53,7 @@ export function checkBytes(name: string, value: Uint8Array): void {
   check(name, value, BYTES);
   if (value.length === 0) {
     try {
-      new Uint8Array(value); // Only this tells the empty from the lost.
+      value.at(0); // It throws for the lost, not for the empty.
     } catch (cause) {
       throw refused(name, 'has lost its bytes: their ArrayBuffer was transferred or shrunk', cause);
     }

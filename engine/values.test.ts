@@ -119,7 +119,7 @@ const BAD: readonly (readonly [what: string, value: unknown, message: RegExp])[]
     new Uint16Array(2),
     /must be .*bytes in a Uint8Array.*, not Uint16Array/,
   ],
-  ['bytes behind a proxy', new Proxy(Buffer.from('1'), {}), /must be .*bytes in a Uint8Array/],
+  ['a proxy of bytes', new Proxy(Buffer.from('1'), {}), /must be .*bytes in a Uint8Array/],
 ];
 
 describe('a value that cannot be stored is refused in a sentence', () => {

@@ -9,12 +9,19 @@
  * missing. A sync that fails has made some sectors durable, and no later sync does so for the
  * others, though programs go on reading them: Linux behaves in this way.
  *
+ * It is one owner's view of the store's folder. `takeOver` is the next owner's: the system then
+ * refuses what the first one does with names, and still writes to the files that it has open. Other
+ * programs may remove or replace files, and move the folder. A view can be told to stand still
+ * before any operation and after it, for as long as the test likes.
+ *
  * All chance comes from the given `Random`.
  */
-import { type Random, systemClock } from '../base/index.ts';
-import type { Disk, DiskFile } from '../bigtable/embedded/disk.ts';
+import type { PercolatorError, Random } from '../base/index.ts';
+import { closedBecause, type Disk, type DiskFile } from '../bigtable/embedded/disk.ts';
 
 export type DiskOperation = 'create' | 'write' | 'sync' | 'rename' | 'remove' | 'syncNames';
+/** Before and after a write, before and after a sync. */
+export type PausedMoment = 'write' | 'written' | 'sync' | 'synced';
 export type DiskFailure = 'EIO' | 'ENOSPC';
 
 export interface SimulatedDiskOptions {
@@ -23,8 +30,8 @@ export interface SimulatedDiskOptions {
   readonly before?:
     | ((operation: DiskOperation, name: string) => DiskFailure | undefined)
     | undefined;
-  /** Turns of the event loop that a sync of the file takes besides. Default: none. */
-  readonly turns?: ((name: string) => number) | undefined;
+  /** Called in the course of each write and sync of a file, which goes on when it resolves. */
+  readonly pause?: ((moment: PausedMoment, name: string) => Promise<void>) | undefined;
 }
 
 const SECTOR_BYTES = 512;
@@ -44,35 +51,87 @@ class Content {
   unsynced: Write[] = [];
 }
 
+interface SimulatedFile extends DiskFile {
+  readonly content: Content;
+}
+
 /** A change of names that was not synced. */
 interface NameChange {
   readonly apply: (names: Map<string, Content>) => void;
 }
 
+/** What all views of a folder share. */
+class Folder {
+  readonly names: Map<string, Content>;
+  /** As on the disk. */
+  durableNames: Map<string, Content>;
+  changes: NameChange[] = [];
+
+  constructor(contents: readonly [string, Content][]) {
+    this.names = new Map(contents);
+    this.durableNames = new Map(contents);
+  }
+}
+
 export class SimulatedDisk implements Disk {
   readonly #random: Random;
-  readonly #names: Map<string, Content>;
-  /** As on the disk. */
-  #durableNames: Map<string, Content>;
-  #changes: NameChange[] = [];
-  readonly #turns: NonNullable<SimulatedDiskOptions['turns']>;
+  #folder: Folder;
   #before: NonNullable<SimulatedDiskOptions['before']>;
+  readonly #pause: NonNullable<SimulatedDiskOptions['pause']>;
+  /** Whether the owner's name for the folder still leads to it. */
+  #isOwned = true;
 
   constructor(
-    { random, before, turns }: SimulatedDiskOptions,
+    { random, before, pause }: SimulatedDiskOptions,
     files: Iterable<[string, Buffer]> = [],
   ) {
     this.#random = random;
     this.#before = before ?? (() => undefined);
-    this.#turns = turns ?? (() => 0);
+    this.#pause = pause ?? (() => Promise.resolve());
     const contents = Array.from(files, ([name, bytes]): [string, Content] => {
       const content = new Content();
       content.current = bytes;
       content.durable = bytes;
       return [name, content];
     });
-    this.#names = new Map(contents);
-    this.#durableNames = new Map(contents);
+    this.#folder = new Folder(contents);
+  }
+
+  /** The next owner's view of the same folder. */
+  takeOver(options: SimulatedDiskOptions): SimulatedDisk {
+    const next = new SimulatedDisk(options);
+    next.#folder = this.#folder;
+    this.move();
+    return next;
+  }
+
+  /** Another program moves or removes the folder. */
+  move(): void {
+    this.#isOwned = false;
+  }
+
+  /** Another program puts a file of its own in the place of this one, or nothing. */
+  replace(name: string, bytes: Buffer | undefined): void {
+    const content = new Content();
+    content.current = bytes ?? content.current;
+    this.#change((names) => {
+      if (bytes === undefined) names.delete(name);
+      else names.set(name, content);
+    });
+  }
+
+  lost(files: readonly (readonly [name: string, file: DiskFile])[]): PercolatorError | undefined {
+    if (!this.#isOwned) return closedBecause('another simulated process has taken over the store');
+    const gone = files.find(
+      ([name, file]) => this.#names.get(name) !== (file as SimulatedFile).content,
+    );
+    return gone && closedBecause(`another program removed or replaced ${gone[0]}`);
+  }
+
+  close(): void {}
+
+  get #names(): Map<string, Content> {
+    return this.#folder.names;
   }
 
   set before(before: NonNullable<SimulatedDiskOptions['before']>) {
@@ -90,6 +149,7 @@ export class SimulatedDisk implements Disk {
   }
 
   create(name: string): DiskFile {
+    this.#assertOwned();
     this.#check('create', name);
     if (this.#names.has(name)) throw failure('EEXIST', name);
     const content = new Content();
@@ -98,6 +158,7 @@ export class SimulatedDisk implements Disk {
   }
 
   rename(from: string, to: string): void {
+    this.#assertOwned();
     this.#check('rename', from);
     const content = this.#names.get(from);
     if (content === undefined) throw failure('ENOENT', from);
@@ -105,6 +166,7 @@ export class SimulatedDisk implements Disk {
   }
 
   remove(name: string): void {
+    this.#assertOwned();
     this.#check('remove', name);
     if (!this.#names.has(name)) throw failure('ENOENT', name);
     this.#change((names) => names.delete(name));
@@ -113,8 +175,9 @@ export class SimulatedDisk implements Disk {
   async sync(): Promise<void> {
     await this.#pass();
     this.#check('syncNames', '');
-    this.#durableNames = new Map(this.#names);
-    this.#changes = [];
+    this.#assertOwned();
+    this.#folder.durableNames = new Map(this.#names);
+    this.#folder.changes = [];
   }
 
   /** The files as programs read them. */
@@ -124,15 +187,20 @@ export class SimulatedDisk implements Disk {
 
   /** The files as they are after the power has failed now. Does not change this disk. */
   afterPowerCut(random: Random): Map<string, Buffer> {
-    const names = new Map(this.#durableNames);
+    const names = new Map(this.#folder.durableNames);
     const luck = random.integer(0, 3);
-    for (const { apply } of this.#changes) if (isKept(random, luck)) apply(names);
+    for (const { apply } of this.#folder.changes) if (isKept(random, luck)) apply(names);
     return new Map(Array.from(names, ([name, content]) => [name, torn(content, random)]));
   }
 
   #change(apply: (names: Map<string, Content>) => void): void {
     apply(this.#names);
-    this.#changes.push({ apply });
+    this.#folder.changes.push({ apply });
+  }
+
+  #assertOwned(): void {
+    const error = this.lost([]);
+    if (error !== undefined) throw error;
   }
 
   #check(operation: DiskOperation, name: string): void {
@@ -145,8 +213,9 @@ export class SimulatedDisk implements Disk {
     for (let i = this.#random.integer(0, 8); i >= 0; i--) await Promise.resolve();
   }
 
-  #file(name: string, content: Content): DiskFile {
+  #file(name: string, content: Content): SimulatedFile {
     return {
+      content,
       size: () => content.current.length,
       read: (target, position) => content.current.copy(target, 0, position),
       write: (bytes, position) => this.#write(name, content, { bytes, position }),
@@ -164,23 +233,26 @@ export class SimulatedDisk implements Disk {
     content: Content,
     { bytes, position }: { readonly bytes: Uint8Array; readonly position: number },
   ): Promise<void> {
+    await this.#pause('write', name);
     const failed = this.#before('write', name);
     const done = failed === undefined ? bytes.length : this.#random.integer(0, bytes.length - 1);
     const write = { offset: position, bytes: Buffer.from(bytes.subarray(0, done)) };
     content.current = written(content.current, write);
     content.unsynced.push(write);
     await this.#pass();
+    await this.#pause('written', name);
     if (failed !== undefined) throw failure(failed, `write ${name}`);
   }
 
   async #sync(name: string, content: Content): Promise<void> {
     await this.#pass();
-    for (let turns = this.#turns(name); turns > 0; turns--) await systemClock.yield();
+    await this.#pause('sync', name);
     const failed = this.#before('sync', name);
     const writes = content.unsynced;
     content.unsynced = [];
     if (failed === undefined) {
       for (const write of writes) content.durable = written(content.durable, write);
+      await this.#pause('synced', name);
       return;
     }
     content.durable = tornBy(content.durable, writes, this.#random);

@@ -404,6 +404,8 @@ function withSync(disk: SimulatedDisk, sync: () => Promise<void>): Disk {
     rename: (from, to) => disk.rename(from, to),
     remove: (name) => disk.remove(name),
     sync,
+    lost: () => undefined,
+    close: () => {},
   };
 }
 

@@ -5,9 +5,13 @@
  *
  * A file is written once, from its start to its end. What was written survives a power failure
  * once the file, and the folder that holds its name, were synced.
+ *
+ * Names are changed only where this process is the owner (ownership.ts): each path goes through the
+ * name that the owner has given to the folder.
  */
 import fs from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { PercolatorError } from '../../base/index.ts';
 
 export interface DiskFile {
   size(): number;
@@ -29,6 +33,13 @@ export interface Disk {
   remove(name: string): void;
   /** Makes the names durable. */
   sync(): Promise<void>;
+  /**
+   * Why this process does not own the folder any more: it has another name, or is gone, or one of
+   * the files is not what its name leads to. Undefined if all is in place.
+   */
+  lost(files: readonly (readonly [name: string, file: DiskFile])[]): PercolatorError | undefined;
+  /** Ends its use, after the files were closed. */
+  close(): void;
 }
 
 /**
@@ -36,18 +47,128 @@ export interface Disk {
  *   process, but not a power failure
  */
 export function folderDisk(folder: string, { fsync }: { readonly fsync: boolean }): Disk {
-  const open = (name: string, flags: string): DiskFile => {
-    const file = fs.openSync(join(folder, name), flags);
-    return fsync ? new SyncedFile(file) : new UnsyncedFile(file);
-  };
-  return {
-    names: () => fs.readdirSync(folder),
-    open: (name) => open(name, 'r'),
-    create: (name) => open(name, 'wx+'),
-    rename: (from, to) => fs.renameSync(join(folder, from), join(folder, to)),
-    remove: (name) => fs.rmSync(join(folder, name)),
-    sync: () => (fsync ? syncFolder(folder) : Promise.resolve()),
-  };
+  return new FolderDisk(folder, fsync);
+}
+
+/**
+ * Where the system shows what a process has open: a path through there leads to the folder itself,
+ * whatever it is called by now.
+ */
+const OPEN_FILES = '/proc/self/fd';
+
+class FolderDisk implements Disk {
+  readonly #folder: string;
+  readonly #fsync: boolean;
+  /** Open, so that no other folder gets its inode number. Undefined where folders are not opened. */
+  readonly #opened: number | undefined;
+  readonly #identity: fs.Stats;
+
+  constructor(folder: string, fsync: boolean) {
+    this.#folder = folder;
+    this.#fsync = fsync;
+    this.#opened = openedFolder(folder);
+    this.#identity = this.#opened === undefined ? fs.statSync(folder) : fs.fstatSync(this.#opened);
+  }
+
+  names(): readonly string[] {
+    return fs.readdirSync(this.#folder);
+  }
+
+  open(name: string): DiskFile {
+    return this.#file(name, 'r');
+  }
+
+  /** Looks again afterwards: the process may have been stopped in between. */
+  create(name: string): DiskFile {
+    this.#assertOwned();
+    try {
+      const file = this.#file(name, 'wx+');
+      this.#assertOwned(file);
+      return file;
+    } catch (error) {
+      throw this.lost([]) ?? error;
+    }
+  }
+
+  rename(from: string, to: string): void {
+    this.#assertOwned();
+    fs.renameSync(join(this.#folder, from), join(this.#folder, to));
+  }
+
+  /**
+   * In the folder itself, where the system can name it: a process that is stopped before the call
+   * must not remove a file of a copy that has taken the folder's place. In the folder itself no
+   * removal comes too late, because the next owner needs no file either that this one removes.
+   */
+  remove(name: string): void {
+    this.#assertOwned();
+    const itself = `${OPEN_FILES}/${this.#opened}`;
+    fs.rmSync(join(fs.existsSync(itself) ? itself : this.#folder, name));
+  }
+
+  sync(): Promise<void> {
+    return this.#fsync ? syncFolder(this.#folder) : Promise.resolve();
+  }
+
+  lost(files: readonly (readonly [name: string, file: DiskFile])[]): PercolatorError | undefined {
+    if (!isSame(this.#folder, this.#identity)) return closedBecause(whatBecameOf(this.#folder));
+    const gone = files.find(
+      ([name, file]) => !(file as UnsyncedFile).isAt(join(this.#folder, name)),
+    );
+    if (gone === undefined) return undefined;
+    return closedBecause(`another program removed or replaced ${join(this.#folder, gone[0])}`);
+  }
+
+  close(): void {
+    if (this.#opened !== undefined) fs.closeSync(this.#opened);
+  }
+
+  #file(name: string, flags: string): DiskFile {
+    const file = fs.openSync(join(this.#folder, name), flags);
+    return this.#fsync ? new SyncedFile(file) : new UnsyncedFile(file);
+  }
+
+  #assertOwned(opened?: DiskFile): void {
+    const error = this.lost([]);
+    if (error === undefined) return;
+    opened?.close();
+    throw error;
+  }
+}
+
+function openedFolder(folder: string): number | undefined {
+  try {
+    return fs.openSync(folder, 'r');
+  } catch {
+    return undefined; // Not every system opens folders, or lets this process read this one.
+  }
+}
+
+function isSame(path: string, { ino, dev }: fs.Stats): boolean {
+  try {
+    const found = fs.statSync(path, { throwIfNoEntry: false });
+    return found?.ino === ino && found.dev === dev;
+  } catch {
+    return false; // It cannot be looked at any more: it may be another one.
+  }
+}
+
+function whatBecameOf(folder: string): string {
+  const parent = dirname(folder);
+  return fs.existsSync(parent) && fs.readdirSync(parent).some((name) => isStoreName(name))
+    ? `another process has taken over the store in ${parent}, or another program has replaced it`
+    : `${parent} was removed, moved or emptied`;
+}
+
+/** The one sentence of an owner that is none any more. */
+export function closedBecause(why: string): PercolatorError {
+  const message = `the embedded store was closed, because ${why}; open it again to go on with what is there now`;
+  return new PercolatorError('STORE_CLOSED', message);
+}
+
+/** The name of a folder that holds a store: without an owner, or with one. */
+export function isStoreName(name: string): boolean {
+  return /^store(\.[\da-z]+)?$/.test(name);
 }
 
 /** Tolerates a folder that this process may not read, and a system that does not sync folders. */
@@ -70,6 +191,11 @@ class UnsyncedFile implements DiskFile {
 
   size(): number {
     return fs.fstatSync(this.file).size;
+  }
+
+  /** Whether the path leads to this file. */
+  isAt(path: string): boolean {
+    return isSame(path, fs.fstatSync(this.file));
   }
 
   /**

@@ -95,6 +95,8 @@ export class Embedded implements Bigtable {
   #catalog: Catalog;
   #pendingCatalog: Catalog;
   #closed: Promise<void> | undefined;
+  /** Why it was closed by another hand than the caller's. */
+  #lost: PercolatorError | undefined;
 
   constructor({ rows, manifest, readOnly, end }: EmbeddedParts) {
     this.#rows = rows;
@@ -235,6 +237,12 @@ export class Embedded implements Bigtable {
     this.#pendingCatalog = this.#catalog;
   }
 
+  /** Called when this process finds that it does not own the store any more. */
+  lost(error: PercolatorError): void {
+    this.#lost = error;
+    this.close().catch(() => undefined); // There is nothing left to save.
+  }
+
   async close(): Promise<void> {
     this.#closed ??= this.#idle().then(() => this.#end());
     await this.#closed;
@@ -285,6 +293,7 @@ export class Embedded implements Bigtable {
       for (let start: Buffer | undefined = next; start !== undefined;) {
         await systemClock.yield();
         if (this.#rows.isInDoubt) await this.#rows.settle();
+        this.#rows.log.ownership.look();
         start = this.#scan(start, scan);
       }
     } finally {
@@ -395,7 +404,10 @@ export class Embedded implements Bigtable {
     throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
   }
 
+  /** What is read or checked from here on, in this turn of the event loop, is of a moment after it. */
   #assertOpen(): void {
+    if (this.#closed === undefined) this.#rows.log.ownership.look();
+    if (this.#lost !== undefined) throw this.#lost;
     if (this.#closed === undefined) return;
     throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
   }

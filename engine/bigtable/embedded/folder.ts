@@ -1,23 +1,39 @@
 /**
  * The folder of a store: making it, and owning it.
  *
- * One process at a time writes a store, or several read it. Node has no file locks, but its SQLite
- * has: a transaction on an empty database holds them. The system releases them when the process
- * ends, however it ends. A file with a process id would outlive its process, and the id would then
- * name another one; a socket's name would outlive it too.
+ *     data/lock              empty: the system's lock on it keeps one writer, or several readers
+ *     data/store             the store, while no process owns it
+ *     data/store.k3x9        the store of a living owner, or of one that was killed
+ *     data/store.k3x9/socket where the owner serves the others
  *
- *     write ─▶ BEGIN EXCLUSIVE     read ─▶ a read transaction     in the file `lock`, always empty
+ * One process at a time writes a store, or several read it. Three things see to that:
  *
- * These are POSIX locks: they also end when the process closes any other handle of the file `lock`,
- * so nothing else opens it. On a file that it may not write, SQLite takes only a reader's lock.
+ *     1. The lock. Node has no file locks, but its SQLite has: a transaction on an empty database
+ *        holds them. The system releases them when the process ends, however it ends. A file with a
+ *        process id would outlive its process, and the id would then name another one.
+ *     2. The socket. A lock of POSIX is easily lost: it ends when the process closes any other
+ *        handle of the file, as a copy of the folder does, and a new file has a new lock. But the
+ *        system answers at the socket for as long as its process lives, even if that is stopped.
+ *     3. The name. Who has the lock, and gets no answer, gives the store's folder a name of its own:
+ *        from then on an owner that lives in spite of all cannot do harm (ownership.ts).
+ *
+ * On a file that it may not write, SQLite takes only a reader's lock.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { syncFolder } from './disk.ts';
+import { entropySeed, systemClock } from '../../base/index.ts';
+import { isStoreName, syncFolder } from './disk.ts';
+import { TAKE_OVER_MS } from './ownership.ts';
+import { isServed } from './sharing/socket-place.ts';
 
 const LOCK_FILE = 'lock';
+/** The name of a store that no process owns. */
+const STORE = 'store';
+/** What an earlier version kept next to the lock: the store, and what its owner left behind. */
+const EARLIER_STORE = /^(\d{10}\.log|index|index\.new)$/;
+const EARLIER_SOCKET = /^socket(-at)?$/;
 const SQLITE_BUSY = 5;
 const SQLITE_READONLY = 8;
 /**
@@ -75,5 +91,102 @@ export function lockFolder(
       throw new Error(`the file ${path} cannot be written`, { cause: error });
     }
     throw error;
+  }
+}
+
+/** A store in the hands of this process. */
+export interface Claim {
+  readonly path: string;
+  /** Gives it up: another process may be the next owner. */
+  readonly end: () => void;
+}
+
+/**
+ * Undefined if another process owns the store. Otherwise a writer is the owner now, and a reader,
+ * which leaves the folder as it is, keeps writers away.
+ * @throws if there is no store, and one must exist; or the folder holds more than one
+ */
+export async function claimStore(
+  folder: string,
+  { readOnly, mustExist, fsync }: { readOnly: boolean; mustExist: boolean; fsync: boolean },
+): Promise<Claim | undefined> {
+  const unlock = lockFolder(folder, { readOnly });
+  if (unlock === undefined) return undefined;
+  try {
+    const found = storeIn(folder);
+    if (found === undefined && mustExist) throw new Error('there is no store in it');
+    if (found === undefined || !(await isServed(found))) {
+      if (readOnly) return { path: found ?? folder, end: unlock };
+      const path = await takeOver(folder, found, { fsync });
+      if (path !== undefined) return { path, end: () => giveUp(path, unlock) };
+    }
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+  unlock();
+  return undefined;
+}
+
+/** The folder that holds the store: one in `folder`, or `folder` itself if an earlier version wrote it. */
+export function storeIn(folder: string): string | undefined {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const [found, another] = names.filter(isStoreName);
+  if (another !== undefined) {
+    throw new Error(`it holds two stores, ${found} and ${another}: move one of them elsewhere`);
+  }
+  if (found !== undefined) return join(folder, found);
+  if (names.includes('data.mdb')) {
+    throw new Error('it is a store of an earlier version (data.mdb); load its data again');
+  }
+  return names.some((name) => EARLIER_STORE.test(name)) ? folder : undefined;
+}
+
+/** Undefined if another process was faster. */
+async function takeOver(
+  folder: string,
+  found: string | undefined,
+  { fsync }: { readonly fsync: boolean },
+): Promise<string | undefined> {
+  const token = (entropySeed() * 2 ** 20 + (entropySeed() % 2 ** 20)).toString(36);
+  const path = join(folder, `${STORE}.${token}`);
+  if (found === undefined || found === folder) mkdirSync(path, { mode: 0o700 });
+  else if (!tryRename(found, path)) return undefined;
+  moveEarlierStore(folder, path);
+  if (fsync) await syncFolder(folder);
+  const wasOwned = found !== undefined && basename(found) !== STORE;
+  if (wasOwned) await systemClock.sleep(TAKE_OVER_MS);
+  return path;
+}
+
+function tryRename(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Goes on where a process that was killed has stopped. */
+function moveEarlierStore(folder: string, path: string): void {
+  for (const name of readdirSync(folder)) {
+    const [from, to] = [join(folder, name), join(path, name)];
+    if (EARLIER_SOCKET.test(name)) rmSync(from, { recursive: true });
+    if (!EARLIER_STORE.test(name)) continue;
+    if (existsSync(to)) throw new Error(`it holds two stores: ${from} and ${to}`);
+    renameSync(from, to);
+  }
+}
+
+/** The next owner need not wait for this one. */
+function giveUp(path: string, unlock: () => void): void {
+  try {
+    renameSync(path, join(dirname(path), STORE));
+  } catch {
+    // Another process has taken the store over, or the folder is gone.
+  } finally {
+    unlock();
   }
 }

@@ -29,6 +29,8 @@ function nowhere(): Disk {
     rename: () => undefined,
     remove: () => undefined,
     sync: async () => undefined,
+    lost: () => undefined,
+    close: () => undefined,
   };
 }
 

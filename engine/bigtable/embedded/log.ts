@@ -16,10 +16,11 @@
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
  */
-import { PercolatorError } from '../../base/index.ts';
+import { type Clock, hasCode, PercolatorError, systemClock } from '../../base/index.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import type { HintHeader } from './hint.ts';
 import type { Place } from './leaf.ts';
+import { Ownership } from './ownership.ts';
 import { Recent } from './recent.ts';
 import { ReadAhead } from './read-ahead.ts';
 import { RecentlyRead } from './recently-read.ts';
@@ -55,6 +56,7 @@ export class Log {
   readonly sizes: Sizes;
   /** A part of a file, while the cleaner works on it: its records are read from these bytes. */
   held: { readonly at: Mark; readonly bytes: Buffer } | undefined;
+  readonly ownership: Ownership;
   readonly #disk: Disk;
   readonly #recent: Recent;
   readonly #recentlyRead: RecentlyRead;
@@ -73,8 +75,9 @@ export class Log {
   #bytes = 0;
   #written = 0;
 
-  constructor(disk: Disk, state: LogState, sizes: Sizes) {
+  constructor(disk: Disk, state: LogState, sizes: Sizes, clock: Clock = systemClock) {
     this.sizes = sizes;
+    this.ownership = new Ownership(disk, clock);
     this.#disk = disk;
     this.#recent = new Recent(sizes.recentBytes);
     this.#recentlyRead = new RecentlyRead(sizes.readBytes);
@@ -86,7 +89,10 @@ export class Log {
     this.#syncedSequence = state.sequence;
     this.#oldest = state.oldest;
     this.#newest = state.newest;
-    for (const { size } of state.files.values()) this.#bytes += size;
+    for (const [number, { file, size }] of state.files) {
+      this.#bytes += size;
+      this.ownership.add(nameOfLog(number), file);
+    }
   }
 
   /** Bytes of all files. */
@@ -147,8 +153,9 @@ export class Log {
   /**
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
    * group that `isCopy` repeats earlier groups, which stay until it counts.
-   * @throws STORE_UNAVAILABLE if the group will never count; STORE_IN_DOUBT if it may count, in
-   * case the process ends before the next group is written. In both cases, once the next group is
+   * @throws STORE_UNAVAILABLE, or STORE_CLOSED from who is no owner, if the group will never count;
+   * STORE_IN_DOUBT if it may count, in case the process ends before the next group is written, or
+   * is no owner any more: the next owner may have read the group. In the two cases that pass, once the next group is
    * written, the groups that waited for a sync do not count any more: so the next group must hold
    * all that they held.
    */
@@ -161,6 +168,7 @@ export class Log {
     const isWaiting =
       mayWait && at.offset > 0 && end.offset - this.#synced.offset <= UNSYNCED_BYTES_MAX;
     try {
+      this.ownership.look();
       if (at.offset === 0) await this.#syncEnd();
       const { file } = at.offset === 0 ? this.#create(at.file) : this.#file(at.file);
       await file.write(group, at.offset);
@@ -172,6 +180,7 @@ export class Log {
     try {
       if (!isWaiting) await this.#file(at.file).file.sync();
       if (at.offset === 0) await this.#disk.sync();
+      this.ownership.look(); // After the sync: see ownership.ts.
     } catch (cause) {
       this.#giveUp();
       // What a copy repeats is still there; without this, each failed opening would leave a copy.
@@ -204,6 +213,7 @@ export class Log {
       this.#readAhead.find(place, this.#readPiece) ??
       this.#readRecord(place);
     if (!isIntact(record, place)) {
+      this.ownership.look();
       throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
     }
     if (piece === undefined) this.#recentlyRead.add(place, record);
@@ -223,7 +233,9 @@ export class Log {
         cause,
       });
     }
-    if (read < target.length) throw damaged(name, offset + read, 'the file ends too early');
+    if (read === target.length) return;
+    this.ownership.look(); // The next owner may have shortened it.
+    throw damaged(name, offset + read, 'the file ends too early');
   }
 
   size(file: number): number {
@@ -321,6 +333,7 @@ export class Log {
     this.#newest = number;
     const made = { file: this.#disk.create(nameOfLog(number)), size: 0 };
     this.#files.set(number, made);
+    this.ownership.add(nameOfLog(number), made.file);
     return made;
   }
 
@@ -360,6 +373,7 @@ export class Log {
     const known = this.#files.get(number);
     if (known === undefined) return;
     this.#files.delete(number);
+    this.ownership.remove(nameOfLog(number));
     ignoringErrors(() => known.file.close());
     ignoringErrors(() => this.#disk.remove(nameOfLog(number)));
   }
@@ -378,6 +392,7 @@ function failed(
   what: string,
   cause: unknown,
 ): PercolatorError {
+  if (code === 'STORE_UNAVAILABLE' && hasCode(cause, 'STORE_CLOSED')) return cause;
   const message = `the embedded store failed to commit (${reasonOf(cause)}); ${what}`;
   return new PercolatorError(code, message, { cause });
 }

@@ -1,14 +1,15 @@
 /** Opens the store of a folder: as its owner, or through the process that owns it. */
 import { resolve } from 'node:path';
-import { PercolatorError } from '../../base/index.ts';
+import { hasCode, PercolatorError, systemClock } from '../../base/index.ts';
 import { checkOptions, FLAG, type Kinds, NAME } from '../../base/options.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
-import { folderDisk } from './disk.ts';
+import { type Disk, folderDisk } from './disk.ts';
 import { MANIFEST } from './embedded.ts';
-import { lockFolder, makeFolder } from './folder.ts';
+import { type Claim, claimStore, makeFolder, storeIn } from './folder.ts';
 import { reasonOf } from './log.ts';
 import { type DiskSettings, openOnDisk } from './open-on-disk.ts';
+import type { Ownership } from './ownership.ts';
 import { Client } from './sharing/client.ts';
 import { Service } from './sharing/service.ts';
 import { socketOf } from './sharing/socket-place.ts';
@@ -56,6 +57,8 @@ export interface Patience {
 }
 
 const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
+/** Far below `attachMs`: for that long a process looks for a socket that was removed. */
+const WATCH_MS = 1_000;
 
 /**
  * Opens the store of a folder: as its owner, or through the process that owns it. If the owner
@@ -90,37 +93,83 @@ export async function openPatiently(
   const owned = mayOwn ? await own() : undefined;
   if (owned !== undefined) return owned;
   const manifest = { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) };
-  const socketPath = (): string => socketOf(folder);
+  const socketPath = (): string => socketOf(storeIn(folder) ?? folder);
   const shared = { ...settings, ...patience, manifest, socketPath, refusal };
   const client = new Client({ ...shared, own: mayOwn ? own : undefined });
   await client.attach();
   return client;
 }
 
-/** Undefined if another process owns the folder. */
+/** Undefined if another process owns the folder, also if it takes the store over meanwhile. */
 async function ownFolder(folder: string, settings: DiskSettings): Promise<Bigtable | undefined> {
   const { fsync, readOnly, mustExist = readOnly } = settings;
   if (!mustExist) await makeFolder(folder, { fsync });
-  const unlock = lockFolder(folder, { readOnly });
-  if (unlock === undefined) return undefined;
+  const claim = await claimStore(folder, { readOnly, mustExist, fsync });
+  if (claim === undefined) return undefined;
+  try {
+    return await openClaimed(claim, settings);
+  } catch (error) {
+    if (hasCode(error, 'STORE_CLOSED')) return undefined;
+    throw error;
+  }
+}
+
+async function openClaimed(
+  { path, end: giveUp }: Claim,
+  settings: DiskSettings,
+): Promise<Bigtable> {
+  const { fsync, readOnly } = settings;
+  const closed = new AbortController();
+  let disk: Disk | undefined;
   let service: Service | undefined;
+  let ownership: Ownership | undefined;
+  const release = (): void => {
+    try {
+      disk?.close();
+    } finally {
+      giveUp();
+    }
+  };
   const end = async (): Promise<void> => {
+    closed.abort();
     try {
       await service?.close();
     } finally {
-      unlock();
+      release();
     }
   };
-  const disk = folderDisk(folder, { fsync });
-  const store = await openOnDisk(disk, { ...settings, end }).catch((error: unknown) => {
-    unlock();
-    throw error;
-  });
+  let store: Bigtable;
   try {
-    if (!readOnly) service = await Service.start(folder, store, { fsync });
+    disk = folderDisk(path, { fsync });
+    store = await openOnDisk(disk, { ...settings, end, onOwned: (owned) => (ownership = owned) });
+  } catch (error) {
+    release();
+    throw error;
+  }
+  if (readOnly) return store;
+  try {
+    service = await Service.start(path, store, { fsync });
+    void keepWatch({ service, ownership }, closed.signal);
     return store;
   } catch (error) {
     await store.close();
     throw error;
+  }
+}
+
+/** Once a second: notices a lost ownership that no caller would notice, and a lost socket. */
+async function keepWatch(
+  { service, ownership }: { service: Service; ownership: Ownership | undefined },
+  closed: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await systemClock.sleep(WATCH_MS, closed, { background: true });
+    if (closed.aborted) return;
+    try {
+      ownership?.lookAtAll();
+    } catch {
+      return; // The store has heard of it.
+    }
+    await service.stayReachable();
   }
 }

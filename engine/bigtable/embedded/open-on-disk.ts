@@ -1,4 +1,5 @@
 /** Opens the store that is on a disk: recovers it, and puts its parts together. */
+import { type Clock, systemClock } from '../../base/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import type { Disk } from './disk.ts';
@@ -7,9 +8,10 @@ import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
 import type { Place } from './leaf.ts';
 import { Log, type LogState } from './log.ts';
+import type { Ownership } from './ownership.ts';
 import { withValues } from './page.ts';
 import type { PendingPage } from './pending-row.ts';
-import type { LogRecord } from './record.ts';
+import { type LogRecord, nameOfLog } from './record.ts';
 import { applyRecords, recover } from './recovery.ts';
 import { RowStore } from './row-store.ts';
 import type { Sizes } from './sizes.ts';
@@ -20,15 +22,20 @@ export interface DiskSettings {
   readonly sizes: Sizes;
   /** Whether a folder without a store is refused. Default: the value of `readOnly`. */
   readonly mustExist?: boolean | undefined;
+  /** For how long a look at the ownership counts. Default: the system's. */
+  readonly clock?: Clock | undefined;
+  /** Called with what looks at the ownership; once a second, it should be asked to look at all. */
+  readonly onOwned?: ((ownership: Ownership) => void) | undefined;
   /** Called when the store no longer uses the disk. */
   readonly end?: (() => Promise<void>) | undefined;
 }
 
 export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bigtable> {
-  const { fsync, readOnly, sizes, mustExist = readOnly } = settings;
+  const { fsync, readOnly, sizes, mustExist = readOnly, clock = systemClock } = settings;
   const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = recover(disk);
   if (isNew && mustExist) throw new Error('there is no store in it');
-  const log = new Log(disk, state, sizes);
+  const log = new Log(disk, state, sizes, clock);
+  const { ownership } = log;
   let hints: HintWriter | undefined;
   try {
     const flush = async (): Promise<number> => {
@@ -48,13 +55,17 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       },
     );
     if (!readOnly) await syncAll(disk, state);
+    // Before the next group: the owner before this one may still write to the file that it has just
+    // made, and its group would then not fit the next one.
+    const isUnfinished = (name: string): boolean => name > nameOfLog(state.end.file);
+    if (!readOnly) for (const name of leftovers.filter(isUnfinished)) disk.remove(name);
     if (readOnly) applyRecords(index, last ?? []);
     else if (last !== undefined) {
       if (!usesHint) await removeHint(disk);
       await rows.restore(pagesOf(last));
     }
     if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
-    if (!readOnly) for (const name of leftovers) disk.remove(name);
+    if (!readOnly) for (const name of leftovers) if (!isUnfinished(name)) disk.remove(name);
     const end = async (): Promise<void> => {
       try {
         // No caller was promised that what is visible is durable by now.
@@ -71,7 +82,11 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       readOnly,
       end,
     });
-    return store;
+    const opened = store;
+    ownership.onLost = (error) => opened.lost(error);
+    ownership.look(); // What it found in opening was before that.
+    settings.onOwned?.(ownership);
+    return opened;
   } catch (error) {
     await hints?.idle(); // The folder must not change once another process may own it.
     log.close();

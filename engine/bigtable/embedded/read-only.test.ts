@@ -45,7 +45,7 @@ test('it refuses every mutation with READ_ONLY, and shows what there is', async 
 test('it changes no byte, of a store that was closed and of one that was killed', async () => {
   const folder = await storeWithRow();
   for (const isKilled of [false, true]) {
-    if (isKilled) await rm(join(folder, 'index')); // What only a close is certain to write.
+    if (isKilled) await rm(join(folder, 'store', 'index')); // What only a close is certain to write.
     const before = await bytesOf(folder);
     await using reading = await openEmbedded({ folder, readOnly: true });
     assert.equal((await reading.readRow('t', 'r', [{ family: 'data' }]))?.cells.length, 1);

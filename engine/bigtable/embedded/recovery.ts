@@ -72,9 +72,6 @@ export function recover(disk: Disk): Recovered {
     return new Recovery(disk, oldestFirst).run();
   }
   if (names.includes(HINT_FILE)) throw damaged(HINT_FILE, 0, 'there are no .log files next to it');
-  if (names.includes('data.mdb')) {
-    throw refused('it is a store of an earlier version (data.mdb); load its data again');
-  }
   return newStore(0, []);
 }
 

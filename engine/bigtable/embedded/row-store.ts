@@ -198,12 +198,13 @@ export class RowStore implements Stored {
 
   /**
    * Resolves when a new file of the log says that the group in doubt does not count.
-   * @throws STORE_UNAVAILABLE if that file cannot be written
+   * @throws STORE_UNAVAILABLE if that file cannot be written; STORE_CLOSED from who is no owner
    */
   async settle(): Promise<void> {
     try {
       await this.writeEmptyGroup();
     } catch (cause) {
+      if (hasCode(cause, 'STORE_CLOSED')) throw cause;
       const message = `the disk of the embedded store failed in a commit, and nothing is served until a new file of the log can be written: ${reasonOf(cause)}`;
       throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
     }
@@ -313,6 +314,10 @@ export class RowStore implements Stored {
     this.change(() => this.#writeUnsyncedAgain());
     group.answered?.reject(error);
     if (gathered === group) return;
+    if (hasCode(error, 'STORE_CLOSED')) {
+      gathered.answered?.reject(error);
+      return;
+    }
     const message = `the commit before this one failed (${reasonOf(error)}); nothing was applied`;
     const refusal = new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
     gathered.answered?.reject(refusal);

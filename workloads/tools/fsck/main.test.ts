@@ -3,7 +3,15 @@
  * input.
  */
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { openEmbedded, openPercolator } from '#engine';
@@ -182,7 +190,7 @@ describe('a store that cannot be opened is named in one sentence, and left as it
     test(`a log ${name}`, async () => {
       const broken = path.join(folder, `log ${name}`);
       cpSync(STORE, broken, { recursive: true });
-      const log = path.join(broken, '0000000001.log');
+      const log = path.join(broken, 'store', '0000000001.log');
       writeFileSync(log, harm(readFileSync(log)));
       const untouched = bytesOf(broken);
       for (const options of [[], ['--repair']]) {
@@ -226,7 +234,8 @@ test('an audit that is interrupted says so, and never that the database is clean
 });
 
 function bytesOf(store: string): readonly (readonly [name: string, hex: string])[] {
-  return readdirSync(store)
+  return readdirSync(store, { recursive: true, encoding: 'utf8' })
     .toSorted()
+    .filter((name) => statSync(path.join(store, name)).isFile())
     .map((name) => [name, readFileSync(path.join(store, name), 'hex')]);
 }

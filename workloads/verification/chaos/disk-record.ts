@@ -31,8 +31,8 @@ export type DiskLine =
   /** A sync of the names has begun, or has ended; each has an id. */
   | { readonly kind: 'syncing names' | 'synced names'; readonly sync: string };
 
-/** The files of the folder that are not part of the log: the owner's lock, and its address. */
-const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['lock', 'socket-at', 'socket-at.new']);
+/** The files of the folder that are not part of the log: the owner's address. */
+const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['socket-at', 'socket-at.new']);
 
 /** The file with the lines, in the folder of the record. */
 export function recordOf(record: string): string {
@@ -70,13 +70,24 @@ export function recordDisk(givenFolder: string, givenRecord: string): Disposable
 
 type Note = (line: DiskLine) => void;
 
+/** A path may go through an open folder. */
+function folderOf(file: string): string {
+  const folder = path.dirname(file);
+  return folder.startsWith('/proc/self/fd/') ? fs.readlinkSync(folder) : folder;
+}
+
+/** The owner names the folder of the store, in the folder that the user has given. */
+function isStoreOf(folder: string, store: string): boolean {
+  return path.dirname(store) === folder && /^store(\.|$)/.test(path.basename(store));
+}
+
 /** The functions by which the store changes its folder (engine/bigtable/embedded/disk.ts). */
 function replacements(folder: string, record: string, note: Note): Partial<typeof fs> {
   const { openSync, closeSync, renameSync, rmSync, readdirSync, fdatasync } = fs;
   /** Inode numbers of the open files, by descriptor. */
   const files = new Map<number, number>();
   const nameOf = (file: fs.PathLike): string | undefined =>
-    path.dirname(String(file)) === folder ? path.basename(String(file)) : undefined;
+    isStoreOf(folder, folderOf(String(file))) ? path.basename(String(file)) : undefined;
   return {
     openSync: (file, flags, mode) => {
       const opened = openSync(file, flags, mode);
@@ -106,7 +117,7 @@ function replacements(folder: string, record: string, note: Note): Partial<typeo
     },
     readdirSync: ((file: string, ...others: []) => {
       const names = readdirSync(file, ...others);
-      if (file === folder) note({ kind: 'found', files: filesOf(folder, record, names) });
+      if (isStoreOf(folder, file)) note({ kind: 'found', files: filesOf(file, record, names) });
       return names;
     }) as typeof readdirSync,
     fdatasync: ((opened: number, done: (error: Error | null) => void) => {
@@ -146,7 +157,7 @@ function openingFolder(folder: string, note: Note): typeof fs.promises.open {
   let syncs = 0;
   return async (file, flags, mode) => {
     const handle = await open(file, flags, mode);
-    if (path.resolve(String(file)) !== folder) return handle;
+    if (!isStoreOf(folder, path.resolve(String(file)))) return handle;
     const sync = handle.sync.bind(handle);
     handle.sync = async () => {
       const id = `${pid}-${syncs++}`;

@@ -1,4 +1,5 @@
 /** Asks which process owns a store: for programs that kill the owner on purpose. */
+import { storeIn } from '../folder.ts';
 import { Connection } from './connection.ts';
 import { socketOf } from './socket-place.ts';
 
@@ -7,7 +8,11 @@ const NO_EVENTS = { onAnswer: () => {}, onUnsent: () => {}, onLost: () => {} };
 
 /** The owner's process id; undefined if there is none, or it is stopped. */
 export async function ownerOf(folder: string): Promise<number | undefined> {
-  const connection = await Connection.open(socketOf(folder), GREETING_MS, NO_EVENTS);
+  const connection = await Connection.open(
+    socketOf(storeIn(folder) ?? folder),
+    GREETING_MS,
+    NO_EVENTS,
+  );
   connection?.end();
   return connection?.greeting.process;
 }

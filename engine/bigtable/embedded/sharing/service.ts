@@ -26,7 +26,7 @@ import {
   sentError,
   sharedClockMs,
 } from './messages.ts';
-import { listenIn } from './socket-place.ts';
+import { isReachable, listenIn } from './socket-place.ts';
 
 /** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
@@ -34,16 +34,19 @@ const LEAVE_MS = 500;
 const REPORT_MS = 500;
 
 export class Service {
+  readonly #folder: string;
   readonly #store: Bigtable;
   readonly #greeting: Greeting;
-  readonly #server: Server;
+  #server: Server | undefined;
+  #listening: Promise<void> | undefined;
+  #isClosing = false;
   readonly #clients = new Set<Client>();
   #removeSocket: (() => void) | undefined;
 
-  private constructor(store: Bigtable, fsync: boolean) {
+  private constructor(folder: string, store: Bigtable, fsync: boolean) {
+    this.#folder = folder;
     this.#store = store;
     this.#greeting = { protocol: PROTOCOL, fsync, process: pid };
-    this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket)).unref();
   }
 
   static async start(
@@ -51,17 +54,34 @@ export class Service {
     store: Bigtable,
     { fsync }: { readonly fsync: boolean },
   ): Promise<Service> {
-    const service = new Service(store, fsync);
-    service.#removeSocket = await listenIn(folder, service.#server);
+    const service = new Service(folder, store, fsync);
+    await service.#listen();
     store.onChange?.(() => service.#changed());
     return service;
   }
 
+  /** Listens again if another program has removed the socket; clients that are connected stay. */
+  async stayReachable(): Promise<void> {
+    if (this.#isClosing || isReachable(this.#folder)) return;
+    this.#server?.close(); // First: closing removes whatever is at the socket's path.
+    // It may succeed the next time, for example when the folder for temporary files is there again.
+    this.#listening = this.#listen().catch(() => undefined);
+    await this.#listening;
+  }
+
   /** After the store has been told to close: waits until its clients have left. */
   async close(): Promise<void> {
-    this.#server.close();
+    this.#isClosing = true;
+    await this.#listening;
+    this.#server?.close();
     await Promise.all([...this.#clients].map((client) => client.leave()));
     this.#removeSocket?.();
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket)).unref();
+    this.#server = server;
+    this.#removeSocket = await listenIn(this.#folder, server);
   }
 
   #accept(socket: Socket): void {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
-import { lockFolder } from '../folder.ts';
+import { lockFolder, storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
@@ -194,9 +194,9 @@ test('only this user may connect, and no socket stays when the store is closed',
   const folder = join(temporaryFolder(), 'made');
   const store = await openEmbedded({ folder });
   assert.equal(statSync(folder).mode & 0o777, 0o700);
-  assert.equal(statSync(join(folder, 'socket')).mode & 0o777, 0o600);
+  assert.equal(statSync(join(storeIn(folder) ?? '', 'socket')).mode & 0o777, 0o600);
   await store.close();
-  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+  assert.ok(!readdirSync(join(folder, 'store')).some((name) => name.startsWith('socket')));
 });
 
 test('processes that differ in fsync are refused; a reader does not care', async () => {

@@ -7,19 +7,19 @@ import assert from 'node:assert/strict';
 import fs, {
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { mock, test } from 'node:test';
 import type { Bigtable } from '../../bigtable.ts';
-import { lockFolder } from '../folder.ts';
+import { lockFolder, storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
@@ -35,12 +35,12 @@ test('a folder whose path is too long for a socket is shared too', async () => {
   let path: string;
   {
     await using store = await openWithTable(folder);
-    path = socketOf(folder);
+    path = socketOf(storeOf(folder));
     await using other = await OtherProcess.open(folder);
     await other.call('mutateRows', [setRow('r')]);
     assert.equal((await store.readRow('t', 'r', [{ family: 'data' }]))?.key, 'r');
   }
-  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+  assert.ok(!readdirSync(storeOf(folder)).some((name) => name.startsWith('socket')));
   assert.ok(!existsSync(dirname(path)));
 });
 
@@ -77,7 +77,7 @@ test('the owner of a folder whose sockets cannot be made private listens elsewhe
 
 test('an owner that finds socket-at emptied by a power cut removes nothing from its working folder', async () => {
   const folder = await newStore();
-  writeFileSync(join(folder, 'socket-at'), '');
+  writeFileSync(join(storeOf(folder), 'socket-at'), '');
   const workplace = temporaryFolder();
   writeFileSync(join(workplace, 'precious'), '');
   const before = process.cwd();
@@ -88,12 +88,12 @@ test('an owner that finds socket-at emptied by a power cut removes nothing from 
     process.chdir(before);
   }
   assert.deepEqual(readdirSync(workplace), ['precious']);
-  assert.ok(!existsSync(join(folder, 'socket-at')));
+  assert.ok(!existsSync(join(storeOf(folder), 'socket-at')));
 });
 
 test('a client that finds socket-at emptied by a power cut waits for an owner', async () => {
   const folder = await newStore();
-  writeFileSync(join(folder, 'socket-at'), '');
+  writeFileSync(join(storeOf(folder), 'socket-at'), '');
   await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
     code: 'STORE_UNAVAILABLE',
     message: /no process that owns it answers/,
@@ -102,12 +102,12 @@ test('a client that finds socket-at emptied by a power cut waits for an owner', 
 
 test('a socket-at that cannot be read costs no data, and the error names it', async () => {
   const folder = await newStore();
-  mkdirSync(join(folder, 'socket-at'));
+  mkdirSync(join(storeOf(folder), 'socket-at'));
   await assert.rejects(openEmbedded({ folder }), {
     code: 'STORE_UNAVAILABLE',
     message: /cannot be opened: .*socket-at/,
   });
-  rmSync(join(folder, 'socket-at'), { recursive: true });
+  rmSync(join(storeOf(folder), 'socket-at'), { recursive: true });
   await using store = await openEmbedded({ folder });
   assert.deepEqual(await store.listTables(), ['t']);
 });
@@ -131,7 +131,7 @@ test('a socket-at that cannot be written leaves no temporary folder', async (t) 
 test('an owner whose socket cannot be removed gives the folder up', async () => {
   const folder = await newStore();
   const store = await openEmbedded({ folder });
-  mkdirSync(join(folder, 'socket-at'));
+  mkdirSync(join(storeOf(folder), 'socket-at'));
   await assert.rejects(store.close(), /socket-at/);
   const unlock = lockFolder(folder, { readOnly: false });
   assert.ok(unlock !== undefined);
@@ -158,8 +158,11 @@ test("a process that opens a copy of an open store's folder does not reach the o
 test("a clone of an open store's volume leaves the socket of the original's owner alone", async () => {
   const { original, folder, copy } = await copyOfOpenStore();
   await using _ = original;
-  const { ino, dev } = statSync(folder);
-  const stat = mock.method(fs, 'statSync', () => ({ ino, dev: dev + 1 }));
+  const { ino, dev } = lstatSync(storeOf(folder));
+  const { lstatSync: real } = fs;
+  const stat = mock.method(fs, 'lstatSync', (path: string, options?: fs.StatSyncOptions) =>
+    dirname(path) === copy ? { ino, dev: dev + 1 } : real(path, options),
+  );
   syncBuiltinESMExports();
   try {
     assert.equal(await ownerOf(copy), undefined);
@@ -180,6 +183,12 @@ function folderWithLongPath(): string {
   return folder;
 }
 
+function storeOf(folder: string): string {
+  const store = storeIn(folder);
+  assert.ok(store !== undefined);
+  return store;
+}
+
 async function newStore(): Promise<string> {
   const folder = temporaryFolder();
   await (await openWithTable(folder)).close();
@@ -197,9 +206,7 @@ async function copyOfOpenStore(): Promise<{
   mkdirSync(folder);
   const original = await openWithTable(folder);
   const copy = join(parent, 'copy');
-  // To copy `lock` in this process would end its lock (folder.ts).
-  const filter = (path: string): boolean => basename(path) !== 'lock';
-  cpSync(folder, copy, { recursive: true, filter });
-  assert.equal(readFileSync(join(copy, 'socket-at'), 'utf8'), socketOf(folder));
+  cpSync(folder, copy, { recursive: true }); // Ends the owner's lock, which is not needed (P69).
+  assert.equal(readFileSync(join(storeOf(copy), 'socket-at'), 'utf8'), socketOf(storeOf(folder)));
   return { original, folder, copy };
 }

@@ -1,5 +1,6 @@
 /**
- * Where the owner of a folder listens: at `socket` in the folder.
+ * Where the owner of a store listens: at `socket` in the folder of the store, so that it can neither
+ * replace nor remove the socket of the owner after it, who has renamed that folder.
  *
  * The system limits the path of a socket to about a hundred bytes, and not every file system can
  * hold one. Then the socket is in a private temporary folder, whose path is in the file
@@ -8,16 +9,17 @@
  */
 import {
   chmodSync,
+  existsSync,
+  lstatSync,
   mkdtempSync,
   readFileSync,
   renameSync,
   rmdirSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { once } from 'node:events';
-import type { Server } from 'node:net';
+import { connect, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 
@@ -28,6 +30,23 @@ const PATH_BYTES_MAX = 100;
 /** The path to connect to. The socket may be gone, or left over from an owner that was killed. */
 export function socketOf(folder: string): string {
   return elsewhere(folder) ?? join(folder, SOCKET);
+}
+
+/**
+ * Whether a process listens there, even one that is stopped: the system answers for it. No answer
+ * tells nothing for certain, because the socket may have been removed.
+ */
+export function isServed(folder: string): Promise<boolean> {
+  const answered = Promise.withResolvers<boolean>();
+  const socket = connect(socketOf(folder));
+  socket.once('connect', () => answered.resolve(true));
+  socket.once('error', ({ code }: NodeJS.ErrnoException) => answered.resolve(code === 'EAGAIN'));
+  return answered.promise.finally(() => socket.destroy());
+}
+
+/** Whether the owner's socket is where the others look for it. */
+export function isReachable(folder: string): boolean {
+  return existsSync(socketOf(folder));
 }
 
 /**
@@ -87,7 +106,7 @@ async function listenAt(path: string, server: Server): Promise<boolean> {
  * the volume another device: the processes of neither may use or remove the original's socket.
  */
 function prefixOf(folder: string): string {
-  const { dev, ino } = statSync(folder);
+  const { dev, ino } = lstatSync(folder);
   return `percolator-${dev.toString(36)}-${ino.toString(36)}-`; // Short: see PATH_BYTES_MAX.
 }
 

@@ -8,6 +8,7 @@ import { hrtime } from 'node:process';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../../base/index.ts';
 import { setRow } from '../../../testing/small-rows.ts';
+import { storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
@@ -199,7 +200,7 @@ async function standIn(
     serve(socket);
   });
   t.after(() => server.close());
-  await listenIn(folder, server);
+  await listenIn(storeIn(folder) ?? folder, server);
   return server;
 }
 

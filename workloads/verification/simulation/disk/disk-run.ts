@@ -141,8 +141,12 @@ class DiskRun {
     this.#disk = new SimulatedDisk({
       random: this.#random.fork('disk'),
       before: (operation, name) => this.#before(operation, name),
-      turns: (name) =>
-        name.startsWith(HINT_FILE) ? turns.integer(0, this.#knobs.hintTurnsMax) : 0,
+      pause: async (moment, name) => {
+        if (moment !== 'sync' || !name.startsWith(HINT_FILE)) return;
+        for (let left = turns.integer(0, this.#knobs.hintTurnsMax); left > 0; left--) {
+          await systemClock.yield();
+        }
+      },
     });
   }
 

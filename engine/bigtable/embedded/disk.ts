@@ -59,7 +59,7 @@ const OPEN_FILES = '/proc/self/fd';
 class FolderDisk implements Disk {
   readonly #folder: string;
   readonly #fsync: boolean;
-  /** Open, so that no other folder gets its inode number. Undefined where folders are not opened. */
+  /** Open, so that no other folder gets its inode number. Undefined if it cannot be opened. */
   readonly #opened: number | undefined;
   readonly #identity: fs.Stats;
 

@@ -404,7 +404,7 @@ export class Embedded implements Bigtable {
     throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
   }
 
-  /** What is read or checked from here on, in this turn of the event loop, is of a moment after it. */
+  /** What is read or checked after it, in the same turn, was so at a moment since the call. */
   #assertOpen(): void {
     if (this.#closed === undefined) this.#rows.log.ownership.look();
     if (this.#lost !== undefined) throw this.#lost;

@@ -31,7 +31,7 @@ import { isServed } from './sharing/socket-place.ts';
 const LOCK_FILE = 'lock';
 /** The name of a store that no process owns. */
 const STORE = 'store';
-/** What an earlier version kept next to the lock: the store, and what its owner left behind. */
+/** What an earlier version kept next to the lock: the store, and what its owner left. */
 const EARLIER_STORE = /^(\d{10}\.log|index|index\.new)$/;
 const EARLIER_SOCKET = /^socket(-at)?$/;
 const SQLITE_BUSY = 5;
@@ -128,7 +128,7 @@ export async function claimStore(
   return undefined;
 }
 
-/** The folder that holds the store: one in `folder`, or `folder` itself if an earlier version wrote it. */
+/** Where the store is: in a folder in `folder`, or, from an earlier version, in `folder` itself. */
 export function storeIn(folder: string): string | undefined {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const [found, another] = names.filter(isStoreName);

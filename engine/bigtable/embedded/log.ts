@@ -153,11 +153,11 @@ export class Log {
   /**
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
    * group that `isCopy` repeats earlier groups, which stay until it counts.
-   * @throws STORE_UNAVAILABLE, or STORE_CLOSED from who is no owner, if the group will never count;
-   * STORE_IN_DOUBT if it may count, in case the process ends before the next group is written, or
-   * is no owner any more: the next owner may have read the group. In the two cases that pass, once the next group is
+   * @throws STORE_UNAVAILABLE if the group will never count; STORE_IN_DOUBT if it may count, in
+   * case the process ends before the next group is written. In both cases, once the next group is
    * written, the groups that waited for a sync do not count any more: so the next group must hold
-   * all that they held.
+   * all that they held. From a process that is not the owner any more: STORE_CLOSED if the group
+   * will never count, STORE_IN_DOUBT if the next owner may have read it.
    */
   async append(
     group: Buffer,

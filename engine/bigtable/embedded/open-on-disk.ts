@@ -55,8 +55,8 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       },
     );
     if (!readOnly) await syncAll(disk, state);
-    // Before the next group: the owner before this one may still write to the file that it has just
-    // made, and its group would then not fit the next one.
+    // Before the next group: the owner before this one may still write to a file that it has just
+    // made, and its group would not fit the next one (P70).
     const isUnfinished = (name: string): boolean => name > nameOfLog(state.end.file);
     if (!readOnly) for (const name of leftovers.filter(isUnfinished)) disk.remove(name);
     if (readOnly) applyRecords(index, last ?? []);

@@ -12,15 +12,15 @@
  *                                            the log's file to its file; that counts for LOOK_MS
  *     next owner                             renames, waits for TAKE_OVER_MS, and only then reads
  *
- * What if the owner stops for an hour? In the middle of a write: the next owner's log says where the
- * owner's file ended, so what is written later does not count. After the write, before the answer:
- * the look comes after the write, and fails. After the look: then the next owner, who waits, reads
- * what was written. Both measure time by the machine's monotonic clock.
+ * What if the owner stops for an hour? In the middle of a write: the next owner's log says where
+ * the owner's file ended, so what is written later does not count (P70). After the write, before
+ * the answer: the look comes after the write, and fails. After the look: then the next owner, who
+ * waits, reads what was written. Both measure time by the machine's monotonic clock.
  */
 import { type Clock, hasCode, type PercolatorError } from '../../base/index.ts';
 import type { Disk, DiskFile } from './disk.ts';
 
-/** For how long a look counts. Longer: a take-over takes longer. Shorter: more calls of the system. */
+/** For how long a look counts. Longer: a take-over takes longer. Shorter: more calls of `stat`. */
 const LOOK_MS = 10;
 /** How long the next owner waits before it reads; twice as long as it must. */
 export const TAKE_OVER_MS: number = 2 * LOOK_MS;

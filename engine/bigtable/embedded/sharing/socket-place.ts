@@ -1,6 +1,6 @@
 /**
- * Where the owner of a store listens: at `socket` in the folder of the store, so that it can neither
- * replace nor remove the socket of the owner after it, who has renamed that folder.
+ * Where the owner of a store listens: at `socket` in the folder of the store. The next owner
+ * renames that folder (P69), so this one can neither replace nor remove the next one's socket.
  *
  * The system limits the path of a socket to about a hundred bytes, and not every file system can
  * hold one. Then the socket is in a private temporary folder, whose path is in the file

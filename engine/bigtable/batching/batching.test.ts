@@ -458,8 +458,9 @@ describe('when a batch fails, in whole or in part,', () => {
     const outcomes = Promise.allSettled([store.mutateRows([set('a')])]);
     await settled();
     await calls[0]?.fail(new PercolatorError('INVALID_ARGUMENT', 'too long'));
-    assert.deepEqual([calls.length, counters.bulk.rpcs], [0, 1]);
     assert.deepEqual((await outcomes).map(codeOf), ['INVALID_ARGUMENT']);
+    await settled();
+    assert.deepEqual([calls.length, counters.bulk.rpcs], [0, 1]);
   });
 
   test('a caller with an invalid request is refused, and the others are served', async () => {

@@ -18,7 +18,7 @@ import {
   WRITE,
 } from './columns.ts';
 import type { Context } from './context.ts';
-import { type Lock, lockIn } from './locks/lock.ts';
+import { type Lock, lockIn, readLock } from './locks/lock.ts';
 import { isForbidding } from './roll-back.ts';
 import type { RowWrites } from './writes.ts';
 import { recordOf, type WriteRecord } from './write-record.ts';
@@ -31,8 +31,15 @@ export interface Conflict {
    */
   readonly reason: 'newer write' | 'locked' | 'rolled back' | 'gone';
   readonly cell: CellAddress;
-  /** With `locked`: the lock, for a caller that wants to resolve it. */
+  /** With `locked`: the lock. */
   readonly lock?: Lock | undefined;
+  /** Every lock of the row that was in the way, for a caller that wants to resolve them (P80). */
+  readonly locks: readonly FoundLock[];
+}
+
+export interface FoundLock {
+  readonly cell: CellAddress;
+  readonly lock: Lock;
 }
 
 /** Why the row was not locked, or that it is. */
@@ -45,7 +52,7 @@ export async function classifyPrewrite(
   const cells = (await context.store.readRow(table, row, filters))?.cells ?? [];
   const [cell] = cells;
   if (cell === undefined) {
-    return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' } };
+    return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' }, locks: [] };
   }
   // All cells of a row are locked in one mutation, so our lock on the first proves our locks on
   // all.
@@ -53,7 +60,19 @@ export async function classifyPrewrite(
   const reason = reasonOf(cell);
   const address = { table, row, column: columnOf(cell) };
   const lock = reason === 'locked' ? lockIn(cell, address) : undefined;
-  return { kind: 'conflict', reason, cell: address, lock };
+  const locks = lock === undefined ? [] : foundLocks(cells, { table, row });
+  return { kind: 'conflict', reason, cell: address, lock, locks };
+}
+
+/** Damaged ones are left out: nothing is known of their primaries. */
+function foundLocks(
+  cells: readonly Cell[],
+  row: Pick<CellAddress, 'table' | 'row'>,
+): readonly FoundLock[] {
+  return cells.flatMap((cell) => {
+    const lock = isOf(LOCK, cell) ? readLock(cell) : undefined;
+    return lock === undefined ? [] : [{ cell: { ...row, column: columnOf(cell) }, lock }];
+  });
 }
 
 export type CommitEvidence =

@@ -166,16 +166,13 @@ function refuseConflicts(context: Context, [conflict]: readonly Conflict[]): voi
 
 /**
  * Resolves the locks that were in the way, now that we hold none. Readers do this when they meet a
- * lock; a transaction that only writes would lose to a dead one for ever (P21).
+ * lock; a transaction that only writes would lose to a dead one for ever (P21). It looks at all of
+ * them, so that their ages begin together (P80). This is a courtesy: the transaction has certainly
+ * lost, and its caller must be told so, whatever happens here.
  */
 async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): Promise<void> {
-  try {
-    for (const { cell, lock } of conflicts) {
-      if (lock !== undefined) await resolveLock(context, cell, lock);
-    }
-  } catch (error) {
-    // This is a courtesy. The transaction has certainly lost, and its caller must be told so.
-    if (!(error instanceof PercolatorError)) throw error;
+  for (const { cell, lock } of conflicts.flatMap(({ locks }) => locks)) {
+    await quietly(resolveLock(context, cell, lock));
   }
 }
 

@@ -73,10 +73,10 @@ export async function rollBackSecondaries(
   await Promise.all([...tables.values()].map(rollBack));
 }
 
-/** If rolling back fails, the locks stay until a process meets them: slower, not wrong. */
-export async function quietly(rollingBack: Promise<void>): Promise<void> {
+/** Ignores errors of the engine: a lock that stays costs the next process time, no more. */
+export async function quietly(work: Promise<unknown>): Promise<void> {
   try {
-    await rollingBack;
+    await work;
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
   }

@@ -3,7 +3,7 @@
  * a rule fails without it.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { decorate } from '../bigtable/index.ts';
 import {
   cell,
@@ -11,14 +11,15 @@ import {
   openTestDatabase,
   put,
   type TestDatabase,
+  type Values,
   VirtualClock,
 } from '../testing/index.ts';
 import { createHeartbeats } from './locks/heartbeat.ts';
 import type { Lock } from './locks/lock.ts';
-import { isOf } from './columns.ts';
+import { isOf, LOCK, placeOf } from './columns.ts';
 import { Committing } from './committing.ts';
 import { createContext } from './context.ts';
-import { snapshotAt } from './index.ts';
+import { snapshotAt, transact } from './index.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
 
@@ -49,6 +50,105 @@ test('P24: a dead owner of another machine is found out after one time to live, 
   assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: undefined });
   const waitedMs = database.clock.monotonicMs() - before;
   assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < TIME_TO_LIVE_MS + 1_000, `${waitedMs}`);
+});
+
+describe('P80: many locks of dead owners of another machine cost one time to live together', () => {
+  const SCAN = { table: 't', columns: ['c', 'd', 'e'] };
+
+  /** One transaction for each set of values; all of them die between prewrite and commit. */
+  async function leaveLocks(all: readonly Values[]): Promise<TestDatabase> {
+    const database = await openTestDatabase();
+    for (const [i, values] of all.entries()) {
+      const dead = database.client(`dead ${i}`);
+      dead.store.crashAfter(new Set(Object.keys(values).map((name) => cell(name).row)).size);
+      await assert.rejects(dead.write(values));
+    }
+    assert.equal((await database.locks()).length, all.flatMap(Object.keys).length);
+    return database;
+  }
+
+  /** Not two times to live, and neither one: the test would show nothing. */
+  async function assertOneTimeToLive(
+    { clock }: TestDatabase,
+    work: Promise<unknown>,
+  ): Promise<void> {
+    const before = clock.monotonicMs();
+    await clock.runUntil(work);
+    const waitedMs = clock.monotonicMs() - before;
+    assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < 1.5 * TIME_TO_LIVE_MS, `${waitedMs}`);
+  }
+
+  const rows = ['1', '2', '3', '4'].map((row) => ({ [`p${row}`]: 'dead', [`x${row}`]: 'dead' }));
+
+  test('for a scan of several locked rows', async () => {
+    const database = await leaveLocks(rows);
+    const reader = await database.client('reader').begin();
+    const scan = Array.fromAsync(reader.scan(SCAN));
+    await assertOneTimeToLive(database, scan);
+    assert.deepEqual(await scan, []);
+    assert.deepEqual(await database.locks(), []);
+  });
+
+  test('for a scan in small batches', async () => {
+    const database = await leaveLocks(rows);
+    const reader = await database.client('reader').begin();
+    const scan = Array.fromAsync(reader.scan({ ...SCAN, batchRows: 1 }));
+    await assertOneTimeToLive(database, scan);
+    assert.deepEqual(await scan, []);
+  });
+
+  test('and a scan that is given up looks ahead no more', async () => {
+    const database = await leaveLocks(rows);
+    const { clock } = database;
+    const client = database.client('reader');
+    await database.client('early').write({ a: '1' });
+    const reader = await client.begin();
+    const scan = reader.scan({ ...SCAN, batchRows: 1 });
+    await scan.next();
+    void scan.next().catch(() => {});
+    await clock.advance(TIME_TO_LIVE_MS / 2);
+    const { length } = client.store.trace;
+    assert.ok(length > 8, `${length}`);
+    await clock.runUntil(scan.return(undefined));
+    const after = client.store.trace.length;
+    await clock.advance(2 * TIME_TO_LIVE_MS);
+    assert.equal(client.store.trace.length, after);
+  });
+
+  test('for a read of several locked rows', async () => {
+    const database = await leaveLocks(rows);
+    const read = database.client('reader').read(rows.flatMap(Object.keys));
+    await assertOneTimeToLive(database, read);
+  });
+
+  const columns = ['c', 'd', 'e'].map((column) => ({ [`x:${column}`]: 'dead' }));
+
+  test('for a read of several locked columns of one row', async () => {
+    const database = await leaveLocks(columns);
+    const read = database.client('reader').read(columns.flatMap(Object.keys));
+    await assertOneTimeToLive(database, read);
+  });
+
+  test('for a writer of several locked columns of one row', async () => {
+    const database = await leaveLocks(columns);
+    const { context } = database.client('writer', { backoffMsMax: 64, attemptsMax: 1_000 });
+    const write = transact(context, async (transaction) => {
+      for (const values of columns) put(transaction, values);
+    });
+    await assertOneTimeToLive(database, write);
+  });
+
+  test('and a damaged lock among them keeps no other lock from being looked at', async () => {
+    const database = await leaveLocks(rows);
+    const [lock] = (await database.store.readRow('t', 'x1', [placeOf(LOCK, 'c')]))?.cells ?? [];
+    assert.ok(lock !== undefined);
+    const mutations = [{ kind: 'set', ...lock, value: Buffer.from('damaged') } as const];
+    await database.store.mutateRows([{ table: 't', row: 'x1', mutations }]);
+    const reader = await database.client('reader').begin();
+    const scan = Array.fromAsync(reader.scan(SCAN));
+    const refused = assert.rejects(scan, { code: 'TABLE_MISMATCH' });
+    await assertOneTimeToLive(database, refused);
+  });
 });
 
 test('P25: the heartbeats go on with more commits in flight than a function call may have arguments', async () => {

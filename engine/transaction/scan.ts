@@ -4,10 +4,17 @@
  * Rows are read in batches. Each row is one atomic read; what makes the rows consistent is the
  * snapshot's timestamp, not any atomicity across rows. A row with a lock in the way is read again
  * alone, and its lock is resolved.
+ *
+ * A process that died may have left many locks, and each seems alive for its time to live. So while
+ * the scan waits for one of them, it looks at all those that are still to come (P80).
  */
 import { COUNT, type Kinds, TEXT, TEXTS } from '../base/options.ts';
-import { nextStart, type Row } from '../bigtable/index.ts';
+import { keyAfter, nextStart, type Row, rowBatches } from '../bigtable/index.ts';
+import { columnOf, LOCK, placeOf, WRITE } from './columns.ts';
 import type { Context } from './context.ts';
+import { readLock } from './locks/lock.ts';
+import { resolveLock } from './locks/resolve-lock.ts';
+import { quietly } from './roll-back.ts';
 import {
   committedVersions,
   filtersFor,
@@ -57,6 +64,7 @@ export async function* scanSnapshot(
   const filters = range.columns.flatMap((column) => filtersFor(column, held.startTimestamp));
   const limit = range.batchRows ?? BATCH_ROWS;
   let start: string | undefined = range.start ?? '';
+  await using lookout = new Lookout(context, range, held);
   while (start !== undefined) {
     const batch = { ...range, start, limit };
     const rows = await held.tables.read(range.table, (table) =>
@@ -65,10 +73,77 @@ export async function* scanSnapshot(
     // Even if no row was found: the rows that are missing may have been collected.
     await validateRead(context, held);
     for (const row of rows) {
-      const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
+      const values =
+        valuesHere(range, row) ??
+        (await lookout.during(readAgain(context, range, row, held), row.key));
       if (values.size > 0) yield { row: row.key, values };
     }
     start = nextStart(rows, limit);
+  }
+}
+
+/** The part of a time to live after which a wait is long: live owners commit far sooner. */
+const LONG_WAIT = 1 / 10;
+
+/** Looks ahead, once, for the locks that a scan will meet: then their ages begin. */
+class Lookout implements AsyncDisposable {
+  readonly #context: Context;
+  readonly #range: ScanRange;
+  readonly #held: HeldSnapshot;
+  readonly #isOver = new AbortController();
+  #looking: Promise<void> | undefined;
+
+  constructor(context: Context, range: ScanRange, held: HeldSnapshot) {
+    this.#context = context;
+    this.#range = range;
+    this.#held = held;
+  }
+
+  /** Looks ahead if the read of a row takes long. */
+  async during<T>(read: Promise<T>, row: string): Promise<T> {
+    const { clock, options } = this.#context;
+    const answered = new AbortController();
+    const waitMs = options.lockTimeToLiveMs * LONG_WAIT;
+    void clock.sleep(waitMs, answered.signal, { background: true }).then(() => {
+      if (!answered.signal.aborted) this.#looking ??= quietly(this.#lookBehind(row));
+    });
+    try {
+      return await read;
+    } finally {
+      answered.abort();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver.abort();
+    await this.#looking;
+  }
+
+  #lookBehind(row: string): Promise<void> {
+    const { table, columns, end } = this.#range;
+    const { startTimestamp: to, tables } = this.#held;
+    // With newest records, rows without locks count towards the limit, which so bounds each call.
+    const filters = columns.flatMap((column) => [
+      { ...placeOf(LOCK, column), to, versions: 1 },
+      { ...placeOf(WRITE, column), versions: 1 },
+    ]);
+    return tables.read(table, async (stored) => {
+      const range = { start: keyAfter(row), end };
+      for await (const { rows } of rowBatches(this.#context.store, stored, range, filters)) {
+        if (this.#isOver.signal.aborted) return;
+        for (const one of rows) await this.#lookAt(stored, one);
+      }
+    });
+  }
+
+  /** Errors are left to the read of the row. */
+  async #lookAt(table: string, row: Row): Promise<void> {
+    for (const cell of pendingLocks(row)) {
+      const lock = readLock(cell);
+      const address = { table, row: row.key, column: columnOf(cell) };
+      const isWanted = lock !== undefined && !this.#isOver.signal.aborted;
+      if (isWanted) await quietly(resolveLock(this.#context, address, lock));
+    }
   }
 }
 

@@ -182,21 +182,25 @@ async function resolveOrWait(
   locks: readonly Cell[],
   waiting: { readonly attempt: number; readonly startedMs: number },
 ): Promise<void> {
+  let alive: { readonly address: CellAddress; readonly lock: Lock } | undefined;
+  // All of them before any wait, so that their ages begin together (P80).
   for (const cell of locks) {
     const address = { table, row, column: columnOf(cell) };
     const lock = lockIn(cell, address);
-    if ((await resolveLock(context, address, lock)) !== 'alive') continue;
-    const waitedMs = context.clock.monotonicMs() - waiting.startedMs;
-    if (waitedMs > context.options.lockWaitMsMax) {
-      throw new PercolatorError(
-        'LOCKED',
-        `${describeCell(address)} is locked by the transaction of ${lock.startTimestamp} ` +
-          `(owner ${lock.owner}); the read has waited ${Math.round(waitedMs)} ms for locks`,
-      );
-    }
-    context.counters.lockWaits++;
-    await waitForOwner(context, lock, waiting.attempt, context.options.lockWaitMsMax - waitedMs);
+    if ((await resolveLock(context, address, lock)) === 'alive') alive ??= { address, lock };
   }
+  if (alive === undefined) return;
+  const { address, lock } = alive;
+  const waitedMs = context.clock.monotonicMs() - waiting.startedMs;
+  if (waitedMs > context.options.lockWaitMsMax) {
+    throw new PercolatorError(
+      'LOCKED',
+      `${describeCell(address)} is locked by the transaction of ${lock.startTimestamp} ` +
+        `(owner ${lock.owner}); the read has waited ${Math.round(waitedMs)} ms for locks`,
+    );
+  }
+  context.counters.lockWaits++;
+  await waitForOwner(context, lock, waiting.attempt, context.options.lockWaitMsMax - waitedMs);
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, without
- * P26 (in committing.ts), and P33.
+ * P26 (in committing.ts), P33 and P80.
  */
 import { change, type Mutant } from './mutant.ts';
 
@@ -64,8 +64,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '      if (lock !== undefined) await resolveLock(context, cell, lock);\n',
-        '      void [resolveLock, cell, lock];\n',
+        '    await quietly(resolveLock(context, cell, lock));\n',
+        '    void [resolveLock, cell, lock];\n',
       ),
     ],
   },
@@ -115,6 +115,18 @@ export const READING: readonly Mutant[] = [
         'transaction/locks/lock-watch.ts',
         'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
         'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
+    rule: 'P80',
+    name: 'dead-locks-in-turn',
+    mistake: 'A scan looks at a lock only when it has waited for all those before it.',
+    changes: [
+      change(
+        'transaction/scan.ts',
+        'this.#looking ??= quietly(this.#lookBehind(row));',
+        'void [quietly, this.#lookBehind, row];',
       ),
     ],
   },

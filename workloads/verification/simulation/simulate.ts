@@ -17,6 +17,7 @@ import type { Cluster } from './hbase/cluster.ts';
 import { calmCluster, clusterOf } from './hbase/database-run.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
+import { judgeDurations } from './durations.ts';
 import { FinalChecks } from './final-checks.ts';
 import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
@@ -234,6 +235,12 @@ class Simulation {
     await this.#await(opened, 'the last client to open');
     if (this.#violations.length > 0) return;
     await this.#runChecks(new FinalChecks(this.#world, last, await opened));
+    if (this.#world.knobs.hbase === undefined) {
+      await this.#await(
+        judgeDurations(this.#run, last, await opened),
+        'the locks of a dead process',
+      );
+    }
     for (const client of this.#clients) client.process.kill();
   }
 

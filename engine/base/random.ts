@@ -35,7 +35,7 @@ export function createRandom(seed: number): Random {
     integer: (min, max) => uniformInt(generator, min, max),
     fraction: () => uniformFloat64(generator),
     pick: <T>(items: readonly T[]): T => items[uniformInt(generator, 0, items.length - 1)] as T,
-    fork: (name) => createRandom(mixSeed(seed, name)),
+    fork: (name) => createRandom(hashText(name, seed)),
   };
 }
 
@@ -44,11 +44,11 @@ export function entropySeed(): number {
   return randomInt(0, 2 ** 31);
 }
 
-/** FNV-1a over UTF-16 units, begun with the seed: cheap, and two names seldom give one seed. */
-function mixSeed(seed: number, name: string): number {
+/** FNV-1a over UTF-16 units, begun with the seed: cheap, and two texts seldom have one hash. */
+export function hashText(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;
-  for (let i = 0; i < name.length; i++) {
-    hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   }
   return hash >>> 0;
 }

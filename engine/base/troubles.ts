@@ -18,6 +18,8 @@ export type TroubleKind =
   | 'column'
   /** A run of observers takes long. Until it ends, it occupies one of `concurrency` places. */
   | 'slow run'
+  /** A cell runs again and again without a change from outside: its observers trigger themselves. */
+  | 'loop'
   /** A call of the scan has had no answer for long. Nothing is scanned meanwhile. */
   | 'slow scan'
   /** A callback of the user threw. The event that it was told of is not affected. */

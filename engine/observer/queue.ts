@@ -20,7 +20,8 @@ const ROOM = 100_000;
 
 export interface Waiting {
   readonly name: string;
-  readonly cell: Notified;
+  /** Becomes the one with the newest mark. */
+  cell: Notified;
 }
 
 interface Column {
@@ -35,7 +36,7 @@ export class Queue {
   readonly #columns: ReadonlyMap<string, Column>;
   readonly #concurrency: number;
   readonly #room: number;
-  readonly #names = new Set<string>();
+  readonly #names = new Map<string, Waiting>();
   #running = 0;
   #turns = 0;
 
@@ -70,8 +71,15 @@ export class Queue {
     const column = this.#columnOf(waiting.cell);
     if (column === undefined || column.waiting.length >= this.#room) return false;
     column.waiting.push(waiting);
-    this.#names.add(waiting.name);
+    this.#names.set(waiting.name, waiting);
     return true;
+  }
+
+  /** Whether the cell waits; then its newest mark counts: a run sees all that came before. */
+  renew(name: string, cell: Notified): boolean {
+    const waiting = this.#names.get(name);
+    if (waiting !== undefined && cell.timestamp > waiting.cell.timestamp) waiting.cell = cell;
+    return waiting !== undefined;
   }
 
   /** Takes the next cell, whose run begins; undefined if none waits, or none has a place. */

@@ -22,6 +22,8 @@ import {
   placeOf,
   backoffMs,
   begin,
+  type Cause,
+  causeAfter,
   type Context,
   NOTIFY,
   notifyTable,
@@ -42,8 +44,9 @@ const ATTEMPTS_MAX = 10;
 export interface Notified extends DirtyCell {
   /** Marked by a weak notification: run without the check of step 2, and acknowledge nothing. */
   readonly weak: boolean;
-  /** The newest mark that was seen. */
+  /** The newest mark that was seen, and what caused it. */
   readonly timestamp: Timestamp;
+  readonly cause?: Cause | undefined;
 }
 
 /** One committed run of an observer. */
@@ -153,6 +156,7 @@ async function runOnce(
     }
     transaction.acknowledge(observer.name, cell);
   }
+  transaction.causedBy(causeAfter(cell.cause, cell));
   await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
   return { startTimestamp, commitTimestamp: await transaction.commit() };
 }

@@ -14,6 +14,7 @@ import { cellName, type CommittedNotification, type Context } from '../transacti
 import { storagesError } from './blame.ts';
 import { DoubtfulRuns } from './doubtful-runs.ts';
 import { Failures } from './failures.ts';
+import { Loops } from './loops.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { park } from './parking.ts';
 import { Queue } from './queue.ts';
@@ -63,6 +64,7 @@ export class Runs {
   readonly failures: Failures;
   /** The refused cells, each of which `failures` remembers, too. */
   readonly refusals: Refusals;
+  readonly loops: Loops;
   readonly #services: RunsServices;
   readonly #doubtful = new DoubtfulRuns();
   readonly #queue: Queue;
@@ -81,6 +83,7 @@ export class Runs {
     this.#services = services;
     this.failures = new Failures(context.clock, settings.failureBackoffMs);
     this.refusals = new Refusals(troubles);
+    this.loops = new Loops(context.clock, settings, troubles);
     this.#queue = new Queue([...observers.keys()], settings);
   }
 
@@ -109,9 +112,9 @@ export class Runs {
   }
 
   /** Cells that a transaction of this process has marked. */
-  marked({ strong, weak, commitTimestamp: timestamp }: CommittedNotification): void {
-    for (const cell of strong) this.#add({ ...cell, weak: false, timestamp });
-    for (const cell of weak) this.#add({ ...cell, weak: true, timestamp });
+  marked({ strong, weak, commitTimestamp: timestamp, cause }: CommittedNotification): void {
+    for (const cell of strong) this.#add({ ...cell, weak: false, timestamp, cause });
+    for (const cell of weak) this.#add({ ...cell, weak: true, timestamp, cause });
     this.fill();
   }
 
@@ -211,7 +214,7 @@ export class Runs {
       if (cell.timestamp > (this.#again.get(name)?.timestamp ?? 0)) this.#again.set(name, cell);
       return 'known';
     }
-    if (this.#queue.has(name) || this.failures.isResting(name)) return 'known';
+    if (this.failures.isResting(name) || this.#queue.renew(name, cell)) return 'known';
     return this.#queue.add({ name, cell }) ? 'added' : 'no room';
   }
 
@@ -237,6 +240,7 @@ export class Runs {
       const all = observers.get(columnKey(cell.table, cell.column)) ?? [];
       const runs = await runObservers(context, cell, all, notes);
       if (runs.length === 0) counters.clean++;
+      else this.loops.hasRun(cell);
       this.failures.forget(name);
       this.refusals.end(name);
     } catch (error) {

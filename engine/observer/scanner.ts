@@ -23,7 +23,7 @@
  */
 import type { Random } from '../base/index.ts';
 import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';
-import { NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
+import { decodeCause, NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
 import { randomKeyIn } from './random-key.ts';
 import type { Notified } from './run-observer.ts';
 
@@ -150,11 +150,12 @@ export class NotificationScanner {
 
 /** A cell that was marked both ways is two: each kind of run clears its own mark. */
 function dirtyCells(table: string, { key: row, cells }: Row): readonly Notified[] {
-  return cells.map(({ family, qualifier: column, timestamp }) => ({
+  return cells.map(({ family, qualifier: column, timestamp, value }) => ({
     table,
     row,
     column,
     weak: family === WEAK,
     timestamp,
+    cause: decodeCause(value),
   }));
 }

@@ -60,6 +60,13 @@ export interface WorkerOptions {
    */
   readonly slowMs?: number | undefined;
   /**
+   * Runs of one cell in a row, each caused by the one before and none by a change from outside,
+   * after which an endless loop is reported as a trouble (P83). Default 1,000. Too small: observers
+   * that trigger themselves until their work is done are reported. Too large: a loop goes on that
+   * much longer unreported.
+   */
+  readonly loopRuns?: number | undefined;
+  /**
    * Advisory locks that keep this worker's scanner off the rows that other workers are working on
    * (scan-locks.ts): those of a lock service, or of this process. Default: none. They cost a call
    * per batch and prevent several workers from running the same rows, which pays off with more than
@@ -75,7 +82,8 @@ export interface WorkerOptions {
   /**
    * Called once when something keeps the worker from a part of its work, and once more when that is
    * over (P56): a table that is gone, scans or runs that the storage refuses, an observed column
-   * that its table does not list, a scan or an observer that hangs, a callback that throws, and the
+   * that its table does not list, a scan or an observer that hangs, observers that trigger
+   * themselves without end, a callback that throws, and the
    * error that ended the worker. Default: none; `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
@@ -111,6 +119,7 @@ export interface Settings {
   readonly failuresMax: number;
   readonly failureBackoffMs: number;
   readonly slowMs: number;
+  readonly loopRuns: number;
 }
 
 const KINDS: Kinds<WorkerOptions> = {
@@ -121,6 +130,7 @@ const KINDS: Kinds<WorkerOptions> = {
   failuresMax: COUNT,
   failureBackoffMs: POSITIVE,
   slowMs: POSITIVE,
+  loopRuns: COUNT,
   rangeLocks: objectWith('the range locks of a lock service', { tryLock: FUNCTION }),
   onMeeting: oneOf('jump', 'skip'),
   onTrouble: FUNCTION,
@@ -144,6 +154,7 @@ export function settingsOf(options: WorkerOptions): Settings {
     failuresMax: options.failuresMax ?? 8,
     failureBackoffMs: options.failureBackoffMs ?? 50,
     slowMs: options.slowMs ?? 60_000,
+    loopRuns: options.loopRuns ?? 1_000,
   };
 }
 

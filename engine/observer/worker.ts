@@ -135,7 +135,8 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
-   * and nothing ran meanwhile; or when the worker is stopped. A table that does not exist has no
+   * and nothing ran meanwhile; or when the worker is stopped. Never, while an observer hangs, or
+   * observers trigger themselves without end: both are troubles. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
    * error if a table cannot be scanned, or runs are refused, and trying again will not help. Runs
    * that were refused before the call are tried again first.
@@ -175,6 +176,7 @@ export class Worker implements AsyncDisposable {
     while (!signal.aborted) {
       await this.#context.clock.sleep(this.#slowMs / LOOKS_PER_SLOW, signal, { background: true });
       this.#runs.reportSlow();
+      this.#runs.loops.sweep();
       this.#scans.reportSlow();
     }
   }

@@ -40,6 +40,7 @@ import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import type { BoundCell } from './bound-tables.ts';
+import type { Cause } from './cause.ts';
 import { type Conflict, describeConflict } from './classify.ts';
 import type { CellAddress } from './columns.ts';
 import { commitPrimary, type Prewritten } from './commit-primary.ts';
@@ -57,6 +58,8 @@ export interface CommitRequest extends HeldSnapshot {
   readonly rows: readonly RowWrites[];
   /** Cells to mark with weak notifications. */
   readonly weak: readonly CellAddress[];
+  /** Why the transaction was run, for its marks; undefined if it is no run of an observer. */
+  readonly cause?: Cause | undefined;
 }
 
 /**
@@ -95,6 +98,7 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
     rows,
     strong: await observedCells(context, request),
     weak: request.weak.length === 0 ? [] : await weakCells(context, request),
+    cause: request.cause,
   };
 
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan));
@@ -115,6 +119,7 @@ interface Plan extends Prewriting {
   /** Cells to notify of. */
   readonly strong: readonly BoundCell[];
   readonly weak: readonly BoundCell[];
+  readonly cause: Cause | undefined;
 }
 
 interface Marked extends Plan, Prewritten {
@@ -130,7 +135,7 @@ async function prewrite(
   { tables, rows: written }: CommitRequest,
   plan: Plan,
 ): Promise<Marked> {
-  const { startTimestamp, rows, strong, weak } = plan;
+  const { startTimestamp, rows, strong, weak, cause } = plan;
   let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
   try {
@@ -145,7 +150,7 @@ async function prewrite(
     const confirming = tables.confirm([...written, ...weak]);
     if (confirming !== undefined) await confirming;
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
-    const marks = notificationMutations(strong, weak, commitTimestamp);
+    const marks = notificationMutations(strong, weak, { commitTimestamp, cause });
     const mayFollow = context.store.manifest.ordered && weak.length === 0;
     if (marks.length > 0) await (mayFollow ? send(context, marks) : notify(context, marks));
     return { ...plan, commitTimestamp, marks, unanswered: mayFollow ? marks : [] };
@@ -234,7 +239,7 @@ function finish(
 /** Saves this process's workers the scan; all others find the notify cells. */
 function tellWorkers(
   context: Context,
-  { strong, weak, commitTimestamp }: CommittedNotification,
+  { strong, weak, commitTimestamp, cause }: CommittedNotification,
 ): void {
-  for (const tell of context.notified) tell({ strong, weak, commitTimestamp });
+  for (const tell of context.notified) tell({ strong, weak, commitTimestamp, cause });
 }

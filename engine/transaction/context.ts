@@ -8,6 +8,7 @@ import { type Liveness } from '../lock-service/index.ts';
 import { createLeases, type Leases, leaseToken } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
+import type { Cause } from './cause.ts';
 import { type CallCounters, countCalls } from './counting.ts';
 import type { CellAddress } from './columns.ts';
 import { Committing } from './committing.ts';
@@ -41,6 +42,8 @@ export interface CommittedNotification {
   readonly strong: readonly CellAddress[];
   readonly weak: readonly CellAddress[];
   readonly commitTimestamp: Timestamp;
+  /** Undefined unless the transaction is a run of an observer. */
+  readonly cause: Cause | undefined;
 }
 
 export interface Context {

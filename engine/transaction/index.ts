@@ -15,8 +15,8 @@
  *                          lost
  *   bound-tables.ts        which incarnation a table's name means, if the table was dropped and
  *                          created again (catalog.ts)
- *   notifications.ts       how observers learn of a change, and parked-entry.ts what is known of
- *                          one that keeps failing
+ *   notifications.ts       how observers learn of a change, cause.ts what caused it, and
+ *                          parked-entry.ts what is known of one that keeps failing
  *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
  *   transact.ts            the loop around all of it, with backoff.ts
  *   context.ts             what all of them share: options.ts, which transactions are committing
@@ -25,6 +25,7 @@
 export { backoffMs } from './backoff.ts';
 export { isTableNotFound } from './bound-tables.ts';
 export type { Incarnation, TableCatalog } from './catalog.ts';
+export { type Cause, causeAfter, decodeCause } from './cause.ts';
 export {
   acknowledgedBy,
   acknowledgmentColumn,

@@ -11,12 +11,15 @@
  * - Earlier would waste it: an observer could run before our locks are there, see nothing, and
  *   clear a notification for a change that is yet to come.
  *
+ * Its value says which runs of observers have caused it (cause.ts).
+ *
  * The notification is at the commit timestamp, because an observer clears what is not above its
  * start timestamp: it clears exactly what its snapshot has seen (P41). If we die before the commit
  * point, a worker looks at the cell in vain, once; only for a weak mark does an observer run.
  */
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import type { BoundCell, BoundTables } from './bound-tables.ts';
+import { type Cause, encodeCause } from './cause.ts';
 import { type CellAddress, cellName, NOTIFY, notifyTable, WEAK } from './columns.ts';
 import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
@@ -63,15 +66,19 @@ export async function weakCells(
 export function notificationMutations(
   strong: readonly BoundCell[],
   weak: readonly BoundCell[],
-  commitTimestamp: Timestamp,
+  {
+    commitTimestamp,
+    cause,
+  }: { readonly commitTimestamp: Timestamp; readonly cause?: Cause | undefined },
 ): readonly RowMutation[] {
+  const value = encodeCause(cause);
   const families = [
     { family: NOTIFY, cells: strong },
     { family: WEAK, cells: weak },
   ];
   return families.flatMap(({ family, cells }) =>
     distinct(cells).map(({ stored, row, column: qualifier }): RowMutation => {
-      const cell = { family, qualifier, timestamp: commitTimestamp, value: new Uint8Array() };
+      const cell = { family, qualifier, timestamp: commitTimestamp, value };
       const mutations = [{ kind: 'set', ...cell } as const];
       return { table: notifyTable(stored), row, mutations, provisional: true }; // As is a prewrite.
     }),

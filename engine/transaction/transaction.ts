@@ -15,6 +15,7 @@
 import { PercolatorError } from '../base/index.ts';
 import { check, checkOptions, LIST } from '../base/options.ts';
 import { ownValue, type Timestamp } from '../bigtable/index.ts';
+import type { Cause } from './cause.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
@@ -73,6 +74,7 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   readonly #reads: Reads;
   readonly #readOnly: boolean;
+  #cause: Cause | undefined;
   /** Moves forward only; once it is not `open`, nothing is possible. */
   #state: State = 'open';
 
@@ -216,12 +218,18 @@ export class Transaction implements Snapshot {
     this.#writes.put({ table: cell.table, row: cell.row, column, operation: 'put' });
   }
 
+  /** For observers: what its marks say caused them (P83). */
+  causedBy(cause: Cause): void {
+    this.#cause = cause;
+  }
+
   async #commitWrites(): Promise<Timestamp> {
     if (this.#writes.size > 0) {
       return commit(this.#context, {
         ...this.#held,
         rows: this.#writes.byRow(),
         weak: this.#weak,
+        cause: this.#cause,
       });
     }
     this.#held.hold.release();

@@ -26,8 +26,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'const marks = notificationMutations(strong, weak, commitTimestamp);',
-        'const marks = notificationMutations(strong, weak, startTimestamp);',
+        'const marks = notificationMutations(strong, weak, { commitTimestamp, cause });',
+        'const marks = notificationMutations(strong, weak, { commitTimestamp: startTimestamp, cause });',
       ),
     ],
   },
@@ -94,12 +94,12 @@ export const NOTIFYING: readonly Mutant[] = [
       change(
         'transaction/commit.ts',
         '    for (const next of',
-        '    if (weak.length > 0) await notify(context, notificationMutations([], weak, await context.oracle.next()));\n    for (const next of',
+        '    if (weak.length > 0) await notify(context, notificationMutations([], weak, { commitTimestamp: await context.oracle.next(), cause }));\n    for (const next of',
       ),
       change(
         'transaction/commit.ts',
-        'const marks = notificationMutations(strong, weak, commitTimestamp);',
-        'const marks = notificationMutations(strong, [], commitTimestamp);',
+        'const marks = notificationMutations(strong, weak, { commitTimestamp, cause });',
+        'const marks = notificationMutations(strong, [], { commitTimestamp, cause });',
       ),
       change(
         'transaction/commit.ts',

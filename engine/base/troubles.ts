@@ -18,7 +18,7 @@ export type TroubleKind =
   | 'column'
   /** A run of observers takes long. Until it ends, it occupies one of `concurrency` places. */
   | 'slow run'
-  /** A cell runs again and again without a change from outside: its observers trigger themselves. */
+  /** A cell runs again and again without a change from outside: observers trigger themselves. */
   | 'loop'
   /** A call of the scan has had no answer for long. Nothing is scanned meanwhile. */
   | 'slow scan'

@@ -19,8 +19,8 @@
  * Observers are not promised an order, or that `run` is called once. A run is a transaction like
  * any other and may be run again, so what it does outside of the transaction may happen more than
  * once (P51). An observer that writes the column it observes triggers itself, until it stops
- * writing (P46). So do two that write each other's columns. Nothing ends a loop that never stops; the
- * worker reports it (P83).
+ * writing (P46). So do two that write each other's columns. Nothing ends a loop that never stops,
+ * but the worker reports it (P83).
  */
 import type { Transaction } from '../transaction/index.ts';
 

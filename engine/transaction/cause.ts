@@ -26,7 +26,7 @@ export interface Cause {
   readonly reach: number;
 }
 
-/** The cause of what a run for `cell` marks, if the mark that the run is for has the cause `before`. */
+/** The cause of what a run for the cell marks; `before` is that of the mark that it runs for. */
 export function causeAfter(before: Cause | undefined, address: CellAddress): Cause {
   const cell = hashText(cellName(address));
   if (before === undefined) return { cell, passes: 0, steps: 0, reach: 1 };

@@ -19,9 +19,32 @@ export function cellsOfFilters(
   const distinct = hasRepeats(cells)
     ? cells.filter((cell, i) => !isSame(cell, cells[i - 1]))
     : cells;
+  const candidates = candidatesFor(distinct, filters.length);
   const chosen: Cell[] = [];
-  for (const filter of filters) choose(distinct, filter, chosen);
+  for (const filter of filters) choose(candidates(filter), filter, chosen);
   return chosen;
+}
+
+/** Up to so many filters, each looks at all cells. */
+const FEW = 16;
+
+/** For each of so many filters, the cells to look at: those that pass, and perhaps others. */
+export function candidatesFor(
+  cells: readonly Cell[],
+  filters: number,
+): (filter: CellFilter) => readonly Cell[] {
+  if (filters <= FEW) return () => cells;
+  const columns = Map.groupBy(cells, columnName);
+  return (filter) =>
+    filter.qualifier === undefined ? cells : (columns.get(columnName(filter)) ?? []);
+}
+
+/** A text for one column and no other; empty for a filter of many columns. */
+export function columnName({
+  family,
+  qualifier,
+}: Pick<CellFilter, 'family' | 'qualifier'>): string {
+  return qualifier === undefined ? '' : `${family}:${qualifier}`; // A family has no colon (P60).
 }
 
 /** Whether a cell follows itself, because it has passed two filters. */

@@ -1,8 +1,8 @@
 /**
- * One table of the memory store: rows in a Map, their keys in a sorted array, each row's cells in a
- * list.
+ * One table of the memory store: rows in a Map, their keys in a sorted array, each row's columns in
+ * a Map, with their cells in a list.
  *
- * It is correct by being obvious: a read examines every cell of the row and sorts those that pass.
+ * It is correct by being obvious: a read examines every cell of a column and sorts those that pass.
  * Nothing here is shared with the embedded store, neither its key encoding nor its order of bytes,
  * so that the two agree only if both are right.
  */
@@ -18,11 +18,14 @@ import {
   type TableSchema,
 } from '../bigtable/index.ts';
 
+/** The cells of each column of a row, by `nameOf`; no column without cells. */
+type Columns = Map<string, readonly Cell[]>;
+
 type Erase = Extract<Mutation, { readonly kind: 'erase' }>;
 
 export class MemoryTable {
   readonly schema: TableSchema;
-  readonly #rows = new Map<string, readonly Cell[]>();
+  readonly #rows = new Map<string, Columns>();
   /** In the order of their UTF-8 bytes. Invariant: the keys of `#rows`, each once. */
   readonly #keys: string[] = [];
   /** Each row's erases, if they also hide what is set later; otherwise undefined. */
@@ -37,8 +40,8 @@ export class MemoryTable {
   }
 
   readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
-    const all = this.#rows.get(key) ?? [];
-    const cells = filters.flatMap((filter) => choose(all, filter));
+    const columns: Columns = this.#rows.get(key) ?? new Map();
+    const cells = filters.flatMap((filter) => choose(columns, filter));
     return cells.length === 0 ? undefined : { key, cells: cells.map(copyOf) };
   }
 
@@ -58,12 +61,13 @@ export class MemoryTable {
 
   /** Applies the mutations in the order given; a row without cells does not exist. */
   mutateRow(key: string, mutations: readonly Mutation[]): void {
-    const cells = this.#unhidden(key, mutations).reduce(applied, this.#rows.get(key) ?? []);
+    const columns: Columns = this.#rows.get(key) ?? new Map();
+    for (const mutation of this.#unhidden(key, mutations)) apply(columns, mutation);
     const position = this.#position(key);
     const existed = this.#keys[position] === key;
-    if (cells.length > 0 && !existed) this.#keys.splice(position, 0, key);
-    if (cells.length === 0 && existed) this.#keys.splice(position, 1);
-    if (cells.length > 0) this.#rows.set(key, cells);
+    if (columns.size > 0 && !existed) this.#keys.splice(position, 0, key);
+    if (columns.size === 0 && existed) this.#keys.splice(position, 1);
+    if (columns.size > 0) this.#rows.set(key, columns);
     else this.#rows.delete(key);
   }
 
@@ -117,10 +121,19 @@ export function compareUtf8(a: string, b: string): number {
 }
 
 /** The cells that pass, by qualifier, then newest first, with at most `versions` of each column. */
-function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
+function choose(columns: Columns, filter: CellFilter): readonly Cell[] {
+  const { family, qualifier, versions = Infinity } = filter;
+  const cells =
+    qualifier === undefined
+      ? [...columns.values()].flat()
+      : (columns.get(nameOf({ family, qualifier })) ?? []);
   const passing = cells.filter((cell) => passes(cell, filter)).toSorted(byColumnThenNewest);
-  const { versions = Infinity } = filter;
   return passing.filter((cell, i) => passing[i - versions]?.qualifier !== cell.qualifier);
+}
+
+/** A family has no colon. */
+function nameOf({ family, qualifier }: Pick<Cell, 'family' | 'qualifier'>): string {
+  return `${family}:${qualifier}`;
 }
 
 function passes(cell: Omit<Cell, 'value'>, filter: CellFilter): boolean {
@@ -138,14 +151,20 @@ function byColumnThenNewest(a: Cell, b: Cell): number {
   return compareUtf8(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
 }
 
-/** The row's cells after one mutation. */
+/** Changes the one column of the row that the mutation is about. */
+function apply(columns: Columns, mutation: Mutation): void {
+  const name = nameOf(mutation);
+  const cells = applied(columns.get(name) ?? [], mutation);
+  if (cells.length > 0) columns.set(name, cells);
+  else columns.delete(name);
+}
+
+/** The column's cells after the mutation. */
 function applied(cells: readonly Cell[], mutation: Mutation): readonly Cell[] {
   switch (mutation.kind) {
     case 'set': {
       const { family, qualifier, timestamp, value } = mutation;
-      const others = cells.filter(
-        (cell) => !passes(cell, { family, qualifier, from: timestamp, to: timestamp }),
-      );
+      const others = cells.filter((cell) => cell.timestamp !== timestamp);
       return [...others, copyOf({ family, qualifier, timestamp, value })];
     }
     case 'erase':

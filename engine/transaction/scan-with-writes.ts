@@ -42,8 +42,9 @@ interface WrittenRow {
 
 /** The rows of the range that the transaction writes, in key order. */
 function writtenRows(range: ScanRange, buffer: WriteBuffer): WrittenRow[] {
+  const columns = new Set(range.columns);
   const rows = Map.groupBy(
-    buffer.ofTable(range.table).filter((write) => isWanted(range, write)),
+    buffer.ofTable(range.table).filter((write) => columns.has(write.column) && isIn(range, write)),
     ({ row }) => row,
   );
   return [...rows]
@@ -51,10 +52,9 @@ function writtenRows(range: ScanRange, buffer: WriteBuffer): WrittenRow[] {
     .toSorted((a, b) => compareRows(a.row, b.row));
 }
 
-function isWanted(range: ScanRange, { row, column, operation }: Write): boolean {
-  const { start = '', end } = range;
-  const inside = compareRows(row, start) >= 0 && (end === undefined || compareRows(row, end) < 0);
-  return inside && operation !== 'touch' && range.columns.includes(column);
+function isIn({ start = '', end }: ScanRange, { row, operation }: Write): boolean {
+  if (operation === 'touch' || compareRows(row, start) < 0) return false;
+  return end === undefined || compareRows(row, end) < 0;
 }
 
 /** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */

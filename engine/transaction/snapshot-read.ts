@@ -140,7 +140,9 @@ async function seenOnceUnlocked(
 /** The locks at columns that were asked for; no read waits at a column that was only guessed. */
 function locksInTheWay({ columns }: RowToRead, row: Row | undefined): readonly Cell[] {
   const locks = pendingLocks(row);
-  return locks.length === 0 ? locks : locks.filter((lock) => columns.includes(columnOf(lock)));
+  if (locks.length === 0) return locks;
+  const asked = new Set(columns);
+  return locks.filter((lock) => asked.has(columnOf(lock)));
 }
 
 function filtersOf(

@@ -20,6 +20,7 @@
  * filters of the list may share a cell, and of each filter that sets no limit of versions.
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
+import { candidatesFor, columnName } from '../cells-of-filters.ts';
 
 /**
  * The same string for all reads that can be merged. Every read builds one, and a list or JSON would
@@ -70,8 +71,9 @@ export function cutBack(
   for (const filter of filters) earliestEnd = Math.min(earliestEnd, newestWanted(filter));
   if (row.cells.every(({ timestamp }) => timestamp <= earliestEnd)) return row;
   const cells: Cell[] = [];
+  const candidates = candidatesFor(row.cells, filters.length);
   for (const filter of filters) {
-    const found = row.cells.filter((cell) => isOf(cell, filter));
+    const found = candidates(filter).filter((cell) => isOf(cell, filter));
     if (mayHide(found, filter)) return null;
     cells.push(...found.filter(({ timestamp }) => timestamp <= newestWanted(filter)));
   }
@@ -85,8 +87,18 @@ function canWiden({ to, versions }: CellFilter): boolean {
 
 /** Whether each cell belongs to at most one filter, so that an answer can be split by filter. */
 function areSeparate(filters: readonly CellFilter[]): boolean {
+  if (filters.length > FEW) return areNamedOnce(filters);
   // Each pair, because there are few filters: sets of names would cost more.
   return filters.every((one, i) => !filters.some((other, j) => j < i && mayShare(one, other)));
+}
+
+/** Up to so many filters, each is compared with each. */
+const FEW = 16;
+
+/** Whether each filter names a column, and none of them twice. */
+function areNamedOnce(filters: readonly CellFilter[]): boolean {
+  const names = new Set(filters.map(columnName));
+  return names.size === filters.length && !names.has('');
 }
 
 function mayShare(one: CellFilter, other: CellFilter): boolean {

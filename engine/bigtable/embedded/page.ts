@@ -128,8 +128,17 @@ export function pageOf(cells: readonly NewCell[]): Buffer {
   return page;
 }
 
-/** By insertion, because there are few. */
+/** Up to so many cells, insertion is the fastest way to order them. */
+const FEW_CELLS = 32;
+
 function inKeyOrder(cells: readonly NewCell[]): readonly NewCell[] {
+  if (cells.length > FEW_CELLS) {
+    const sorted = cells.toSorted(compareCells);
+    return sorted.filter((cell, i) => {
+      const next = sorted[i + 1];
+      return next === undefined || compareCells(cell, next) !== 0; // The last one of equal keys.
+    });
+  }
   const ordered: NewCell[] = [];
   for (const cell of cells) {
     let at = ordered.length;

@@ -31,6 +31,9 @@ export interface PendingPage {
   group?: number;
 }
 
+/** With more mutations of a row, they are applied in the order of their columns. */
+const MANY = 64;
+
 /** A changed page of at most a quarter of this is joined with the next one if both fit into it. */
 const JOINED_BYTES_MAX = PAGE_BYTES_MAX / 2;
 
@@ -39,7 +42,7 @@ export class PendingRow implements RowPages {
   readonly name: string;
   readonly #stored: Stored;
   readonly #row: Buffer;
-  /** In key order. Invariant: every change of the row is in them. */
+  /** In key order, so that they are found by halves. Invariant: every change of the row is here. */
   readonly #pages: PendingPage[] = [];
   /** Whether all pages of the row are in `#pages`. */
   readonly #isWhole: boolean;
@@ -91,7 +94,9 @@ export class PendingRow implements RowPages {
     if (small !== undefined) return small;
     const changes = new Changes();
     try {
-      for (const mutation of mutations) this.#apply(mutation, columnOf(mutation), changes);
+      for (const { mutation, column } of lastColumnFirst(mutations, columnOf)) {
+        this.#apply(mutation, column, changes);
+      }
       this.#joinSmall(changes);
       return changes.pages();
     } catch (error) {
@@ -106,7 +111,7 @@ export class PendingRow implements RowPages {
     columnOf: (mutation: Mutation) => Buffer,
   ): readonly PendingPage[] | undefined {
     const before = this.onlyPage;
-    if (before === undefined) return undefined;
+    if (before === undefined || (before.length > 0 && mutations.length > MANY)) return undefined;
     const page = allMutated(before, mutations, columnOf);
     if (page === before) return [];
     if (splitOf(page) !== undefined) return undefined;
@@ -155,10 +160,10 @@ export class PendingRow implements RowPages {
 
   *#between(first: Buffer, last: Buffer): Generator<PendingPage> {
     const [start, end] = [joined(this.#row, first), joined(this.#row, last)];
-    let page = this.#atOrBefore(start) ?? this.#after(start);
+    let page = this.#atOrBefore(start) ?? this.#after(start, end);
     while (page !== undefined && page.key.compare(end) <= 0) {
       yield page;
-      page = this.#after(page.key);
+      page = this.#after(page.key, end);
     }
   }
 
@@ -166,17 +171,25 @@ export class PendingRow implements RowPages {
     const { index } = this.#stored;
     let at = this.#isWhole ? NONE : index.floor(key);
     while (this.#isGone(at)) at = index.previous(at);
-    return this.#pages.findLast(
-      ({ key: known, page }) => page.length > 0 && known.compare(key) <= 0,
-    );
+    let i = this.#countUpTo(key) - 1;
+    while (this.#pages[i]?.page.length === 0) i--;
+    return this.#pages[i];
   }
 
-  #after(key: Buffer): PendingPage | undefined {
+  /** The next page. If it is past `last`, it may be any that is, even one without cells. */
+  #after(key: Buffer, last?: Buffer): PendingPage | undefined {
     const { index } = this.#stored;
     let at = this.#isWhole ? NONE : index.ceiling(key);
     if (at !== NONE && index.compare(at, key) === 0) at = index.next(at);
-    while (this.#isGone(at)) at = index.next(at);
-    return this.#pages.find(({ key: known, page }) => page.length > 0 && known.compare(key) > 0);
+    const isPast = (position: Position): boolean =>
+      last !== undefined && position !== NONE && index.compare(position, last) > 0;
+    while (!isPast(at) && this.#isGone(at)) at = index.next(at);
+    let i = this.#countUpTo(key);
+    while (this.#pages[i]?.page.length === 0) {
+      if (last !== undefined && (this.#pages[i] as PendingPage).key.compare(last) > 0) break;
+      i++;
+    }
+    return this.#pages[i];
   }
 
   /** Takes over a stored page of this row. Returns whether it is gone by now. */
@@ -187,22 +200,52 @@ export class PendingRow implements RowPages {
 
   /** What is known of a stored page, which may be gone by now. */
   #takeOver(at: Position): PendingPage {
-    const { index } = this.#stored;
-    const known = this.#pages.find(({ key }) => index.compare(at, key) === 0);
-    if (known !== undefined) return known;
+    const key = this.#stored.index.key(at);
+    const known = this.#pages[this.#countUpTo(key) - 1];
+    if (known?.key.equals(key) === true) return known;
     const page = pageAt(this.#stored, at); // First, because it throws if the page is damaged.
-    return Object.assign(this.#known(index.key(at)), { page });
+    return Object.assign(this.#known(key), { page });
   }
 
   /** The page with this key; a new one without cells if none is known. */
   #known(key: Buffer): PendingPage {
-    const next = this.#pages.findIndex((known) => known.key.compare(key) >= 0);
-    const known = this.#pages[next];
+    const next = this.#countUpTo(key);
+    const known = this.#pages[next - 1];
     if (known?.key.equals(key) === true) return known;
     const made: PendingPage = { key, page: NO_CELLS };
-    this.#pages.splice(next < 0 ? this.#pages.length : next, 0, made);
+    this.#pages.splice(next, 0, made);
     return made;
   }
+
+  /** How many known pages have keys up to this one. */
+  #countUpTo(key: Buffer): number {
+    let low = 0;
+    let high = this.#pages.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#pages[middle] as PendingPage).key.compare(key) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+interface Placed {
+  readonly mutation: Mutation;
+  readonly column: Buffer;
+}
+
+/**
+ * Many mutations from the last column to the first, those of one column in the order given. Then
+ * the pages that erases leave empty are past the next mutation, which need not walk over them.
+ */
+function lastColumnFirst(
+  mutations: readonly Mutation[],
+  columnOf: (mutation: Mutation) => Buffer,
+): readonly Placed[] {
+  const placed = mutations.map((mutation) => ({ mutation, column: columnOf(mutation) }));
+  if (mutations.length <= MANY) return placed;
+  return placed.toSorted((a, b) => b.column.compare(a.column));
 }
 
 function allMutated(

@@ -7,7 +7,7 @@
  * row is read again with more versions; only the last, complete read counts.
  */
 import { type Cell, type CellFilter, type Row, TIMESTAMP_MAX } from '../bigtable.ts';
-import { cellsOfFilters } from '../cells-of-filters.ts';
+import { cellsOfFilters, columnName } from '../cells-of-filters.ts';
 import {
   messageOf,
   type NamedFilter,
@@ -126,12 +126,14 @@ function isComplete(
   maxVersions: number,
 ): boolean {
   if (cells.length < maxVersions) return true;
-  const columns = Map.groupBy(cells, ({ family, qualifier }) => `${family}:${qualifier}`);
-  return [...columns.values()].every((versions) => {
+  const columns = Map.groupBy(cells, columnName);
+  const wanted = Map.groupBy(filters, columnName);
+  const ofMany = wanted.get('') ?? [];
+  return [...columns].every(([column, versions]) => {
     const [newest] = versions;
     const oldest = versions.at(-1);
     if (versions.length < maxVersions || newest === undefined || oldest === undefined) return true;
-    return filters.every((filter) => {
+    return [...(wanted.get(column) ?? []), ...ofMany].every((filter) => {
       if (!isFor(filter, newest) || oldest.timestamp <= (filter.from ?? 0)) return true;
       const found = cellsOfFilters(versions, [filter]).length;
       return found >= (filter.versions ?? Infinity);

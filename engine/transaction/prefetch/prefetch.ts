@@ -41,8 +41,10 @@ interface RowAhead {
   readonly table: string;
   /** Columns asked for, each once, with those answered before it; learned from at the end. */
   readonly asked: ColumnRead[];
-  /** Columns whose answers the transaction has, each once, in the order of the answers. */
-  readonly answered: string[];
+  /** Columns whose answers the transaction has. */
+  readonly answered: Set<string>;
+  /** The first of them, in the order of the answers. */
+  readonly first: string[];
   /** Columns read ahead and not yet asked for. */
   readonly kept: Map<string, Version | undefined>;
 }
@@ -70,20 +72,22 @@ export class Prefetch {
   ): readonly string[] {
     const { columns } = target;
     const row = this.#rowOf(target);
-    const earlier = row.answered.slice(0, LEARNED_MAX);
+    const earlier = [...row.first];
     for (const column of columns) {
+      if (row.asked.length >= LEARNED_MAX) break;
       const isAsked = row.asked.some((one) => one.column === column);
-      if (!isAsked && row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
+      if (!isAsked) row.asked.push({ column, earlier });
     }
-    const kept = columns.filter((column) => row.kept.has(column));
-    for (const column of kept) {
+    const others = columns.filter((column) => !row.kept.has(column));
+    for (const column of columns) {
+      if (!row.kept.has(column)) continue;
       found(column, row.kept.get(column));
       row.kept.delete(column);
-      row.answered.push(column);
+      addAnswered(row, column);
+      this.#counters.prefetchedUsed++;
     }
-    this.#counters.prefetchedUsed += kept.length;
-    if (kept.length === columns.length) this.#counters.readsSaved++;
-    return columns.filter((column) => !kept.includes(column));
+    if (others.length === 0) this.#counters.readsSaved++;
+    return others;
   }
 
   /** The columns to read ahead together with the asked ones of one row. */
@@ -91,13 +95,13 @@ export class Prefetch {
     const { table, columns } = target;
     const row = this.#rowOf(target);
     const guesses = this.#model.guess({ kind: this.#kind, table }, columns);
-    return guesses.filter((column) => !row.answered.includes(column) && !row.kept.has(column));
+    return guesses.filter((column) => !row.answered.has(column) && !row.kept.has(column));
   }
 
   /** Keeps what a read brought, `read`, after it was found valid. */
   keep(target: RowToRead, read: Row | undefined): void {
     const row = this.#rowOf(target);
-    row.answered.push(...target.columns.filter((column) => !row.answered.includes(column)));
+    for (const column of target.columns) addAnswered(row, column);
     const alongside = target.alongside ?? [];
     this.#counters.prefetched += alongside.length;
     const locked = new Set(pendingLocks(read).map(columnOf));
@@ -124,8 +128,14 @@ export class Prefetch {
     return this.#rows.getOrMake(target, () => ({
       table,
       asked: [],
-      answered: [],
+      answered: new Set(),
+      first: [],
       kept: new Map(),
     }));
   }
+}
+
+function addAnswered({ answered, first }: RowAhead, column: string): void {
+  if (first.length < LEARNED_MAX && !answered.has(column)) first.push(column);
+  answered.add(column);
 }

@@ -230,7 +230,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
 test('options without folder and store are refused, and so is a folder below a file', async () => {
   await assert.rejects(openPercolator({}), { code: 'INVALID_ARGUMENT' });
   const error = await openPercolator({ folder: '/dev/null/data' }).catch((one: unknown) => one);
-  assert.equal((error as { code?: string }).code, 'STORE_UNAVAILABLE');
+  assert.equal((error as { code?: string }).code, 'STORE_REFUSED');
 });
 
 test('close waits for the second phase', async () => {

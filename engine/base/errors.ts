@@ -35,10 +35,14 @@ export type ErrorCode =
   /** The storage lost the answer: the mutation may have been applied or not. */
   | 'STORE_IN_DOUBT'
   /**
-   * The storage refuses the call for good: permissions or app profile. The error says what to
-   * change. Nothing was applied.
+   * The storage refuses the call for good: permissions, app profile, or a folder that cannot be its
+   * folder. The error says what to change. Nothing was applied.
    */
   | 'STORE_REFUSED'
+  /** The disk of the storage is full. Nothing was applied; reads go on. Make room. */
+  | 'STORE_FULL'
+  /** What the storage has kept cannot be read any more; the error says what, and how to go on. */
+  | 'STORE_DAMAGED'
   /** The storage was closed. */
   | 'STORE_CLOSED'
   /** No such table; create it first. */

@@ -11,7 +11,7 @@
 import { hasCode } from '../base/index.ts';
 import { type Context, placeOf, WRITE } from '../transaction/index.ts';
 import { isMarked } from './parking.ts';
-import { isNoFailure, type Notified } from './run-observer.ts';
+import { isNoFailure, isRefusal, type Notified } from './run-observer.ts';
 
 /** Why a run that did not commit is no failure of its observer. */
 export interface StoragesError {
@@ -29,7 +29,7 @@ export async function storagesError(
   cell: Notified,
   error: unknown,
 ): Promise<StoragesError | undefined> {
-  if (isNoFailure(error)) return { error, isRefusal: hasCode(error, 'STORE_REFUSED') };
+  if (isNoFailure(error)) return { error, isRefusal: isRefusal(error) };
   if (!isAboutTable(error) && !hasCode(error, 'STORE_CLOSED')) return undefined;
   let isMarkedNow = false;
   try {

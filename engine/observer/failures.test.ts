@@ -99,6 +99,8 @@ for (const [what, code] of [
 for (const [code, lastsMs, most] of [
   ['COMMIT_UNKNOWN', 10_000, Infinity],
   ['STORE_IN_DOUBT', 10_000, Infinity],
+  ['STORE_FULL', 60_000, 11],
+  ['STORE_DAMAGED', 60_000, 11],
   ['STORE_REFUSED', 60_000, 11], // After rests of 50 ms, 100 ms, ... 25.6 s.
 ] as const) {
   test(`P45: a run that ends with ${code} is run again, and does not count as a failure`, async () => {

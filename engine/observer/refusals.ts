@@ -3,9 +3,9 @@
  *
  *     first refused cell of a column ─▶ the trouble begins ─▶ last one is over ─▶ the trouble ends
  *
- * A refusal is STORE_REFUSED, or what the storage says of a table that no run can use.
- * STORE_REFUSED may concern one cell only: its observer uses a table that no other run uses. So the
- * trouble lasts as long as one cell is refused, however many others run meanwhile.
+ * A refusal is STORE_REFUSED, STORE_FULL, STORE_DAMAGED, or what the storage says of a table that
+ * no run can use. It may concern one cell only: its observer uses a table that no other run uses.
+ * So the trouble lasts as long as one cell is refused, however many others run meanwhile.
  */
 import type { Troubles } from '../base/index.ts';
 import type { DirtyCell } from './observer.ts';

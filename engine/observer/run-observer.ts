@@ -104,8 +104,14 @@ export async function runObservers(
  */
 export function isNoFailure(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;
-  const codes = ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT', 'STORE_REFUSED'];
-  return isRetryable(error) || codes.includes(error.code);
+  const codes = ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT'];
+  return isRetryable(error) || codes.includes(error.code) || isRefusal(error);
+}
+
+/** Whether the storage will refuse such a run until the cause is mended. */
+export function isRefusal(error: unknown): boolean {
+  const codes = ['STORE_REFUSED', 'STORE_FULL', 'STORE_DAMAGED'] as const;
+  return codes.some((code) => hasCode(error, code));
 }
 
 interface RunResult {

@@ -181,6 +181,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'FAMILY_NOT_FOUND',
   'STORE_REFUSED',
+  'STORE_DAMAGED',
   'TABLE_MISMATCH',
 ]);
 

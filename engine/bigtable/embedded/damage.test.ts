@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { createRandom, PercolatorError, type Random, systemClock } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
-import type { Bigtable, Row } from '../bigtable.ts';
+import type { Bigtable, Row, RowMutation } from '../bigtable.ts';
 import { openOnDisk } from './open-on-disk.ts';
 import { GROUP_BYTES, GroupWriter } from './record.ts';
 import { SIZES } from './sizes.ts';
@@ -97,7 +97,7 @@ async function isUndamaged(action: () => Promise<void>): Promise<boolean> {
     return true;
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    assert.equal(error.code, 'STORE_UNAVAILABLE');
+    assert.equal(error.code, 'STORE_DAMAGED');
     assert.match(
       error.message,
       /^the embedded store is damaged: (?:\d{10}\.log|index), byte \d+: /,
@@ -247,8 +247,8 @@ test('a log of which no group is intact is refused, and each of its files is clo
     return { ...file, close: () => assert.ok(opened.delete(name), `EBADF: ${name}`) };
   });
   await assert.rejects(open(disk), {
-    code: 'STORE_UNAVAILABLE',
-    message: /: 0000000002\.log, byte 0: its first group is not intact$/,
+    code: 'STORE_DAMAGED',
+    message: /: 0000000002\.log, byte 0: its first group is not intact; fsck lists/,
   });
   assert.deepEqual([...opened], []);
 });
@@ -297,8 +297,8 @@ test('a group that does not follow the one before it is reported if a later one 
     ['0000000001.log', Buffer.concat(groups)],
   ]);
   await assert.rejects(open(disk), {
-    code: 'STORE_UNAVAILABLE',
-    message: /: 0000000001\.log, byte 48: a group does not follow the one before it$/,
+    code: 'STORE_DAMAGED',
+    message: /: 0000000001\.log, byte 48: a group does not follow the one before it; fsck lists/,
   });
 });
 
@@ -340,9 +340,38 @@ test('a log of another format is refused in one sentence', async () => {
   const other = new SimulatedDisk({ random: createRandom(3) }, [['0000000001.log', log]]);
   for (const readOnly of [true, false]) {
     await assert.rejects(open(other, readOnly), {
-      code: 'STORE_UNAVAILABLE',
+      code: 'STORE_REFUSED',
       message: /^it has format 3, and this version reads 1 and 2; use the version that wrote it$/,
     });
   }
   assert.deepEqual(other.files().get('0000000001.log'), log);
+});
+
+test('a damaged record is told to the one who asks for it; what else was asked at that moment may be tried again', async () => {
+  const disk = new SimulatedDisk({ random: createRandom(9) });
+  const first = await open(disk);
+  await first.createTable('t', { families: ['f'] });
+  const cell = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.from('value') } as const;
+  const put = (row: string): RowMutation => {
+    return { table: 't', row, mutations: [{ kind: 'set', ...cell }] };
+  };
+  await first.mutateRows([put('damaged')]);
+  await first.close();
+  const log = Buffer.from(disk.files().get('0000000001.log') ?? []);
+  const at = log.indexOf('value');
+  log.writeUInt8(log.readUInt8(at) ^ 1, at);
+  const files = [...disk.files().set('0000000001.log', log)];
+  await using store = await open(new SimulatedDisk({ random: createRandom(9) }, files));
+  const asks: readonly Promise<unknown>[] = [
+    store.readRow('t', 'damaged', FILTERS),
+    store.checkAndMutateRow({ ...put('damaged'), anyOf: FILTERS, ifFound: put('x').mutations }),
+    store.mutateRows([put('damaged')]),
+    store.mutateRows([put('other')]),
+  ];
+  const answers = await Promise.allSettled(asks);
+  const codes = answers.map((one) => one.status === 'rejected' && one.reason.code);
+  const refused = 'STORE_DAMAGED';
+  assert.deepEqual(codes, [refused, refused, refused, 'STORE_UNAVAILABLE']);
+  await store.mutateRows([put('other')]);
+  assert.equal((await store.readRow('t', 'other', FILTERS))?.key, 'other');
 });

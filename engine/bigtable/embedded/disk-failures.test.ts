@@ -192,7 +192,7 @@ describe('on a disk that fails', () => {
       const group = [put(store, 'a'), put(store, 'b')];
       await Promise.resolve();
       const gathered = put(store, 'c');
-      const refused = 'STORE_UNAVAILABLE';
+      const refused = failure === 'EIO' ? 'STORE_UNAVAILABLE' : 'STORE_FULL';
       assert.deepEqual(await Promise.all([...group, gathered]), [refused, refused, refused]);
       assert.equal(await keysOf(store), 'before');
       assert.equal(await put(store, 'later'), 'done');
@@ -247,7 +247,10 @@ describe('on a disk that fails', () => {
       for (const kind of ['create', 'write', 'sync', 'syncNames'] as const) {
         const disk = new SimulatedDisk({ random: createRandom(1) });
         failNext(disk, kind, failure);
-        await assert.rejects(open(disk), /failed to commit \((?:EIO|ENOSPC): simulated/);
+        await assert.rejects(
+          open(disk),
+          /failed to commit \((?:EIO|the disk is full: ENOSPC): simulated/,
+        );
         const store = await open(disk);
         await store.createTable('t', { families: ['f'] });
         await put(store, 'row');

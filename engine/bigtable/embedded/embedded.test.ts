@@ -166,7 +166,7 @@ test('a folder that cannot be opened is named in one sentence', async () => {
   const file = join(temporaryFolder(), 'file');
   await writeFile(file, 'not a folder');
   await assert.rejects(openEmbedded({ folder: join(file, 'store') }), {
-    code: 'STORE_UNAVAILABLE',
+    code: 'STORE_REFUSED',
     message: /the embedded store in .*file.* cannot be opened/,
   });
 });

@@ -162,8 +162,8 @@ export class Embedded implements Bigtable {
     this.#assertWritable();
     if (this.#rows.isInDoubt) await this.#settle();
     const found = this.#apply(conditional);
-    await this.#applied([conditional]);
-    return found;
+    await this.#unless(found, this.#applied([conditional]));
+    return found === true;
   }
 
   async checkAndMutateRows(
@@ -188,14 +188,14 @@ export class Embedded implements Bigtable {
     this.#assertWritable();
     if (this.#rows.isInDoubt) await this.#settle();
     const tables = rows.map((row) => this.#validateRowMutation(row));
-    this.#rows.change(() => {
+    const failure = this.#rows.change(() => {
       for (const [i, { row, mutations }] of rows.entries()) {
         const table = tables[i] as TableEntry;
         const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
         this.#mutate(pending, table, mutations);
       }
     });
-    await this.#applied(rows);
+    await this.#unless(failure, this.#applied(rows));
   }
 
   async sampleRowKeys(table: string): Promise<readonly string[]> {
@@ -319,18 +319,21 @@ export class Embedded implements Bigtable {
     }
   }
 
-  /** Checks and mutates in one step, so nothing comes in between. */
-  #apply(conditional: ConditionalRowMutation): boolean {
+  /**
+   * Checks and mutates in one step, so nothing comes in between. Returns whether a cell was found,
+   * or why the row cannot be read.
+   */
+  #apply(conditional: ConditionalRowMutation): boolean | Error {
     const { row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
     const table = this.#validateConditional(conditional);
     const filters = anyOf.map((filter) => filterFor(table, filter));
     let found = false;
-    this.#rows.change(() => {
+    const failure = this.#rows.change(() => {
       const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
       found = anyCell(pending, filters);
       this.#mutate(pending, table, found ? ifFound : ifNotFound);
     });
-    return found;
+    return failure ?? found;
   }
 
   #mutate(row: PendingRow, table: TableEntry, mutations: readonly Mutation[]): void {
@@ -342,18 +345,29 @@ export class Embedded implements Bigtable {
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
     if (this.#rows.isInDoubt) await this.#settle();
     const changed = change(this.#pendingCatalog);
+    let failure: Error | undefined;
     if (changed !== this.#pendingCatalog) {
       const value = Buffer.from(JSON.stringify(changed));
-      this.#rows.change(() => {
+      failure = this.#rows.change(() => {
         const pending = this.#rows.pendingRow(CATALOG_ROW);
         this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
       });
       this.#pendingCatalog = changed;
     }
-    await this.#rows.durable(() => {
+    const durable = this.#rows.durable(() => {
       this.#catalog = changed;
       this.#forgetDropped();
     });
+    await this.#unless(failure, durable);
+  }
+
+  /** @param failure if it is an error, the group will fail, and this is what the caller hears */
+  async #unless(failure: unknown, done: Promise<void>): Promise<void> {
+    try {
+      await done;
+    } catch (error) {
+      throw failure instanceof Error ? failure : error;
+    }
   }
 
   #readCatalog(): Catalog {

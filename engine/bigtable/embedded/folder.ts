@@ -25,6 +25,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { entropySeed, systemClock } from '../../base/index.ts';
 import { isStoreName, syncFolder } from './disk.ts';
+import { refused } from './disk-errors.ts';
 import { TAKE_OVER_MS } from './ownership.ts';
 import { isServed } from './sharing/socket-place.ts';
 
@@ -88,7 +89,7 @@ export function lockFolder(
     const { errcode } = error as { readonly errcode?: number };
     if (errcode === SQLITE_BUSY) return undefined;
     if (errcode === SQLITE_READONLY) {
-      throw new Error(`the file ${path} cannot be written`, { cause: error });
+      throw refused(`the file ${path} cannot be written`, error);
     }
     throw error;
   }
@@ -114,7 +115,7 @@ export async function claimStore(
   if (unlock === undefined) return undefined;
   try {
     const found = storeIn(folder);
-    if (found === undefined && mustExist) throw new Error('there is no store in it');
+    if (found === undefined && mustExist) throw refused('there is no store in it');
     if (found === undefined || !(await isServed(found))) {
       if (readOnly) return { path: found ?? folder, end: unlock };
       const path = await takeOver(folder, found, { fsync });
@@ -133,11 +134,11 @@ export function storeIn(folder: string): string | undefined {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const [found, another] = names.filter(isStoreName);
   if (another !== undefined) {
-    throw new Error(`it holds two stores, ${found} and ${another}: move one of them elsewhere`);
+    throw refused(`it holds two stores, ${found} and ${another}: move one of them elsewhere`);
   }
   if (found !== undefined) return join(folder, found);
   if (names.includes('data.mdb')) {
-    throw new Error('it is a store of an earlier version (data.mdb); load its data again');
+    throw refused('it is a store of an earlier version (data.mdb); load its data again');
   }
   return names.some((name) => EARLIER_STORE.test(name)) ? folder : undefined;
 }
@@ -175,7 +176,7 @@ function moveEarlierStore(folder: string, path: string): void {
     const [from, to] = [join(folder, name), join(path, name)];
     if (EARLIER_SOCKET.test(name)) rmSync(from, { recursive: true });
     if (!EARLIER_STORE.test(name)) continue;
-    if (existsSync(to)) throw new Error(`it holds two stores: ${from} and ${to}`);
+    if (existsSync(to)) throw refused(`it holds two stores: ${from} and ${to}`);
     renameSync(from, to);
   }
 }

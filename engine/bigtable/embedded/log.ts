@@ -16,8 +16,15 @@
  * What if the process dies while a group is written? The group's checksum is wrong, and it was not
  * acknowledged. What the callers of a group that failed are told is in `append`.
  */
-import { type Clock, hasCode, PercolatorError, systemClock } from '../../base/index.ts';
+import {
+  type Clock,
+  type ErrorCode,
+  hasCode,
+  PercolatorError,
+  systemClock,
+} from '../../base/index.ts';
 import type { Disk, DiskFile } from './disk.ts';
+import { codeOf, reasonOf } from './disk-errors.ts';
 import type { HintHeader } from './hint.ts';
 import type { Place } from './leaf.ts';
 import { Ownership } from './ownership.ts';
@@ -153,10 +160,10 @@ export class Log {
   /**
    * Writes the next group, and syncs it unless it `mayWait` and nothing else demands a sync. A
    * group that `isCopy` repeats earlier groups, which stay until it counts.
-   * @throws STORE_UNAVAILABLE if the group will never count; STORE_IN_DOUBT if it may count, in
-   * case the process ends before the next group is written. In both cases, once the next group is
-   * written, the groups that waited for a sync do not count any more: so the next group must hold
-   * all that they held. From a process that is not the owner any more: STORE_CLOSED if the group
+   * @throws STORE_UNAVAILABLE, STORE_FULL or STORE_REFUSED if the group will never count;
+   * STORE_IN_DOUBT if it may count, in case the process ends before the next group is written. In
+   * all cases, once the next group is written, the groups that waited for a sync do not count any
+   * more: so the next group must hold all that they held. From a process that is not the owner any more: STORE_CLOSED if the group
    * will never count, STORE_IN_DOUBT if the next owner may have read it.
    */
   async append(
@@ -175,7 +182,7 @@ export class Log {
     } catch (cause) {
       this.#giveUp();
       this.#erase(at);
-      throw failed('STORE_UNAVAILABLE', 'nothing was applied', cause);
+      throw failed(codeOf(cause), 'nothing was applied', cause);
     }
     try {
       if (!isWaiting) await this.#file(at.file).file.sync();
@@ -387,16 +394,8 @@ function ignoringErrors(action: () => void): void {
   }
 }
 
-function failed(
-  code: 'STORE_IN_DOUBT' | 'STORE_UNAVAILABLE',
-  what: string,
-  cause: unknown,
-): PercolatorError {
-  if (code === 'STORE_UNAVAILABLE' && hasCode(cause, 'STORE_CLOSED')) return cause;
+function failed(code: ErrorCode, what: string, cause: unknown): PercolatorError {
+  if (code !== 'STORE_IN_DOUBT' && hasCode(cause, 'STORE_CLOSED')) return cause;
   const message = `the embedded store failed to commit (${reasonOf(cause)}); ${what}`;
   return new PercolatorError(code, message, { cause });
-}
-
-export function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'for a reason that is no error';
 }

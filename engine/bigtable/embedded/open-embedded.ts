@@ -5,9 +5,9 @@ import { checkOptions, FLAG, type Kinds, NAME } from '../../base/options.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import { type Disk, folderDisk } from './disk.ts';
+import { codeOf, reasonOf } from './disk-errors.ts';
 import { MANIFEST } from './embedded.ts';
 import { type Claim, claimStore, makeFolder, storeIn } from './folder.ts';
-import { reasonOf } from './log.ts';
 import { type DiskSettings, openOnDisk } from './open-on-disk.ts';
 import type { Ownership } from './ownership.ts';
 import { Client } from './sharing/client.ts';
@@ -63,8 +63,9 @@ const WATCH_MS = 1_000;
 /**
  * Opens the store of a folder: as its owner, or through the process that owns it. If the owner
  * ends, this process or another one takes its place.
- * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, is in use by a process that
- * does not answer, or is damaged; INVALID_ARGUMENT if an option is wrong; the message says which
+ * @throws STORE_UNAVAILABLE if the folder is in use by a process that does not answer, or the disk
+ * fails; STORE_REFUSED if it cannot be created or opened, or is no store of this format;
+ * STORE_DAMAGED, STORE_FULL; INVALID_ARGUMENT if an option is wrong; the message says which
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   checkOptions('openEmbedded', options, KINDS, ['folder']);
@@ -78,7 +79,7 @@ export async function openPatiently(
   const folder = resolve(given); // The process may change its working directory later.
   const refusal = (reason: string, cause?: unknown): PercolatorError =>
     new PercolatorError(
-      'STORE_UNAVAILABLE',
+      codeOf(cause),
       `the embedded store in ${folder} cannot be opened: ${reason}`,
       { cause },
     );

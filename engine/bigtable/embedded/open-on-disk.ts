@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../base/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import type { Disk } from './disk.ts';
+import { refused } from './disk-errors.ts';
 import { Embedded, MANIFEST } from './embedded.ts';
 import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
@@ -33,7 +34,7 @@ export interface DiskSettings {
 export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bigtable> {
   const { fsync, readOnly, sizes, mustExist = readOnly, clock = systemClock } = settings;
   const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = recover(disk);
-  if (isNew && mustExist) throw new Error('there is no store in it');
+  if (isNew && mustExist) throw refused('there is no store in it');
   const log = new Log(disk, state, sizes, clock);
   const { ownership } = log;
   let hints: HintWriter | undefined;

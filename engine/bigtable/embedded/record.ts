@@ -174,10 +174,12 @@ function placeNumber({ file, offset }: Mark): number {
   return (Math.imul(file, 0x9e37_79b1) ^ offset) >>> 0;
 }
 
+const GO_ON = 'fsck lists what can still be read';
+
 /** The one sentence about a damaged file. */
 export function damaged(file: string, offset: number, what: string): PercolatorError {
-  const message = `the embedded store is damaged: ${file}, byte ${offset}: ${what}`;
-  return new PercolatorError('STORE_UNAVAILABLE', message);
+  const message = `the embedded store is damaged: ${file}, byte ${offset}: ${what}; ${GO_ON}`;
+  return new PercolatorError('STORE_DAMAGED', message);
 }
 
 export function nameOfLog(file: number): string {

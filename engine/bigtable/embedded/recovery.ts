@@ -14,8 +14,9 @@
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
  * may have failed, or was not waited for. The caller gets their records, to write them again.
  */
-import { entropySeed, PercolatorError } from '../../base/index.ts';
+import { entropySeed } from '../../base/index.ts';
 import type { Disk } from './disk.ts';
+import { refused } from './disk-errors.ts';
 import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
 import { HINT_FILE, readHint } from './hint.ts';
 import type { LogFile, LogState } from './log.ts';
@@ -63,7 +64,7 @@ interface LastGroup {
   readonly group: FoundGroup;
 }
 
-/** @throws STORE_UNAVAILABLE if what is there is damaged, or not a store of this format */
+/** @throws STORE_DAMAGED; STORE_REFUSED if what is there is not a store of this format */
 export function recover(disk: Disk): Recovered {
   const names = disk.names();
   const numbers = names.flatMap((name) => /^(\d{10})\.log$/.exec(name)?.[1] ?? []).map(Number);
@@ -87,10 +88,6 @@ function newStore(newest: number, leftovers: readonly string[]): Recovered {
   };
   const index = new SortedIndex();
   return { isNew: true, index, log, last: undefined, usesHint: false, leftovers, replayedBytes: 0 };
-}
-
-function refused(what: string): PercolatorError {
-  return new PercolatorError('STORE_UNAVAILABLE', what);
 }
 
 export function applyRecords(index: SortedIndex, records: Iterable<LogRecord>): void {

@@ -25,7 +25,8 @@ import type { Mutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
 import type { Entry, Place } from './leaf.ts';
-import { type Log, reasonOf } from './log.ts';
+import { codeOf, reasonOf } from './disk-errors.ts';
+import type { Log } from './log.ts';
 import { newestOf, NO_CELLS, withPlaces, withValues } from './page.ts';
 import { type PendingPage, PendingRow } from './pending-row.ts';
 import { footprintOf, GroupWriter, type Mark } from './record.ts';
@@ -120,14 +121,21 @@ export class RowStore implements Stored {
   /**
    * Applies changes to pending rows. If that fails, because a page cannot be read, the whole
    * gathering group fails: a part of the changes may have been applied, and no commit may be there
-   * without the marks that were sent before it (P61). The caller hears of it from `durable` or
-   * `visible`.
+   * without the marks that were sent before it (P61). Callers who did not ask for that page may try
+   * again.
+   * @returns why the page cannot be read, for the caller who asked for it, once `durable` or
+   *   `visible` has rejected
    */
-  change(apply: () => void): void {
+  change(apply: () => void): Error | undefined {
     try {
       apply();
+      return undefined;
     } catch (error) {
-      this.#gathering.error = error;
+      if (hasCode(error, 'STORE_CLOSED')) return (this.#gathering.error = error);
+      const message = `a change of the same moment failed (${reasonOf(error)}); nothing was applied`;
+      const failure = new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
+      this.#gathering.error = failure;
+      return error instanceof Error ? error : failure;
     }
   }
 
@@ -206,7 +214,7 @@ export class RowStore implements Stored {
     } catch (cause) {
       if (hasCode(cause, 'STORE_CLOSED')) throw cause;
       const message = `the disk of the embedded store failed in a commit, and nothing is served until a new file of the log can be written: ${reasonOf(cause)}`;
-      throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
+      throw new PercolatorError(codeOf(cause), message, { cause });
     }
   }
 
@@ -311,7 +319,7 @@ export class RowStore implements Stored {
     this.#cleaner.restart();
     this.#isInDoubt ||= hasCode(error, 'STORE_IN_DOUBT');
     this.#events.onFailed();
-    this.change(() => this.#writeUnsyncedAgain());
+    this.#writeUnsyncedAgain();
     group.answered?.reject(error);
     if (gathered === group) return;
     if (hasCode(error, 'STORE_CLOSED')) {
@@ -325,19 +333,25 @@ export class RowStore implements Stored {
 
   /** Adds them to the gathering group: a sync that has failed may have lost what waited for it. */
   #writeUnsyncedAgain(): void {
-    const group = this.#gathering;
-    for (const key of this.#unsynced.values()) {
-      group.isProvisional = false;
-      if (this.index.get(key) === undefined) {
-        this.#writeWith(group, { key, page: NO_CELLS });
-        continue;
-      }
-      const row = this.pendingRow(rowKeyOf(key));
-      const page = row.pageOf(key);
-      if (page === undefined) continue;
-      page.page = withValues(page.page, this.#unsyncedValue);
-      this.rewrite(page, row);
+    try {
+      for (const key of this.#unsynced.values()) this.#writeAgain(key);
+    } catch (error) {
+      this.#gathering.error = error;
     }
+  }
+
+  #writeAgain(key: Buffer): void {
+    const group = this.#gathering;
+    group.isProvisional = false;
+    if (this.index.get(key) === undefined) {
+      this.#writeWith(group, { key, page: NO_CELLS });
+      return;
+    }
+    const row = this.pendingRow(rowKeyOf(key));
+    const page = row.pageOf(key);
+    if (page === undefined) return;
+    page.page = withValues(page.page, this.#unsyncedValue);
+    this.rewrite(page, row);
   }
 
   readonly #unsyncedValue = (place: Place): Buffer | undefined =>

@@ -414,3 +414,27 @@ test('a table that the master does not know either is missing at once', async ()
   await assert.rejects(reading, { code: 'TABLE_NOT_FOUND' });
   assert.equal(clock.monotonicMs(), begunMs);
 });
+
+test('a file that the region server cannot read is damage, and is not asked for again', async () => {
+  const clock = new VirtualClock();
+  const name = 'org.apache.hadoop.hbase.io.hfile.CorruptHFileException';
+  const corrupt = HBaseFailure.ofException(name, `${name}: Problem reading HFile Trailer`);
+  let asked = 0;
+  await using store = open(
+    clock,
+    () => false,
+    async (method) => {
+      if (!isDamaged || method !== 'Multi') return;
+      asked++;
+      throw corrupt;
+    },
+  );
+  let isDamaged = false;
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  isDamaged = true;
+  await assert.rejects(clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }])), {
+    code: 'STORE_DAMAGED',
+    message: /reading t\/r: CorruptHFileException: Problem/,
+  });
+  assert.equal(asked, 1);
+});

@@ -72,6 +72,7 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   AccessDeniedException: 'STORE_REFUSED',
   UnknownProtocolException: 'STORE_REFUSED',
   UnknownServiceException: 'STORE_REFUSED',
+  CorruptHFileException: 'STORE_DAMAGED', // Thrown by a read, also by that of a check.
   DoNotRetryIOException: 'INVALID_ARGUMENT',
   FailedSanityCheckException: 'INVALID_ARGUMENT',
   RequestTooBigException: 'INVALID_ARGUMENT',

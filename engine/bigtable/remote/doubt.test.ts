@@ -11,7 +11,15 @@ import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { type FakeBigtable, startFake } from './fake-bigtable.fixture.ts';
 import { openRemote, type RemoteOptions } from './index.ts';
 
-const CODES = { unknown: 2, deadline: 4, exhausted: 8, aborted: 10, internal: 13, unavailable: 14 };
+const CODES = {
+  unknown: 2,
+  deadline: 4,
+  exhausted: 8,
+  aborted: 10,
+  internal: 13,
+  unavailable: 14,
+  dataLoss: 15,
+};
 const SET = {
   kind: 'set',
   family: 'data',
@@ -65,6 +73,15 @@ function claimAll(open: Open): void {
     fake.answer('GetTable', no, no, { answers: [table] });
     assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
     assert.equal(sent(fake, 'GetTable'), 3);
+  });
+
+  test('data that the server has lost is damage, and is not asked for again', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    fake.answer('ReadRows', { code: CODES.dataLoss, details: 'corrupt' });
+    const read = store.readRow('t', 'r', [{ family: 'data' }]);
+    await assert.rejects(read, { code: 'STORE_DAMAGED', message: /reading t: corrupt/ });
+    assert.equal(sent(fake, 'ReadRows'), 1);
   });
 
   test('a conditional mutation that the server refuses was not applied', async () => {

@@ -64,6 +64,10 @@ function meaningOf(
       // The emulator uses this code for unknown families.
       if (isAboutFamily(details)) return ['FAMILY_NOT_FOUND', details];
       break;
+    case Code.dataLoss:
+      // What becomes of a mutation after this answer is not documented.
+      if (purpose === 'read') return ['STORE_DAMAGED', details];
+      break;
     default:
       break;
   }

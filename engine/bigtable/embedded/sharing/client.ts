@@ -23,8 +23,9 @@ import type {
   RowRange,
   TableSchema,
 } from '../../bigtable.ts';
+import { codeOf, reasonOf } from '../disk-errors.ts';
 import { Listeners } from '../listeners.ts';
-import { reasonOf } from '../log.ts';
+
 import { Connection } from './connection.ts';
 import {
   type Answer,
@@ -66,7 +67,7 @@ export interface ClientSettings {
    */
   readonly own: ((mustExist: boolean) => Promise<Bigtable | undefined>) | undefined;
   /** The error if this process can neither reach an owner nor become the owner. */
-  readonly refusal: (reason: string) => PercolatorError;
+  readonly refusal: (reason: string, cause?: unknown) => PercolatorError;
 }
 
 interface Waiting {
@@ -366,11 +367,10 @@ export class Client implements Bigtable {
     }
     isRefused = true;
     connection.end();
-    throw refusal(
-      isDifferent
-        ? `process ${greeting.process} uses it with another version of this library: use one version`
-        : `process ${greeting.process} uses it with fsync ${greeting.fsync}, and this one with ${fsync}: all must use the same`,
-    );
+    const reason = isDifferent
+      ? `process ${greeting.process} uses it with another version of this library: use one version`
+      : `process ${greeting.process} uses it with fsync ${greeting.fsync}, and this one with ${fsync}: all must use the same`;
+    throw refusal(reason, new PercolatorError('STORE_REFUSED', reason));
   }
 
   /** The last owner's error does not tell what an earlier owner has done. */
@@ -386,7 +386,7 @@ export class Client implements Bigtable {
     const message = `the embedded store did not answer (${reason}); ${
       isInDoubt ? 'whether the mutation was applied is not known' : 'nothing was applied'
     }`;
-    const code = isInDoubt ? 'STORE_IN_DOUBT' : 'STORE_UNAVAILABLE';
+    const code = isInDoubt ? 'STORE_IN_DOUBT' : codeOf(cause);
     this.#settle(waiting).reject(new PercolatorError(code, message, { cause }));
   }
 

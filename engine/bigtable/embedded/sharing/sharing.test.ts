@@ -4,7 +4,7 @@
  * plays itself are in stand-in-owners.test.ts.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
@@ -204,7 +204,7 @@ test('processes that differ in fsync are refused; a reader does not care', async
   const folder = temporaryFolder();
   await using owner = await openWithTable(folder);
   await assert.rejects(openEmbedded({ folder, fsync: false }), {
-    code: 'STORE_UNAVAILABLE',
+    code: 'STORE_REFUSED',
     message: new RegExp(
       `process ${process.pid} uses it with fsync true, and this one with false: all must use the same$`,
     ),
@@ -234,7 +234,7 @@ test('a reader makes no store, not even in a folder whose owner left before maki
   await systemClock.sleep(50); // It finds the folder locked, and waits.
   unlock?.();
   await assert.rejects(opening, {
-    code: 'STORE_UNAVAILABLE',
+    code: 'STORE_REFUSED',
     message: /cannot be opened: there is no store in it$/,
   });
   assert.deepEqual(readdirSync(folder), ['lock']);
@@ -366,3 +366,27 @@ function textOf(row: unknown): string | undefined {
   const cell = (row as Row | undefined)?.cells[0];
   return cell && Buffer.from(cell.value).toString();
 }
+
+test('a damaged record is STORE_DAMAGED for every process, and so is a store that cannot be opened', async () => {
+  const folder = temporaryFolder();
+  const written = await openWithTable(folder);
+  await written.mutateRows([setRow('r', 'the value')]);
+  await written.close();
+  const log = join(folder, '0000000001.log');
+  const bytes = readFileSync(log);
+  const at = bytes.indexOf('the value');
+  writeFileSync(log, bytes.fill('another', at, at + 7));
+  {
+    await using owner = await openEmbedded({ folder });
+    await using client = await openEmbedded({ folder });
+    for (const store of [owner, client]) {
+      const refused = { code: 'STORE_DAMAGED', message: /0000000001\.log, byte \d+: .*fsck/ };
+      await assert.rejects(store.readRow('t', 'r', FILTERS), refused);
+    }
+  }
+  rmSync(log);
+  await assert.rejects(openEmbedded({ folder }), {
+    code: 'STORE_DAMAGED',
+    message: /^the embedded store in .* cannot be opened: the embedded store is damaged: /,
+  });
+});

@@ -24,7 +24,7 @@ test('an owner of another version is refused', async (t) => {
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
   await standIn(t, folder, (socket) => socket.end(frameOf(OTHER_VERSION)));
   await assert.rejects(openEmbedded({ folder }), {
-    code: 'STORE_UNAVAILABLE',
+    code: 'STORE_REFUSED',
     message: /process 99 uses it with another version of this library: use one version$/,
   });
   assert.deepEqual(await reader.listTables(), ['t']);

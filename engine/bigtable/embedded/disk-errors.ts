@@ -1,0 +1,38 @@
+/** What an error of the disk means to the caller: whether trying again may help, and if not, why. */
+import { type ErrorCode, PercolatorError } from '../../base/index.ts';
+
+/** Somebody has to make room: the file system's, or the user's quota. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+/** Somebody has to change a path or its permissions. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+]);
+const STAYING: ReadonlySet<ErrorCode> = new Set(['STORE_DAMAGED', 'STORE_REFUSED', 'STORE_FULL']);
+
+/** The code for a failure that stays until somebody mends its cause; STORE_UNAVAILABLE if not. */
+export function codeOf(cause: unknown): ErrorCode {
+  if (cause instanceof PercolatorError) {
+    return STAYING.has(cause.code) ? cause.code : 'STORE_UNAVAILABLE';
+  }
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
+  if (FULL.has(code)) return 'STORE_FULL';
+  return REFUSED.has(code) ? 'STORE_REFUSED' : 'STORE_UNAVAILABLE';
+}
+
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return 'for a reason that is no error';
+  const isFull = codeOf(cause) === 'STORE_FULL' && !(cause instanceof PercolatorError);
+  return isFull ? `the disk is full: ${cause.message}` : cause.message;
+}
+
+/** The store is not opened until somebody has changed what the sentence says. */
+export function refused(what: string, cause?: unknown): PercolatorError {
+  return new PercolatorError('STORE_REFUSED', what, { cause });
+}

@@ -1,9 +1,9 @@
-/** What an error of the disk means to the caller: whether trying again may help, and if not, why. */
+/** What an error of the disk means for its caller: whether to try again, and if not, why. */
 import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 
-/** Somebody has to make room: the file system's, or the user's quota. */
+/** Until there is room: on the file system, or in the user's quota. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
-/** Somebody has to change a path or its permissions. */
+/** Until an operator changes a path or its permissions. */
 const REFUSED: ReadonlySet<string> = new Set([
   'EACCES',
   'EPERM',
@@ -16,7 +16,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 const STAYING: ReadonlySet<ErrorCode> = new Set(['STORE_DAMAGED', 'STORE_REFUSED', 'STORE_FULL']);
 
-/** The code for a failure that stays until somebody mends its cause; STORE_UNAVAILABLE if not. */
+/** The code for a failure that stays until its cause is mended; otherwise STORE_UNAVAILABLE. */
 export function codeOf(cause: unknown): ErrorCode {
   if (cause instanceof PercolatorError) {
     return STAYING.has(cause.code) ? cause.code : 'STORE_UNAVAILABLE';
@@ -32,7 +32,7 @@ export function reasonOf(cause: unknown): string {
   return isFull ? `the disk is full: ${cause.message}` : cause.message;
 }
 
-/** The store is not opened until somebody has changed what the sentence says. */
+/** Until what the sentence says is changed. */
 export function refused(what: string, cause?: unknown): PercolatorError {
   return new PercolatorError('STORE_REFUSED', what, { cause });
 }

@@ -163,8 +163,9 @@ export class Log {
    * @throws STORE_UNAVAILABLE, STORE_FULL or STORE_REFUSED if the group will never count;
    * STORE_IN_DOUBT if it may count, in case the process ends before the next group is written. In
    * all cases, once the next group is written, the groups that waited for a sync do not count any
-   * more: so the next group must hold all that they held. From a process that is not the owner any more: STORE_CLOSED if the group
-   * will never count, STORE_IN_DOUBT if the next owner may have read it.
+   * more: so the next group must hold all that they held. From a process that is not the owner any
+   * more: STORE_CLOSED if the group will never count, STORE_IN_DOUBT if the next owner may have
+   * read it.
    */
   async append(
     group: Buffer,

@@ -372,7 +372,7 @@ test('a damaged record is STORE_DAMAGED for every process, and so is a store tha
   const written = await openWithTable(folder);
   await written.mutateRows([setRow('r', 'the value')]);
   await written.close();
-  const log = join(folder, '0000000001.log');
+  const log = join(folder, 'store', '0000000001.log');
   const bytes = readFileSync(log);
   const at = bytes.indexOf('the value');
   writeFileSync(log, bytes.fill('another', at, at + 7));

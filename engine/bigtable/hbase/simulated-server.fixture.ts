@@ -24,14 +24,18 @@ export async function serveHBase({
   host = '127.0.0.1',
   tls,
   asksForKerberos = false,
+  front = async (listener) => listener,
   ...options
 }: {
   /** The name under which clients are to connect. */
   readonly host?: string;
   readonly tls?: TlsOptions;
   readonly asksForKerberos?: boolean;
+  /** Puts something in front of a server: what clients connect to instead of it. */
+  readonly front?: (listener: Server) => Promise<Server>;
 } & Partial<SimulatedHBaseOptions> = {}): Promise<ServedHBase> {
   const sockets = new Set<Socket>();
+  const addresses = new Map<Server, string>();
   const listeners = await Promise.all(
     Array.from({ length: 3 }, async () => {
       const accept = (socket: Socket): void => {
@@ -43,11 +47,11 @@ export async function serveHBase({
       const listener: Server = tls === undefined ? createPlain(accept) : createTls(tls, accept);
       listener.on('tlsClientError', () => {});
       await once(listener.listen(0, '127.0.0.1'), 'listening');
+      addresses.set(listener, `${host}:${portOf(await front(listener))}`);
       return listener;
     }),
   );
-  const addressOf = (listener: Server): string =>
-    `${host}:${(listener.address() as AddressInfo).port}`;
+  const addressOf = (listener: Server): string => addresses.get(listener) ?? '';
   const [master = '', ...servers] = listeners.map(addressOf);
   const hbase = new SimulatedHBase({ master, servers, ...options });
   const services = servicesOf(hbase);
@@ -59,6 +63,10 @@ export async function serveHBase({
       await Promise.all(listeners.map((listener) => once(listener.close(), 'close')));
     },
   };
+}
+
+function portOf(listener: Server): number {
+  return (listener.address() as AddressInfo).port;
 }
 
 /** The preamble, the header of the connection, and then calls. */

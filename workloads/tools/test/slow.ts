@@ -52,7 +52,7 @@ export const SLOW: readonly string[] = [
   'workloads/virtual-cluster/figure-7/{crawl,sensitivity}.test.ts',
   'workloads/virtual-cluster/{figure-8/figure-8,figure-9/brokerage,figure-10/figure-10}.test.ts',
   'workloads/failover/unknown.test.ts',
-  'workloads/verification/mutants/mutants.test.ts',
+  'workloads/verification/{mutants/mutants,sockets/sockets}.test.ts',
 ];
 
 /** A pattern that matches the file, whatever characters its folders have: not all can be quoted. */

@@ -1,7 +1,7 @@
 /**
  * Loads the engine with a mutant's mistake in it, next to the unchanged engine.
  *
- *     import('.../simulation/index.ts?mutant=no-rollback-marker')
+ *     import('.../mutants/worlds.ts?mutant=no-rollback-marker')
  *       └─▶ every import below it that leads to the mistake has the same suffix
  *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
  *
@@ -11,14 +11,14 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { assert } from '../../../engine/base/index.ts';
-import type * as simulator from '../simulation/index.ts';
 import { type Mutant, mutate } from './mutant.ts';
+import type * as worlds from './worlds.ts';
 
 const ENGINE = new URL('../../../engine/', import.meta.url).href;
 const VERIFICATION = new URL('../', import.meta.url).href;
 const SUFFIX = 'mutant';
 
-type Simulator = typeof simulator;
+export type Worlds = typeof worlds;
 
 const known = new Map<string, Mutant>();
 /** For each mutant: whether a file leads to its mistake, as far as that is known. */
@@ -26,15 +26,15 @@ const affected = new Map<string, Map<string, boolean>>();
 /** What each file imports, apart from types. */
 const imports = new Map<string, readonly string[]>();
 
-/** The simulator on an engine with the mistake. The rest of the process is unaffected. */
-export async function breed(mutant: Mutant): Promise<Simulator> {
+/** The worlds of an engine with the mistake. The rest of the process is unaffected. */
+export async function breed(mutant: Mutant): Promise<Worlds> {
   if (known.size === 0) registerHooks({ resolve, load });
   known.set(mutant.name, mutant);
   const files = mutant.changes.map(({ file }) => [new URL(file, ENGINE).href, true] as const);
   affected.set(mutant.name, new Map(files));
-  const url = new URL('../simulation/index.ts', import.meta.url);
+  const url = new URL('./worlds.ts', import.meta.url);
   url.searchParams.set(SUFFIX, mutant.name);
-  return (await import(url.href)) as Simulator;
+  return (await import(url.href)) as Worlds;
 }
 
 type Hooks = Parameters<typeof registerHooks>[0];

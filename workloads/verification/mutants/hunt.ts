@@ -3,10 +3,10 @@
  * judge convicts it. A seed counts only if the unchanged engine passes it.
  */
 import { createRandom } from '../../../engine/base/index.ts';
-import * as simulator from '../simulation/index.ts';
-import { type Plan, planOf, type Result } from '../simulation/index.ts';
-import { breed } from './breed.ts';
+import { breed, type Worlds } from './breed.ts';
 import type { Mutant } from './mutant.ts';
+import * as worlds from './worlds.ts';
+import { type Plan, planOf, type Result } from './worlds.ts';
 
 export interface Catch {
   /** The claim that convicted it: `snapshot isolation: stale read`. */
@@ -25,14 +25,14 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
     runs++;
     const [violation] = await violationsOf(mutated, mutant, seed);
     if (violation === undefined) continue;
-    const innocent = (await violationsOf(simulator, mutant, seed)).length === 0;
+    const innocent = (await violationsOf(worlds, mutant, seed)).length === 0;
     if (innocent) return { ...violation, seed, runs };
   }
   return undefined;
 }
 
 async function violationsOf(
-  { simulate, simulateDisk, simulateStore }: typeof simulator,
+  { simulate, simulateDisk, simulateStore, runHBase, runSharedStore }: Worlds,
   mutant: Mutant,
   seed: number,
 ): Promise<Result['violations']> {
@@ -40,6 +40,8 @@ async function violationsOf(
     engine: () => simulate(planFor(mutant, seed)),
     hbase: () => simulateStore(seed, mutant.cluster),
     disk: () => simulateDisk(seed, mutant.disk),
+    'shared store': () => runSharedStore(seed, mutant.sockets),
+    'hbase on sockets': () => runHBase(seed, mutant.sockets),
   }[mutant.world ?? 'engine'];
   return (await run()).violations;
 }

@@ -15,7 +15,9 @@ describe('every mutant is caught', () => {
 
   /** One call hunts for all tests: threads are slow until their first hunts have warmed them. */
   before(() => {
-    const seedsOf = ({ name }: Mutant): readonly number[] => [QUICKEST[name] ?? 1];
+    // On sockets, the machine has its part in each run, so a seed alone decides nothing.
+    const seedsOf = ({ name, sockets }: Mutant): readonly number[] =>
+      sockets === undefined ? [QUICKEST[name] ?? 1] : [QUICKEST[name] ?? 1, 1, 2, 3, 4];
     const onHunted = (_: number, hunted: Hunted): void => {
       answers.get(hunted.mutant.name)?.resolve(hunted);
     };

@@ -12,6 +12,7 @@ import type { Mutant } from './mutant.ts';
 import { NOTIFYING } from './notifying.ts';
 import { PREWRITING } from './prewriting.ts';
 import { READING } from './reading.ts';
+import { SOCKETS } from './sockets.ts';
 import { TIMESTAMPS } from './timestamps.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -25,6 +26,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...BATCHING,
   ...HBASE,
   ...EMBEDDED,
+  ...SOCKETS,
 ];
 
 /** Rules without a mutant, with the reasons. */
@@ -35,6 +37,5 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-  P62: 'a rule of the embedded store: sharing.test.ts stops and kills the process that owns it',
   P66: 'the model store delays nothing for longer than collectors wait: garbage-collection/rules.test.ts does',
 };

@@ -1,0 +1,85 @@
+/**
+ * Mistakes where the simulations have code of their own: in how the processes of a shared store
+ * talk to one another (P12, P61, P62), and in the connections to HBase (P12, P66).
+ */
+import type { SocketKnobs } from './worlds.ts';
+import { change, type Mutant } from './mutant.ts';
+
+const CLIENT = 'bigtable/embedded/sharing/client.ts';
+const SERVICE = 'bigtable/embedded/sharing/service.ts';
+const CONNECTION = 'bigtable/hbase/connection.ts';
+const FAILURES = 'bigtable/hbase/failures.ts';
+
+const OWNER_DIES: Partial<SocketKnobs> = { faults: ['none', 'half-open'], ownerDies: true };
+const HELD: Partial<SocketKnobs> = { faults: ['held'], ownerDies: false };
+const CUT: Partial<SocketKnobs> = { faults: ['answer cut', 'request cut', 'none'] };
+
+const SHARED: readonly Mutant[] = [
+  {
+    rule: 'P62',
+    name: 'overdue-sent-to-next-owner',
+    mistake: 'A process that stood still until it owns the store makes its overdue requests.',
+    changes: [
+      change(CLIENT, '    this.#refuseOverdue(); // This process may have been stopped', '    //'),
+    ],
+    world: 'shared store',
+    sockets: OWNER_DIES,
+  },
+  {
+    rule: 'P62',
+    name: 'owner-takes-overdue',
+    mistake: 'The owner takes requests after their deadline.',
+    changes: [
+      change(
+        SERVICE,
+        'if (sharedClockMs() > deadlineMs) {',
+        'if (sharedClockMs() > 9 * deadlineMs) {',
+      ),
+    ],
+    world: 'shared store',
+    sockets: HELD,
+  },
+  {
+    rule: 'P62',
+    name: 'conditional-sent-to-next-owner',
+    mistake: 'A conditional mutation without an answer is sent again.',
+    changes: [
+      change(CLIENT, 'if (CONDITIONAL.has(waiting.method)) this', 'if (CONDITIONAL.size < 0) this'),
+    ],
+    world: 'shared store',
+    sockets: CUT,
+  },
+];
+
+const HBASE: readonly Mutant[] = [
+  {
+    rule: 'P12',
+    name: 'lost-conditional-sent-again',
+    mistake: 'A conditional mutation whose connection was lost is sent again.',
+    changes: [
+      change(
+        FAILURES,
+        "if (failure.kind === 'unsent' || BEFORE",
+        "if (failure.kind === 'unsent' || failure.kind === 'lost' || BEFORE",
+      ),
+    ],
+    world: 'hbase on sockets',
+    sockets: CUT,
+  },
+  {
+    rule: 'P12',
+    name: 'lost-taken-for-unsent',
+    mistake: 'A call whose connection was lost counts as never sent.',
+    changes: [
+      change(
+        CONNECTION,
+        "new HBaseFailure('lost', `the connection to",
+        "new HBaseFailure('unsent', `the connection to",
+      ),
+    ],
+    world: 'hbase on sockets',
+    sockets: CUT,
+  },
+];
+
+export const SOCKETS: readonly Mutant[] = [...SHARED, ...HBASE];

@@ -1,0 +1,18 @@
+/** What a run on real sockets is given, and what it gives. */
+import type { Violation } from '../judges/index.ts';
+import type { Load } from './load.ts';
+import type { ConnectionFault } from './proxy.ts';
+
+export interface SocketKnobs {
+  /** What connections may meet. Default: everything. */
+  readonly faults: readonly ConnectionFault[];
+  /** Whether the owner of the shared store dies. Default: by the seed. */
+  readonly ownerDies: boolean;
+}
+
+export interface SocketRun {
+  readonly violations: readonly Violation[];
+  readonly told: Load['told'];
+  /** What each connection was to meet. */
+  readonly met: readonly ConnectionFault[];
+}

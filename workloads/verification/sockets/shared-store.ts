@@ -1,0 +1,139 @@
+/**
+ * The embedded store's sharing on real sockets: an owner, and clients whose connections to it are
+ * disturbed. In half of the runs the owner dies, and one of the clients owns the store from then
+ * on; it may stand still just before that, for longer than its requests may wait.
+ *
+ * The store itself is one in memory, which outlives its owners: under test is how its processes
+ * talk. All are in this process, so when one stands still, all do.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createRandom, PercolatorError, systemClock } from '../../../engine/base/index.ts';
+import type { Bigtable } from '../../../engine/bigtable/index.ts';
+import { Client } from '../../../engine/bigtable/embedded/sharing/client.ts';
+import { sharedClockMs } from '../../../engine/bigtable/embedded/sharing/messages.ts';
+import { Service } from '../../../engine/bigtable/embedded/sharing/service.ts';
+import { socketOf } from '../../../engine/bigtable/embedded/sharing/socket-place.ts';
+import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
+import { FAMILY, Load, TABLE } from './load.ts';
+import { Proxy } from './proxy.ts';
+import type { SocketKnobs, SocketRun } from './run.ts';
+
+const REQUEST_MS = 400;
+/** Between two neighbouring lines of code, a busy machine may do something else. */
+const SLACK_MS = 600;
+const STANDSTILL_MS = REQUEST_MS + 2 * SLACK_MS;
+
+export async function runSharedStore(
+  seed: number,
+  { faults, ...knobs }: Partial<SocketKnobs> = {},
+): Promise<SocketRun> {
+  const random = createRandom(seed).fork('shared store');
+  const dies = knobs.ownerDies ?? random.fraction() < 0.5;
+  const folder = mkdtempSync(path.join(tmpdir(), 'percolator-sockets-'));
+  const memory = createMemoryBigtable();
+  await memory.createTable(TABLE, { families: [FAMILY] });
+  const taken = new Map<string, number[]>();
+  const store = watched(memory, taken);
+  const proxy = new Proxy(
+    { path: path.join(folder, 'socket') },
+    { random: random.fork('proxy'), faults, holdMs: STANDSTILL_MS },
+  );
+  await proxy.listen(path.join(folder, 'proxy'));
+  const standsStill = random.fraction() < 0.7;
+  const next = path.join(folder, 'next');
+  mkdirSync(next);
+  const services = [await Service.start(folder, store, { fsync: true })];
+  let isDead = false;
+  const own = async (): Promise<Bigtable | undefined> => {
+    if (!isDead) return undefined;
+    if (standsStill) standStill(STANDSTILL_MS);
+    services.push(await Service.start(next, store, { fsync: true }));
+    proxy.moveTo({ path: socketOf(next) });
+    return store;
+  };
+  const clients = [own, undefined, undefined].map((mayOwn) => clientOf(folder, memory, mayOwn));
+  const load = new Load(sharedClockMs);
+  const running = clients.map((client, i) =>
+    load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25 }),
+  );
+  if (dies) {
+    await systemClock.sleep(random.integer(20, 400));
+    isDead = true;
+    proxy.moveTo(undefined);
+  }
+  await Promise.all(running);
+  proxy.calm();
+  await load.judge(memory);
+  load.judgeTimes(taken, REQUEST_MS + SLACK_MS);
+  await Promise.all(clients.map((client) => client.close()));
+  await proxy[Symbol.asyncDispose]();
+  await Promise.all(services.map((service) => service.close()));
+  rmSync(folder, { recursive: true });
+  return { violations: load.violations, told: load.told, met: proxy.met };
+}
+
+function clientOf(
+  folder: string,
+  { manifest }: Bigtable,
+  own: (() => Promise<Bigtable | undefined>) | undefined,
+): Bigtable {
+  return new Client({
+    manifest,
+    fsync: true,
+    readOnly: false,
+    attachMs: REQUEST_MS,
+    requestMs: REQUEST_MS,
+    socketPath: () => path.join(folder, 'proxy'),
+    own,
+    refusal: (reason) => new PercolatorError('STORE_UNAVAILABLE', reason),
+  });
+}
+
+/** Nothing of this process runs meanwhile, as after SIGSTOP: no timer fires. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** Notes when the mutations of each row are taken. */
+function watched(store: Bigtable, taken: Map<string, number[]>): Bigtable {
+  const note = (row: string): void => {
+    taken.set(row, [...(taken.get(row) ?? []), sharedClockMs()]);
+  };
+  return {
+    ...bound(store),
+    checkAndMutateRow: (one) => {
+      note(one.row);
+      return store.checkAndMutateRow(one);
+    },
+    checkAndMutateRows: (all) => {
+      for (const { row } of all) note(row);
+      return store.checkAndMutateRows(all);
+    },
+    mutateRows: (all) => {
+      for (const { row } of all) note(row);
+      return store.mutateRows(all);
+    },
+  };
+}
+
+/** The memory store has no state of an owner: closing one does not close it. */
+function bound(store: Bigtable): Bigtable {
+  const close = async (): Promise<void> => {};
+  return {
+    manifest: store.manifest,
+    readRow: (...given) => store.readRow(...given),
+    readRows: (...given) => store.readRows(...given),
+    readRange: (...given) => store.readRange(...given),
+    checkAndMutateRow: (given) => store.checkAndMutateRow(given),
+    checkAndMutateRows: (given) => store.checkAndMutateRows(given),
+    mutateRows: (given) => store.mutateRows(given),
+    sampleRowKeys: (table) => store.sampleRowKeys(table),
+    createTable: (...given) => store.createTable(...given),
+    listTables: () => store.listTables(),
+    dropTable: (table) => store.dropTable(table),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

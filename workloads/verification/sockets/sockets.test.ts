@@ -1,0 +1,36 @@
+/**
+ * The processes of a shared store, and the HBase client, on real sockets that are refused, cut,
+ * reset, held, slow and half-open. The mutants of these worlds show that the judge sees mistakes.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runHBase } from './hbase.ts';
+import { FAULTS } from './proxy.ts';
+import type { SocketRun } from './run.ts';
+import { runSharedStore } from './shared-store.ts';
+
+const SEEDS = [1, 2, 3, 4];
+
+for (const [what, run] of [
+  ['the processes of a shared store', runSharedStore],
+  ['the HBase client', runHBase],
+] as const) {
+  test(`${what}: nothing is applied twice, lost or denied, and no call hangs, whatever the connections do`, async () => {
+    // They mostly wait, so they run at once.
+    const runs = await Promise.all(SEEDS.map((seed) => run(seed)));
+    const failed = runs.flatMap(({ violations }, i) =>
+      violations.map((violation) => ({ seed: SEEDS[i], ...violation })),
+    );
+    assert.deepEqual(failed, []);
+    assert.deepEqual(missing(runs), []);
+  });
+}
+
+/** What no run has met. */
+function missing(runs: readonly SocketRun[]): readonly string[] {
+  const met = new Set<string>(runs.flatMap((run) => run.met));
+  const heard = new Set<string>(runs.flatMap(({ told }) => told.map((one) => one.heard)));
+  return [...FAULTS.filter((fault) => !met.has(fault)), 'applied', 'in doubt'].filter(
+    (what) => !met.has(what) && !heard.has(what),
+  );
+}

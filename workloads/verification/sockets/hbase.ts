@@ -1,5 +1,5 @@
 /**
- * The HBase client on real sockets: the simulated HBase behind proxies, one for each server, and
+ * The HBase client on real sockets: a proxy for each server of the simulated HBase, and
  * clients whose connections to them are disturbed. HBase promises nothing about deadlines.
  */
 import type { AddressInfo } from 'node:net';

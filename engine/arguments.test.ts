@@ -22,6 +22,7 @@ type Untyped = never;
 
 const CELL = { table: 't', row: 'r', column: 'c' };
 const A_CELL = 'a cell must be an object with the texts table, row and column, not ';
+const OBSERVER = { name: 'o', table: 't', column: 'c', run: () => Promise.resolve() };
 const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
 const A_TABLE =
@@ -110,6 +111,12 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[], 'the observers of startWorker must be a list, not undefined'],
     [[[5]], `${AN_OBSERVER}5`],
     [[[{ name: 'o', table: 't' }]], `${AN_OBSERVER}{ name: 'o', table: 't' }`],
+    [[[]], 'startWorker needs at least one observer'],
+    [
+      [[{ ...OBSERVER, table: 'a b' }]],
+      /^"a b" cannot be the name of a table: it must have 1 to 37/,
+    ],
+    [[[{ ...OBSERVER, column: 'ack_o:c' }]], /ack_/],
     [[[], null], 'the options of startWorker must be an object, not null'],
     [[[], { concurency: 5 }], /^startWorker has no option concurency; it has concurrency, scanRo/],
     [[[], { concurrency: '5' }], "concurrency must be a whole number above 0, not '5'"],

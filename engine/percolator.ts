@@ -48,6 +48,7 @@ import {
 import { type Liveness, localProcesses } from './lock-service/index.ts';
 import { LeaseWatch } from './leases/index.ts';
 import {
+  checkObservers,
   listParked,
   type Observer,
   type ParkedCell,
@@ -57,6 +58,7 @@ import {
 } from './observer/index.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
 import {
+  checkCanBeStored,
   createTablesTable,
   findIncarnation,
   namedBigtable,
@@ -178,7 +180,8 @@ export interface Percolator extends AsyncDisposable {
   /**
    * Starts a worker that runs the observers until it is stopped. All workers of a column need all
    * of its observers, or some miss changes (observer/observer.ts).
-   * @throws INVALID_ARGUMENT for a wrong option, or two observers of one name on one column
+   * @throws INVALID_ARGUMENT for a wrong option, for no observer, for one of a table or a column that
+   *   can never exist, or two of one name on one column
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**
@@ -329,6 +332,8 @@ class Database implements Percolator {
   }
 
   startWorker(observers: readonly Observer[], options: WorkerOptions = {}): Worker {
+    checkObservers(observers);
+    for (const { table } of observers) checkCanBeStored(table);
     return new Worker(this.#context, observers, options);
   }
 

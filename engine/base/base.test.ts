@@ -1,6 +1,9 @@
 /** Claims of the base layer: seeds, forks, retries, sleeping, troubles, messages about options. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import process from 'node:process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import {
   createRandom,
   isFinal,
@@ -93,6 +96,29 @@ test('a callback for troubles that throws or rejects harms nothing', async () =>
     await systemClock.yield();
     assert.deepEqual(troubles.current, [{ kind: 'step', sentence: 'It fails.', isOver: false }]);
   }
+});
+
+test('without a callback for troubles, the first one of each kind is a warning on standard error', async () => {
+  const program = `
+    import { Troubles } from ${JSON.stringify(new URL('troubles.ts', import.meta.url).href)};
+    for (const onTrouble of [undefined, () => {}]) {
+      const troubles = new Troubles(onTrouble);
+      for (const kind of ['step', 'step', 'table']) {
+        troubles.begin(kind, { kind, sentence: 'A ' + kind + ' fails' });
+        troubles.end(kind);
+      }
+    }`;
+  const flags = ['--input-type=module', '--eval', program];
+  const { stderr } = await promisify(execFile)(process.execPath, flags);
+  const told = [...stderr.matchAll(/\[(\w+)\] PercolatorWarning: A (\w+) fails \(give onTrouble/g)];
+  assert.deepEqual(
+    told.map(([, code, what]) => [code, what]),
+    [
+      ['step', 'step'],
+      ['table', 'table'],
+    ],
+    stderr,
+  );
 });
 
 test('the message about a wrong option is one line, whatever the value is', () => {

@@ -4,8 +4,11 @@
  *     begin(name) ─▶ reported ─▶ begin(name): not reported again ─▶ end(name) ─▶ reported as over
  *
  * No caller waits for such work, so an error has no caller to go to. The work goes on as well as it
- * can and reports through `onTrouble`; `troubles` lists the current ones.
+ * can and reports through `onTrouble`; `troubles` lists the current ones. If there is no
+ * `onTrouble`, a warning on standard error tells the first trouble of each kind: an observer that
+ * nothing will ever run must not look like one that has nothing to do.
  */
+import { emitWarning } from 'node:process';
 import { PercolatorError } from './errors.ts';
 
 export type TroubleKind =
@@ -16,6 +19,8 @@ export type TroubleKind =
   | 'table'
   /** The table's definition omits the observed column, so its changes leave no notification. */
   | 'column'
+  /** Workers of one column have different observers, which therefore miss changes. */
+  | 'observers'
   /** A run of observers takes long. Until it ends, it occupies one of `concurrency` places. */
   | 'slow run'
   /** A cell runs again and again without a change from outside: observers trigger themselves. */
@@ -57,13 +62,25 @@ export function isFinal(error: unknown): boolean {
   return error.code === 'STORE_CLOSED' || error.code === 'INVALID_ARGUMENT';
 }
 
+/** The kinds of troubles that this process has warned of. */
+const warned = new Set<TroubleKind>();
+
+/** Node prints it on standard error, unless it is told not to: `--no-warnings`. */
+function warnOnce({ kind, sentence, isOver }: Trouble): void {
+  if (isOver || warned.has(kind)) return;
+  warned.add(kind);
+  const hint =
+    'give onTrouble to hear of every trouble, or a function that does nothing to hear of none';
+  emitWarning(`${sentence} (${hint})`, { type: 'PercolatorWarning', code: kind });
+}
+
 export class Troubles {
   readonly #onTrouble: (trouble: Trouble) => unknown;
   /** Current troubles, by name. */
   readonly #current = new Map<string, Trouble>();
 
   constructor(onTrouble: ((trouble: Trouble) => unknown) | undefined) {
-    this.#onTrouble = onTrouble ?? (() => {});
+    this.#onTrouble = onTrouble ?? warnOnce;
   }
 
   get current(): readonly Trouble[] {

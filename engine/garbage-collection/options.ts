@@ -29,7 +29,8 @@ export interface CollectorOptions {
   readonly restMs?: number | undefined;
   /**
    * Called once when a step fails, and once more when a step has succeeded again (P56); and for
-   * what has ended the collector. Default: none; `Collector.troubles` lists all troubles anyway.
+   * what has ended the collector. Default: a warning on standard error for the first trouble of
+   * each kind; a function that does nothing silences it. `Collector.troubles` lists all anyway.
    * `collectGarbage` rejects instead.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;

@@ -1,7 +1,10 @@
 /**
  * The table of leases: one row for each database that a process has opened.
  *
- *     percolator-leases: <liveness token>#<number>   lease:lease @ counter = {bound, ttlMs}
+ *     percolator-leases: <liveness token>#<number>   lease:lease @ counter = {bound, ttlMs, says}
+ *
+ * What the process says, if anything, has nothing to do with the lease: `says` is a list of what its
+ * workers tell the workers of other processes (P85), and is here because it costs no call.
  *
  * The number tells apart databases with one liveness token. If they shared a row, each would erase
  * the bound of the other, and a successor's first renewals could lie below what its predecessor
@@ -29,6 +32,7 @@ export interface Lease {
   readonly counter: number;
   /** Milliseconds that the lease is valid: from when its owner sent it, or a collector saw it. */
   readonly ttlMs: number;
+  readonly says?: readonly unknown[] | undefined;
 }
 
 export const LEASES_TABLE = 'percolator-leases';
@@ -82,9 +86,9 @@ export async function allLeases(store: Bigtable): Promise<ReadonlyMap<string, Le
 
 export async function writeLease(
   store: Bigtable,
-  { token, bound, counter, ttlMs }: Lease,
+  { token, bound, counter, ttlMs, says }: Lease,
 ): Promise<void> {
-  const value = Buffer.from(JSON.stringify({ bound, ttlMs }));
+  const value = Buffer.from(JSON.stringify({ bound, ttlMs, says }));
   const mutations = [
     { kind: 'set', ...LEASE, timestamp: counter, value },
     { kind: 'erase', ...LEASE, from: 0, to: counter - 1 },
@@ -114,6 +118,6 @@ function decodeIfLegible(token: string, cell: Cell | undefined): Lease | undefin
 function decode(token: string, cell: Cell | undefined): Lease | undefined {
   if (cell === undefined) return undefined;
   const text = Buffer.from(cell.value).toString();
-  const { bound, ttlMs } = JSON.parse(text) as Pick<Lease, 'bound' | 'ttlMs'>;
-  return { token, bound, counter: cell.timestamp, ttlMs };
+  const { bound, ttlMs, says } = JSON.parse(text) as Omit<Lease, 'token' | 'counter'>;
+  return { token, bound, counter: cell.timestamp, ttlMs, says };
 }

@@ -34,7 +34,7 @@
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import { createLeaseTable, eraseLease, readLease, writeLease } from './lease-table.ts';
+import { allLeases, createLeaseTable, eraseLease, readLease, writeLease } from './lease-table.ts';
 
 /** A transaction or snapshot that is in use, as the lease sees it. */
 export interface Hold {
@@ -59,8 +59,23 @@ export interface Leases {
   pin(timestamp: Timestamp): Promise<Hold>;
   /** Updates the bound now, if there is a lease; rejects if the storage does. */
   renew(): Promise<void>;
+  /** Says this with each renewal from the next one on, until it is taken back. */
+  say(saying: unknown): void;
+  unsay(saying: unknown): void;
+  /** What this process says: the same objects. */
+  readonly said: readonly unknown[];
+  /** What all others say, by their tokens. */
+  others(): Promise<ReadonlyMap<string, Others>>;
   /** Gives the lease up, and ends the renewing. Holds still in use are no longer covered. */
   close(): Promise<void>;
+}
+
+/** The lease of another process, which may be dead. */
+export interface Others {
+  /** Changes with every renewal. */
+  readonly counter: number;
+  readonly ttlMs: number;
+  readonly says: readonly unknown[];
 }
 
 export interface LeaseServices {
@@ -101,6 +116,7 @@ class ProcessLeases implements Leases {
   /** Resolves to whether there is a lease; undefined until one is needed. */
   #registering: Promise<boolean> | undefined;
   #isRegistered = false;
+  readonly #says = new Set<unknown>();
   #counter = 0;
   /** The end of the queue of renewals: they are sent one after the other. */
   #renewing: Promise<void> = Promise.resolve();
@@ -130,6 +146,29 @@ class ProcessLeases implements Leases {
       if (await this.#succeeds(this.#enqueueRenewal())) entry.epoch = this.#epoch;
     }
     return this.#holdOf(entry);
+  }
+
+  say(saying: unknown): void {
+    this.#says.add(saying);
+  }
+
+  unsay(saying: unknown): void {
+    this.#says.delete(saying);
+  }
+
+  get said(): readonly unknown[] {
+    return [...this.#says];
+  }
+
+  async others(): Promise<ReadonlyMap<string, Others>> {
+    const { store, token: own } = this.#services;
+    const others = new Map<string, Others>();
+    for (const [token, lease] of await allLeases(store)) {
+      if (lease === undefined || token === own) continue;
+      const { counter, ttlMs, says = [] } = lease;
+      others.set(token, { counter, ttlMs, says: Array.isArray(says) ? says : [] });
+    }
+    return others;
   }
 
   async renew(): Promise<void> {
@@ -220,7 +259,8 @@ class ProcessLeases implements Leases {
     this.#counter = Math.max(this.#counter + 1, fresh);
     this.#largestSent = Math.max(this.#largestSent, bound);
     const sentAt = momentOf(clock);
-    await writeLease(store, { token, bound, counter: this.#counter, ttlMs });
+    const says = this.#says.size === 0 ? undefined : this.said;
+    await writeLease(store, { token, bound, counter: this.#counter, ttlMs, says });
     if (!this.#isValid()) this.#epoch += 1;
     this.#renewedAt = sentAt;
   }

@@ -4,4 +4,4 @@ export { listParked, type ParkedCell, replayParked } from './parking.ts';
 export type { CommittedRun } from './run-observer.ts';
 export type { WorkerCounters } from './runs.ts';
 export { Worker } from './worker.ts';
-export type { ObserverFailure, WorkerOptions } from './worker-options.ts';
+export { checkObservers, type ObserverFailure, type WorkerOptions } from './worker-options.ts';

@@ -20,6 +20,7 @@ import {
 import { type Context, isTableNotFound } from '../transaction/index.ts';
 import { ListedColumns } from './listed-columns.ts';
 import type { Observer } from './observer.ts';
+import type { Peers } from './peers.ts';
 import type { Rest } from './rest.ts';
 import type { Notified } from './run-observer.ts';
 import { nameOf, type Runs, type WorkerCounters } from './runs.ts';
@@ -40,6 +41,7 @@ export interface ScansServices {
   readonly counters: WorkerCounters;
   readonly troubles: Troubles;
   readonly runs: Runs;
+  readonly peers: Peers;
   readonly rest: Rest;
   readonly locks: ScanLocks | undefined;
   readonly onMeeting: 'jump' | 'skip';
@@ -92,6 +94,7 @@ export class Scans {
       rest.scanBegins();
       const beganMs = context.clock.monotonicMs();
       const { dirty, fresh, isWhole } = await this.#scanTables();
+      await this.#ask('percolator-leases', () => this.#services.peers.check());
       runs.failures.sweep({ beganMs, isWhole }, (name) => runs.isInFlight(name));
       const isEmpty = wasQuiet && dirty === 0 && runs.begun === begunBefore;
       if (isEmpty) this.#empty++;

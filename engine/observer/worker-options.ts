@@ -12,6 +12,7 @@ import {
   POSITIVE,
   TEXT,
 } from '../base/options.ts';
+import { checkUserColumn } from '../transaction/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import type { CommittedRun } from './run-observer.ts';
@@ -82,9 +83,10 @@ export interface WorkerOptions {
   /**
    * Called once when something keeps the worker from a part of its work, and once more when that is
    * over (P56): a table that is gone, scans or runs that the storage refuses, an observed column
-   * that its table does not list, a scan or an observer that hangs, observers that trigger
+   * that its table does not list, workers that have different observers, a scan or an observer that hangs, observers that trigger
    * themselves without end, a callback that throws, and the
-   * error that ended the worker. Default: none; `Worker.troubles` lists all troubles anyway.
+   * error that ended the worker. Default: a warning on standard error for the first trouble of each
+   * kind; a function that does nothing silences it. `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
   /** Called for every failure of an observer. Default: none. */
@@ -165,14 +167,24 @@ const OBSERVER = objectWith('an object with the texts name, table and column, an
   run: FUNCTION,
 });
 
+/** @throws INVALID_ARGUMENT for what is no observer, or one of a column that no cell can have */
+export function checkObservers(observers: readonly Observer[]): void {
+  check('the observers of startWorker', observers, LIST);
+  for (const observer of observers) {
+    check('an observer', observer, OBSERVER);
+    checkUserColumn(observer.column);
+  }
+}
+
 /**
  * Observers by table and column. Two with one name would share an acknowledgment: a run of one
  * would count as a run of the other.
- * @throws INVALID_ARGUMENT for what is no observer, or if two of one column have one name
+ * @throws INVALID_ARGUMENT if there are none, or if two of one column have one name
  */
 export function byColumn(observers: readonly Observer[]): Map<string, Observer[]> {
-  check('the observers of startWorker', observers, LIST);
-  for (const observer of observers) check('an observer', observer, OBSERVER);
+  if (observers.length === 0) {
+    throw new PercolatorError('INVALID_ARGUMENT', 'startWorker needs at least one observer');
+  }
   const names = new Set<string>();
   for (const { table, column, name } of observers) {
     const full = JSON.stringify([table, column, name]);

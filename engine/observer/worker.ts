@@ -17,11 +17,12 @@
 import { type Trouble, Troubles } from '../base/index.ts';
 import type { CommittedNotification, Context } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
+import { Peers } from './peers.ts';
 import { Rest } from './rest.ts';
 import { Runs, type WorkerCounters } from './runs.ts';
 import { ScanLocks } from './scan-locks.ts';
 import { Scans } from './scans.ts';
-import { byColumn, settingsOf, type WorkerOptions } from './worker-options.ts';
+import { byColumn, checkObservers, settingsOf, type WorkerOptions } from './worker-options.ts';
 
 /** Checks for slow runs and scans, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
@@ -39,6 +40,7 @@ export class Worker implements AsyncDisposable {
   readonly #locks: ScanLocks | undefined;
   readonly #troubles: Troubles;
   readonly #rest: Rest;
+  readonly #peers: Peers;
   readonly #runs: Runs;
   readonly #scans: Scans;
   readonly #stopping = new AbortController();
@@ -51,8 +53,9 @@ export class Worker implements AsyncDisposable {
 
   /** Starts at once. */
   constructor(context: Context, observers: readonly Observer[], options: WorkerOptions = {}) {
-    const columns = byColumn(observers);
+    checkObservers(observers);
     const settings = settingsOf(options);
+    const columns = byColumn(observers);
     const {
       rangeLocks,
       onMeeting = 'jump',
@@ -67,6 +70,7 @@ export class Worker implements AsyncDisposable {
     this.#troubles = troubles;
     this.#locks = locks;
     this.#rest = new Rest(context.clock, context.store, settings);
+    this.#peers = new Peers(context, observers, troubles);
     this.#runs = new Runs({
       ...shared,
       observers: columns,
@@ -78,6 +82,7 @@ export class Worker implements AsyncDisposable {
       ...shared,
       observers,
       runs: this.#runs,
+      peers: this.#peers,
       rest: this.#rest,
       onMeeting,
       stopping: this.#stopping.signal,
@@ -159,6 +164,7 @@ export class Worker implements AsyncDisposable {
   #beginNoMore(): void {
     this.#stopping.abort();
     this.#rest.end();
+    this.#peers.stop();
     this.#context.notified.delete(this.#onNotified);
     this.#runs.beginNoMore();
   }

@@ -9,6 +9,6 @@ export {
 } from './definition.ts';
 export { isIncarnation, isOurs } from './drop.ts';
 export { whyLost } from './later-incarnation.ts';
-export { companionOf, incarnationOf, storedName } from './names.ts';
+export { checkCanBeStored, companionOf, incarnationOf, storedName } from './names.ts';
 export { namedBigtable } from './named-bigtable.ts';
 export { findIncarnation, Tables } from './tables.ts';

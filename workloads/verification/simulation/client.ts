@@ -213,6 +213,7 @@ export class Client implements Machine {
       failureBackoffMs: FAILURE_BACKOFF_MS,
       failuresMax: knobs.failuresMax ?? FAILURES_MAX,
       rangeLocks: this.#run.scanLocks?.locksFor(this.process),
+      onTrouble: () => {},
       onFailure: ({ cell, error, parked }) => {
         if (parked) runs.parked(cell);
         if (error instanceof PlannedFailure || this.transactions.isGone(error)) return;

@@ -180,8 +180,8 @@ export interface Percolator extends AsyncDisposable {
   /**
    * Starts a worker that runs the observers until it is stopped. All workers of a column need all
    * of its observers, or some miss changes (observer/observer.ts).
-   * @throws INVALID_ARGUMENT for a wrong option, for no observer, for one of a table or a column that
-   *   can never exist, or two of one name on one column
+   * @throws INVALID_ARGUMENT for a wrong option, for no observer, for one of a table or a column
+   *   that can never exist, or two of one name on one column
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**

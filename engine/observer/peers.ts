@@ -1,6 +1,6 @@
 /**
- * Whether all workers of a column have the same observers (P85). If they have not, each clears marks
- * of changes that the other's observers have not seen, and nothing else would ever report it.
+ * Whether all workers of a column have the same observers (P85). If they have not, each clears
+ * marks of changes that the other's observers have not seen, and nothing else would ever tell.
  *
  * A process writes the names of its workers' observers next to its lease, with the renewals that it
  * sends anyway. Each worker reads the leases every ten seconds, and compares:

@@ -83,9 +83,9 @@ export interface WorkerOptions {
   /**
    * Called once when something keeps the worker from a part of its work, and once more when that is
    * over (P56): a table that is gone, scans or runs that the storage refuses, an observed column
-   * that its table does not list, workers that have different observers, a scan or an observer that hangs, observers that trigger
-   * themselves without end, a callback that throws, and the
-   * error that ended the worker. Default: a warning on standard error for the first trouble of each
+   * that its table does not list, workers that have different observers, a scan or an observer that
+   * hangs, observers that trigger themselves without end, a callback that throws, and the error
+   * that ended the worker. Default: a warning on standard error for the first trouble of each
    * kind; a function that does nothing silences it. `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
@@ -169,6 +169,33 @@ test('a folder that cannot be opened is named in one sentence', async () => {
     code: 'STORE_REFUSED',
     message: /the embedded store in .*file.* cannot be opened/,
   });
+});
+
+test('a file, a dangling link and a folder without permission are refused in words', async () => {
+  const home = temporaryFolder();
+  await writeFile(join(home, 'file'), 'not a folder');
+  await symlink(join(home, 'nowhere'), join(home, 'link'));
+  await mkdir(join(home, 'closed'), { mode: 0o000 });
+  await writeFile(join(home, 'lock'), 'not an empty database '.repeat(1_000));
+  await chmod(home, 0o755);
+  const isRoot = process.geteuid?.() === 0; // Permissions do not bind root.
+  for (const [name, reason, readOnly] of [
+    ['file', /: it is a file and no folder$/],
+    ['file', /: it is a file and no folder$/, true],
+    ['link', /: it is a link to .*nowhere, which does not exist$/],
+    ['link', /: it is a link to .*nowhere, which does not exist$/, true],
+    ['closed', /lock cannot be opened or made: permissions, or/],
+    ['closed', /: EACCES: permission denied, scandir/, true],
+    ['.', /lock is not the empty file that it must be: remove it while no process has the store/],
+  ] as const) {
+    if (isRoot && name === 'closed') process.seteuid?.(65_534);
+    try {
+      const opening = openEmbedded({ folder: join(home, name), readOnly: readOnly === true });
+      await assert.rejects(opening, { message: reason }, name);
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+  }
 });
 
 test('mutations apply in the order sent, also around a drop', async () => {

@@ -19,7 +19,16 @@
  *
  * On a file that it may not write, SQLite takes only a reader's lock.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -36,7 +45,14 @@ const STORE = 'store';
 const EARLIER_STORE = /^(\d{10}\.log|index|index\.new)$/;
 const EARLIER_SOCKET = /^socket(-at)?$/;
 const SQLITE_BUSY = 5;
-const SQLITE_READONLY = 8;
+const SQLITE_CANTOPEN = 14;
+/** What others of SQLite's numbers mean here. */
+const REASONS: Readonly<Record<number, string>> = {
+  8: 'cannot be written', // READONLY
+  26: 'is not the empty file that it must be: remove it while no process has the store open', // NOTADB
+};
+/** Not refused for good: SQLite does not say which of the two it is. */
+const NOT_OPENED = 'cannot be opened or made: permissions, or the limit of open files';
 /**
  * SQLite refuses this if the file may not be written. The change would reach the disk with a
  * commit, which never comes.
@@ -77,21 +93,21 @@ export function lockFolder(
 ): (() => void) | undefined {
   const path = join(folder, LOCK_FILE);
   if (readOnly && !existsSync(path)) return () => undefined;
-  const database = new DatabaseSync(path, { readOnly });
+  let database: DatabaseSync | undefined;
   try {
+    database = new DatabaseSync(path, { readOnly });
     const transaction = readOnly
       ? 'BEGIN; SELECT 1 FROM sqlite_schema'
       : `PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ${WRITE}`;
     database.exec(transaction);
-    return () => database.close();
+    return () => database?.close();
   } catch (error) {
-    database.close();
-    const { errcode } = error as { readonly errcode?: number };
+    database?.close();
+    const { errcode = 0 } = error as { readonly errcode?: number };
     if (errcode === SQLITE_BUSY) return undefined;
-    if (errcode === SQLITE_READONLY) {
-      throw refused(`the file ${path} cannot be written`, error);
-    }
-    throw error;
+    if (errcode === SQLITE_CANTOPEN) throw new Error(`${path} ${NOT_OPENED}`, { cause: error });
+    const reason = REASONS[errcode];
+    throw reason === undefined ? error : refused(`the file ${path} ${reason}`, error);
   }
 }
 
@@ -111,6 +127,7 @@ export async function claimStore(
   folder: string,
   { readOnly, mustExist, fsync }: { readOnly: boolean; mustExist: boolean; fsync: boolean },
 ): Promise<Claim | undefined> {
+  checkFolder(folder);
   const unlock = lockFolder(folder, { readOnly });
   if (unlock === undefined) return undefined;
   try {
@@ -127,6 +144,17 @@ export async function claimStore(
   }
   unlock();
   return undefined;
+}
+
+/** SQLite would only say that it is unable to open a file. @throws STORE_REFUSED */
+function checkFolder(folder: string): void {
+  const found = statSync(folder, { throwIfNoEntry: false });
+  if (found === undefined) {
+    const link = lstatSync(folder, { throwIfNoEntry: false });
+    if (link === undefined) return;
+    throw refused(`it is a link to ${readlinkSync(folder)}, which does not exist`);
+  }
+  if (!found.isDirectory()) throw refused('it is a file and no folder');
 }
 
 /** Where the store is: in a folder in `folder`, or, from an earlier version, in `folder` itself. */

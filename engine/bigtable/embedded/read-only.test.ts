@@ -74,7 +74,7 @@ test('a folder that is missing, empty, or not a store is refused, and left uncha
     await writeFile(join(folder, name, file), text);
   }
   const before = await bytesOf(folder);
-  const codes = { broken: 'STORE_DAMAGED', locked: 'STORE_UNAVAILABLE' } as Record<string, string>;
+  const codes = { broken: 'STORE_DAMAGED' } as Record<string, string>;
   for (const name of ['missing', '.', 'broken', 'short', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name), readOnly: true });
     const code = codes[name] ?? 'STORE_REFUSED';

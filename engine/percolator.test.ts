@@ -217,7 +217,13 @@ test('transact resolves with what the body returned, of the attempt that committ
 });
 
 test('an option that is not a number above 0 is refused by name', async () => {
-  for (const name of ['lockTimeToLiveMs', 'lockWaitMsMax', 'attemptsMax', 'backoffMsMin']) {
+  for (const name of [
+    'lockTimeToLiveMs',
+    'lockWaitMsMax',
+    'attemptsMax',
+    'unansweredMsMax',
+    'backoffMsMin',
+  ]) {
     for (const value of [0, -5, Number.NaN, Infinity]) {
       await assert.rejects(open({ [name]: value }), {
         code: 'INVALID_ARGUMENT',

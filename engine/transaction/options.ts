@@ -23,6 +23,14 @@ export interface Options {
    */
   readonly attemptsMax: number;
   /**
+   * Milliseconds for which `transact` goes on trying while nothing answers: the store, the oracle
+   * (STORE_UNAVAILABLE), or the owner of a lock (LOCKED). Counted from the first such failure in a
+   * row; the attempt that is running then is the last one. Default 15,000: where a call waits for
+   * 10,000, an error after about half a minute. Too small: callers see short outages as errors. Too
+   * large: they wait as long for a store that is gone.
+   */
+  readonly unansweredMsMax: number;
+  /**
    * Milliseconds of backoff between attempts and between looks at a lock. The n-th is drawn from 0
    * to `backoffMsMin` × 2^n, at most `backoffMsMax`. Defaults 1 and 256. Too small: losers meet
    * again, and the store serves more calls. Too large: they wait although the cell is free.
@@ -65,6 +73,7 @@ export const OPTION_KINDS: Kinds<OptionsGiven> = {
   lockTimeToLiveMs: POSITIVE,
   lockWaitMsMax: POSITIVE,
   attemptsMax: COUNT,
+  unansweredMsMax: POSITIVE,
   backoffMsMin: POSITIVE,
   backoffMsMax: POSITIVE,
   inDoubtAttemptsMax: COUNT,
@@ -89,6 +98,7 @@ export function withDefaults(given: OptionsGiven): Options {
     lockTimeToLiveMs: given.lockTimeToLiveMs ?? 5_000,
     lockWaitMsMax: given.lockWaitMsMax ?? 10_000,
     attemptsMax: given.attemptsMax ?? 100,
+    unansweredMsMax: given.unansweredMsMax ?? 15_000,
     backoffMsMin: given.backoffMsMin ?? 1,
     backoffMsMax: given.backoffMsMax ?? 256,
     inDoubtAttemptsMax: given.inDoubtAttemptsMax ?? 5,

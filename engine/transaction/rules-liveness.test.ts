@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
 import {
   cell,
@@ -408,3 +409,62 @@ function lockWithoutBeats(): Lock {
     heartbeat: 0,
   };
 }
+
+describe('P79: a transaction on a store that is gone', () => {
+  const CALL_MS = 10_000;
+
+  /** A client of which each call, or each question to the oracle, waits and then fails. */
+  async function gone(what: 'store' | 'oracle'): Promise<{ database: TestDatabase; a: Client }> {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    const fail = async (): Promise<never> => {
+      await database.clock.sleep(CALL_MS);
+      throw new PercolatorError('STORE_UNAVAILABLE', 'no answer');
+    };
+    await database.clock.runUntil(a.write({ x: '1' }));
+    if (what === 'store') a.store.beforeCall = fail;
+    else a.context.oracle.next = fail;
+    return { database, a };
+  }
+
+  for (const what of ['store', 'oracle'] as const) {
+    test(`hears of it after a few deadlines of a call, not after a hundred of them: ${what}`, async () => {
+      const { database, a } = await gone(what);
+      const beganMs = database.clock.monotonicMs();
+      const reading = transact(a.context, (transaction) => transaction.get(cell('x')));
+      await assert.rejects(database.clock.runUntil(reading), { code: 'STORE_UNAVAILABLE' });
+      const tookMs = database.clock.monotonicMs() - beganMs;
+      assert.ok(tookMs >= 2 * CALL_MS, `it tries again: ${tookMs}`);
+      assert.ok(tookMs < 5 * CALL_MS, `${tookMs}`);
+    });
+  }
+
+  test('hears as soon of a lock whose owner lives and does not move', async () => {
+    const database = await openTestDatabase();
+    const [owner, a] = [database.client('owner'), database.client('A')];
+    const { commit, committing } = await stall(database, owner, { x: '1' });
+    const beganMs = database.clock.monotonicMs();
+    const reading = transact(a.context, (transaction) => transaction.get(cell('x')));
+    await assert.rejects(database.clock.runUntil(reading), { code: 'LOCKED' });
+    const tookMs = database.clock.monotonicMs() - beganMs;
+    assert.ok(tookMs < 5 * CALL_MS, `${tookMs}`);
+    commit();
+    await committing;
+  });
+
+  test('outlives a short outage, and many short ones', async () => {
+    const { database, a } = await gone('store');
+    const refuse = a.store.beforeCall;
+    let calls = 0;
+    // Every other attempt loses a conflict instead: that is an answer, and begins the time anew.
+    a.store.beforeCall = async (call) => {
+      if (calls++ < 12) await (calls % 2 === 0 ? conflict() : refuse?.(call));
+    };
+    const reading = transact(a.context, (transaction) => transaction.get(cell('x')));
+    assert.equal(String(await database.clock.runUntil(reading)), '1');
+  });
+
+  function conflict(): never {
+    throw new PercolatorError('WRITE_CONFLICT', 'another one was faster');
+  }
+});

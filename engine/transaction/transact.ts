@@ -1,6 +1,6 @@
 /**
  * Transact: runs a function as a transaction, again until it commits, but at most `attemptsMax`
- * times.
+ * times, and not for long while nothing answers (P79).
  *
  * "... the transaction has conflicted ... and should be retried after a backoff" (section 2.2); the
  * library owns that loop. Each attempt is a new transaction: a new start timestamp, new reads,
@@ -97,7 +97,8 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 /**
  * Runs `body` in a transaction and commits it; resolves with what `body` returned.
  * @throws an error of `begin`, of `body` (nothing is committed) or of the commit: at once if it is
- *   not retryable, as COMMIT_UNKNOWN never is; otherwise the last one after `attemptsMax` attempts
+ *   not retryable, as COMMIT_UNKNOWN never is; otherwise the last one, after `attemptsMax`
+ *   attempts or `unansweredMsMax`
  */
 export async function transact<T>(
   context: Context,
@@ -107,6 +108,7 @@ export async function transact<T>(
   check('the body of transact', body, FUNCTION);
   checkOptions('transact', options, KINDS);
   const { kind = body.name } = options;
+  let unansweredSinceMs: number | undefined;
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
@@ -118,9 +120,18 @@ export async function transact<T>(
     } catch (error) {
       transaction?.discard();
       if (!isRetryable(error) || attempt >= context.options.attemptsMax) throw error;
+      const nowMs = context.clock.monotonicMs();
+      // A conflict is an answer; without one, a count alone would be 100 deadlines (P79).
+      const isAnswered = !isRefusedAfterWait(error);
+      unansweredSinceMs = isAnswered ? undefined : (unansweredSinceMs ?? nowMs);
+      if (nowMs - (unansweredSinceMs ?? nowMs) >= context.options.unansweredMsMax) throw error;
       await context.clock.sleep(backoffMs(context, attempt));
     }
   }
+}
+
+function isRefusedAfterWait(error: unknown): boolean {
+  return hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'LOCKED');
 }
 
 /**

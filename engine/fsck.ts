@@ -133,6 +133,7 @@ async function openOracle(
     raiseHorizon: async () => 0,
     drops: 0,
     announceDrop: async () => 0,
+    belongTo: async () => {},
   };
 }
 

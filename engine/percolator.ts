@@ -56,7 +56,14 @@ import {
   Worker,
   type WorkerOptions,
 } from './observer/index.ts';
-import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+import {
+  batchTimestamps,
+  identify,
+  type Identity,
+  identityIn,
+  openAllocator,
+  type TimestampOracle,
+} from './oracle/index.ts';
 import {
   checkCanBeStored,
   createTablesTable,
@@ -122,6 +129,10 @@ const KINDS: Kinds<PercolatorOptions> = {
   }),
 };
 
+/**
+ * Every call is refused with WRONG_DATABASE as soon as the store, or the oracle, is seen to belong to
+ * another database (oracle/identity.ts).
+ */
 export interface Percolator extends AsyncDisposable {
   /** Uses the storage's names of tables; see `storedName`. */
   readonly store: Bigtable;
@@ -212,7 +223,10 @@ export interface Percolator extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** @throws STORE_UNAVAILABLE if the folder cannot be opened, INVALID_ARGUMENT for a wrong option */
+/**
+ * @throws STORE_UNAVAILABLE if the folder cannot be opened, or no oracle answers; INVALID_ARGUMENT
+ *   for a wrong option; WRONG_DATABASE if the oracle belongs to another database than the store
+ */
 export async function openPercolator(options: PercolatorOptions): Promise<Percolator> {
   checkOptions('openPercolator', options, KINDS);
   const { batching, store: given } = options;
@@ -245,8 +259,8 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const { batching = 'off' } = options;
   const withMarks = batching === 'off' ? batching : { ...batching, isUrgent: isMark };
   const batched = batchBigtable(store, clock, withMarks);
-  const oracle = options.oracle ?? batchTimestamps(await openAllocator(store, { clock }));
-  const catalog = new StoredCatalog(store, oracle);
+  const { oracle, identity } = await openOracle(store, clock, options.oracle); // Of one database.
+  const catalog = new StoredCatalog(store, oracle, identity);
   const services = {
     store: batched.store,
     direct: store,
@@ -259,12 +273,29 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
     isObserved: async (table: string, column: string) =>
       (await findIncarnation(catalog, table)).observedColumns.has(column),
     catalog,
+    identity,
     named: namedBigtable(batched.store, catalog),
   };
   const context = createContext(services, options);
   const tables = new Tables(context, store, catalog);
   const ownsStore = options.store === undefined;
-  return new Database(context, { tables, catalog, ownsStore, batchingCounters: batched.counters });
+  const { counters: batchingCounters } = batched;
+  return new Database(context, { identity, tables, catalog, ownsStore, batchingCounters });
+}
+
+/** The oracle, and the identity of the database, which both have (P73). */
+async function openOracle(
+  store: Bigtable,
+  clock: Clock,
+  given: TimestampOracle | undefined,
+): Promise<{ readonly oracle: TimestampOracle; readonly identity: Identity }> {
+  if (given === undefined) {
+    const source = await openAllocator(store, { clock });
+    return { oracle: batchTimestamps(source), identity: identityIn(store, source.identity) };
+  }
+  const identity = await identify(store);
+  await given.belongTo(identity.name);
+  return { oracle: given, identity };
 }
 
 class Database implements Percolator {
@@ -272,6 +303,7 @@ class Database implements Percolator {
   readonly counters: Readonly<Counters>;
   readonly batchingCounters: Readonly<BatchingCounters>;
   readonly #context: Context;
+  readonly #identity: Identity;
   readonly #tables: Tables;
   readonly #catalog: StoredCatalog;
   readonly #ownsStore: boolean;
@@ -280,6 +312,7 @@ class Database implements Percolator {
   constructor(
     context: Context,
     parts: {
+      readonly identity: Identity;
       readonly tables: Tables;
       readonly catalog: StoredCatalog;
       readonly ownsStore: boolean;
@@ -287,6 +320,7 @@ class Database implements Percolator {
     },
   ) {
     this.#context = context;
+    this.#identity = parts.identity;
     this.#tables = parts.tables;
     this.#catalog = parts.catalog;
     this.#ownsStore = parts.ownsStore;
@@ -298,15 +332,18 @@ class Database implements Percolator {
     this.counters = context.counters;
   }
 
-  createTable(table: string, definition: TableDefinition = {}): Promise<void> {
+  async createTable(table: string, definition: TableDefinition = {}): Promise<void> {
+    await this.#identity.check();
     return this.#tables.create(table, definition);
   }
 
-  dropTable(table: string): Promise<void> {
+  async dropTable(table: string): Promise<void> {
+    await this.#identity.check();
     return this.#tables.drop(table);
   }
 
   async storedName(table: string): Promise<string> {
+    await this.#identity.check();
     await this.#catalog.look([table]); // What this process knows may be out of date.
     return (await findIncarnation(this.#catalog, table)).stored;
   }
@@ -327,7 +364,8 @@ class Database implements Percolator {
     return snapshotAt(this.#context, timestamp, options);
   }
 
-  outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {
+  async outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {
+    await this.#identity.check();
     return outcomeOf(this.#context, transaction);
   }
 
@@ -337,7 +375,8 @@ class Database implements Percolator {
     return new Worker(this.#context, observers, options);
   }
 
-  collectGarbage(options: CollectorOptions = {}): Promise<CollectionReport> {
+  async collectGarbage(options: CollectorOptions = {}): Promise<CollectionReport> {
+    await this.#identity.check();
     return collectGarbage(this.#collection, options);
   }
 
@@ -345,11 +384,13 @@ class Database implements Percolator {
     return new Collector(this.#collection, options);
   }
 
-  listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
+  async listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
+    await this.#identity.check();
     return listParked(this.#context.named, table, limit);
   }
 
-  replayParked(cell: ParkedCell): Promise<void> {
+  async replayParked(cell: ParkedCell): Promise<void> {
+    await this.#identity.check();
     const { named: store, oracle } = this.#context;
     return replayParked({ store, oracle }, cell);
   }

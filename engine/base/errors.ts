@@ -45,6 +45,12 @@ export type ErrorCode =
   | 'STORE_DAMAGED'
   /** The storage was closed. */
   | 'STORE_CLOSED'
+  /**
+   * An address, or a store, is not that of the database: the oracle belongs to another one, another
+   * kind of server answers, or the store came back empty or has another database now. The error
+   * says which. Trying again does not help.
+   */
+  | 'WRONG_DATABASE'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
   /**

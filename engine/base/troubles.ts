@@ -9,7 +9,7 @@
  * nothing will ever run must not look like one that has nothing to do.
  */
 import { emitWarning } from 'node:process';
-import { PercolatorError } from './errors.ts';
+import { type ErrorCode, PercolatorError } from './errors.ts';
 
 export type TroubleKind =
   /**
@@ -32,8 +32,8 @@ export type TroubleKind =
   /** A step of the collector fails. The collector tries it again after a pause. */
   | 'step'
   /**
-   * The worker or the collector has ended: the store was closed, a caller gave an invalid name, or
-   * there is a bug.
+   * The worker or the collector has ended: the store was closed, it is no longer that of the
+   * database, a caller gave an invalid name, or there is a bug.
    */
   | 'ended';
 
@@ -50,16 +50,22 @@ export interface Trouble {
   readonly isOver: boolean;
 }
 
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  'STORE_CLOSED',
+  'WRONG_DATABASE',
+  'INVALID_ARGUMENT',
+]);
+
 /** A trouble that begins. */
 export type NewTrouble = Omit<Trouble, 'isOver'>;
 
 /**
- * Whether background work ends with the error: the store was closed, a caller gave an invalid name,
- * or the error is no `PercolatorError`, which means a bug. After any other error it tries again.
+ * Whether background work ends with the error: the store was closed, it is no longer that of the
+ * database, a caller gave an invalid name, or the error is no `PercolatorError`, which means a bug.
+ * After any other error it tries again.
  */
 export function isFinal(error: unknown): boolean {
-  if (!(error instanceof PercolatorError)) return true;
-  return error.code === 'STORE_CLOSED' || error.code === 'INVALID_ARGUMENT';
+  return !(error instanceof PercolatorError) || FINAL.has(error.code);
 }
 
 /** The kinds of troubles that this process has warned of. */

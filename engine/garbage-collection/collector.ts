@@ -3,8 +3,8 @@
  * stopped.
  *
  * A step that fails, because the storage is unavailable or refuses, is reported and tried again
- * after a rest (P56). Three things end a collector: the store was closed, the storage takes a name
- * for invalid, or there is a bug.
+ * after a rest (P56). Four things end a collector: the store was closed, it or the oracle belongs to
+ * another database, the storage takes a name for invalid, or there is a bug.
  */
 import { isFinal, type PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -188,7 +188,8 @@ export class Collector implements AsyncDisposable {
       const result = await this.#collector.step(signal);
       this.#troubles.end('step');
       return result === 'more' ? 'more' : 'rest';
-    } catch (error) {
+    } catch (given) {
+      const error = await (this.#context.identity?.causeOf(given) ?? given);
       if (isFinal(error)) throw error;
       // It may succeed later: the storage comes back, or a dropped table is no longer listed.
       const { code } = error as PercolatorError; // `isFinal` is true for all other errors.

@@ -3,6 +3,7 @@
  *
  *     a conflict, a lost answer, a refusal    the storage
  *     a table, or a store that is closed      the storage, if it says the same of the cell's table
+ *     another database, where ours was        the storage, or the oracle: it may be over again
  *     anything else                           the observer
  *
  * A failure of the observer counts towards parking. After one of the storage the cell only rests,
@@ -30,17 +31,24 @@ export async function storagesError(
   error: unknown,
 ): Promise<StoragesError | undefined> {
   if (isNoFailure(error)) return { error, isRefusal: isRefusal(error) };
-  if (!isAboutTable(error) && !hasCode(error, 'STORE_CLOSED')) return undefined;
+  if (!isAboutTable(error) && !isAboutStore(error)) return undefined;
   let isMarkedNow = false;
   try {
     await isMarked(context.named, cell);
     isMarkedNow = true; // The table has not been dropped, at least not whole.
     if (isAboutTable(error)) await useTable(context, cell);
     else await context.oracle.readHorizon();
+    await context.identity?.check();
+    if (hasCode(error, 'WRONG_DATABASE')) return { error, isRefusal: true };
     return undefined; // The observer asked for another table, or another store.
   } catch (storages) {
     return { error: storages, isRefusal: isMarkedNow && isAboutTable(storages) };
   }
+}
+
+/** Whether it says that no run can ever succeed: if it is the cell's own store. */
+export function isAboutStore(error: unknown): boolean {
+  return hasCode(error, 'STORE_CLOSED') || hasCode(error, 'WRONG_DATABASE');
 }
 
 /** What the storage says of a table that no run can use, and of one that only the observer uses. */

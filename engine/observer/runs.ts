@@ -11,7 +11,7 @@
  */
 import { hasCode, type Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
-import { storagesError } from './blame.ts';
+import { isAboutStore, storagesError } from './blame.ts';
 import { DoubtfulRuns } from './doubtful-runs.ts';
 import { Failures } from './failures.ts';
 import { Loops } from './loops.ts';
@@ -262,7 +262,7 @@ export class Runs {
     }
     if (storages !== undefined) {
       this.failures.rest(name);
-      if (hasCode(storages.error, 'STORE_CLOSED')) end(storages.error); // No run will ever succeed.
+      if (isAboutStore(storages.error)) end(storages.error); // No run will ever succeed.
       return;
     }
     const failures = this.failures.add(name);

@@ -10,9 +10,9 @@
  * cells count, and a scan finds every cell that the queue had no room for.
  *
  * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
- * that cannot be scanned, a callback that throws, an observer that hangs. Three things end the
- * worker: the store or the oracle was closed, an observer names a table that can never exist, or
- * there is a bug.
+ * that cannot be scanned, a callback that throws, an observer that hangs. Four things end the
+ * worker: the store or the oracle was closed, one of them belongs to another database, an observer
+ * names a table that can never exist, or there is a bug.
  */
 import { type Trouble, Troubles } from '../base/index.ts';
 import type { CommittedNotification, Context } from '../transaction/index.ts';
@@ -150,6 +150,8 @@ export class Worker implements AsyncDisposable {
     await this.#scans.untilEmpty();
     if (this.#stopping.signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
+    // The tables that were found clean may be those of another database (P74).
+    if (!this.#stopping.signal.aborted) await this.#context.identity?.check();
   }
 
   /** The worker cannot go on. */

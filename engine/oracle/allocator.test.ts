@@ -29,6 +29,7 @@ test('a batch larger than the range is consecutive, and belongs to its caller al
 
 test('"by writing the highest allocated timestamp to stable storage": nothing is handed out before', async () => {
   const store = createMemoryBigtable();
+  await openAllocator(store); // Gives the database its identity.
   const client = new FaultyBigtable(store);
   const source = await openAllocator(client, { rangeSize: 10 });
   for (let i = 0; i < 25; i++) {
@@ -41,6 +42,7 @@ test('"by writing the highest allocated timestamp to stable storage": nothing is
 for (const moment of ['crashBefore', 'crashAfter'] as const) {
   test(`P36: after a crash (${moment} of the range's mutation) a restart goes on above everything handed out`, async () => {
     const store = createMemoryBigtable();
+    await openAllocator(store); // Gives the database its identity.
     const client = new FaultyBigtable(store);
     const source = await openAllocator(client, { rangeSize: 5 });
     client[moment](2);
@@ -279,7 +281,8 @@ async function openTwo(
 }
 
 async function persistedLimit(store: Bigtable): Promise<number> {
-  const row = await store.readRow('timestamp-oracle', 'range', [{ family: 'oracle' }]);
+  const limit = { family: 'oracle', qualifier: 'limit' };
+  const row = await store.readRow('timestamp-oracle', 'range', [limit]);
   return row?.cells[0]?.timestamp ?? 0;
 }
 

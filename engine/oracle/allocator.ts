@@ -31,10 +31,11 @@
  * rest of the range is never handed out, which costs nothing.
  */
 import { type Clock, entropySeed, PercolatorError, systemClock } from '../base/index.ts';
+import { check, COUNT } from '../base/options.ts';
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
-  createOracleTable,
   dropsFrom,
+  findIdentity,
   horizonFrom,
   LEASED,
   leaseMovedSince,
@@ -42,14 +43,14 @@ import {
   mutateOracleRow,
   type OracleRow,
   type Range,
-  readOracleRow,
   type RowLease,
   setDrops,
   setFreed,
   setHorizon,
   setLimit,
 } from './oracle-row.ts';
-import type { Allocation, TimestampSource } from './oracle.ts';
+import { checkOracle, readRowOf } from './identity.ts';
+import type { Allocation, OwnSource } from './oracle.ts';
 
 export interface AllocatorOptions {
   /**
@@ -69,19 +70,26 @@ export interface AllocatorOptions {
 const RANGE_SIZE = 100_000;
 
 /**
- * Opens the oracle's row in `store`, creating its table if absent.
+ * Opens the oracle's row in `store`, creating its table if absent. If its database has no identity,
+ * it gets one.
  * @throws INVALID_ARGUMENT for a `rangeSize` that is not a whole number of at least 1
  */
 export async function openAllocator(
   store: Bigtable,
   options: AllocatorOptions = {},
-): Promise<TimestampSource> {
+): Promise<OwnSource> {
   const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
-  await createOracleTable(store);
+  const identity = await findIdentity(store);
   // From the operating system, never from the run's seed: two processes with one seed, or one
   // process started twice, would each take the other's range for their own and hand out duplicates.
   const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
-  return new Allocator(store, owner, { rangeSize, clock: options.clock ?? systemClock });
+  const { clock = systemClock } = options;
+  return new Allocator(store, owner, { identity, rangeSize, clock });
+}
+
+/** After a part of a timestamp, all later ones would have parts. @throws INVALID_ARGUMENT */
+export function checkCount(count: number): void {
+  check('the count of timestamps', count, COUNT);
 }
 
 /** @throws INVALID_ARGUMENT if it is not a whole number of at least 1 */
@@ -91,7 +99,8 @@ export function checkedRangeSize(rangeSize: number): number {
   throw new PercolatorError('INVALID_ARGUMENT', message);
 }
 
-class Allocator implements TimestampSource {
+class Allocator implements OwnSource {
+  readonly identity: string;
   readonly #store: Bigtable;
   /** Unique to this instance: a restarted process must not claim its predecessor's range. */
   readonly #owner: string;
@@ -103,15 +112,21 @@ class Allocator implements TimestampSource {
   constructor(
     store: Bigtable,
     owner: string,
-    { rangeSize, clock }: { readonly rangeSize: number; readonly clock: Clock },
+    own: { readonly identity: string; readonly rangeSize: number; readonly clock: Clock },
   ) {
+    this.identity = own.identity;
     this.#store = store;
     this.#owner = owner;
-    this.#rangeSize = rangeSize;
-    this.#clock = clock;
+    this.#rangeSize = own.rangeSize;
+    this.#clock = own.clock;
+  }
+
+  async belongTo(identity: string): Promise<void> {
+    checkOracle(identity, this.identity);
   }
 
   async allocate(count: number): Promise<Allocation> {
+    checkCount(count);
     for (;;) {
       const { range, horizon, drops } = await this.#readRow();
       if (range.owner === this.#owner) {
@@ -148,8 +163,12 @@ class Allocator implements TimestampSource {
   }
 
   /** Reads the row; if a lease is on it, waits until the lease has ended. */
-  #readRow(): Promise<OracleRow> {
-    return readOracleRow(this.#store, (lease) => this.#strikeOff(lease));
+  async #readRow(): Promise<OracleRow> {
+    for (;;) {
+      const row = await readRowOf(this.identity, this.#store);
+      if (row.lease.owner === '') return row;
+      await this.#strikeOff(row.lease);
+    }
   }
 
   /** @throws STORE_UNAVAILABLE if the lease is still held */
@@ -163,7 +182,7 @@ class Allocator implements TimestampSource {
     let now: RowLease;
     do {
       if (await mutateOracleRow(this.#store, leaseMovedSince(lease), freed)) return;
-      now = (await readOracleRow(this.#store)).lease;
+      now = (await readRowOf(this.identity, this.#store)).lease;
       if (now.owner === '') return;
     } while (now.counter === lease.counter); // The request was lost.
     throw new PercolatorError(

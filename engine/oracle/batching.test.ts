@@ -11,6 +11,8 @@ const timestampsOnly = {
   readHorizon: async () => 0,
   raiseHorizon: async () => 0,
   announceDrop: async () => 0,
+  identity: undefined,
+  belongTo: async () => {},
 };
 
 /** A source whose requests are answered by hand. */

@@ -71,6 +71,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
       return drops;
     },
     announceDrop: async () => noteDrops(await source.announceDrop()),
+    belongTo: (identity) => source.belongTo(identity),
     next: () =>
       new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });

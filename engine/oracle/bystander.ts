@@ -7,6 +7,7 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { checkOracle } from './identity.ts';
 import { readOracleRow } from './oracle-row.ts';
 import type { TimestampOracle } from './oracle.ts';
 
@@ -40,5 +41,6 @@ export function watchTimestamps(store: Bigtable): TimestampOracle {
     announceDrop: async () => {
       throw new PercolatorError('READ_ONLY', 'a bystander drops no table');
     },
+    belongTo: async (identity) => checkOracle(identity, (await readOracleRow(store)).identity),
   };
 }

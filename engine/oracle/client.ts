@@ -15,17 +15,24 @@
  * client discards an answer from an epoch of a lease below the largest it has seen, or with
  * timestamps not above those it has received, and asks another oracle. That guards only this
  * process; the lease guards all of them (leased-allocator.ts).
+ *
+ * Nor does it take an answer of another database's oracle (P73): an address may be wrong, or lead to
+ * another server than yesterday. `openPercolator` names the database; before that, the first answer
+ * does. An address whose server is of no use is left, and asked again only by later requests. If all
+ * are, there is nothing to wait for.
  */
 import { assert, type Clock, hasCode, PercolatorError, systemClock } from '../base/index.ts';
 import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
 import { batchTimestamps } from './batching.ts';
+import { checkOracle } from './identity.ts';
 import type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
 import {
   type AllocateResponse,
   type DropsResponse,
   type HorizonResponse,
+  type OfOracle,
   oracleService,
 } from './service.ts';
 
@@ -74,7 +81,22 @@ const BACKOFF_MS_MAX = 100;
  * @throws INVALID_ARGUMENT for a wrong option
  */
 export function connectOracle(options: OracleClientOptions): OracleClient {
-  const source = new RemoteSource(options);
+  checkOptions('connectOracle', options, KINDS, ['addresses']);
+  const service = oracleService();
+  const connecting = { clock: options.clock ?? systemClock };
+  const servers = options.addresses.map((address) => connect(address, service, connecting));
+  return oracleOf(servers, options);
+}
+
+/** A connection to one oracle: by gRPC, or by the network of the simulator. */
+export type OracleConnection = Pick<RpcClient, 'address' | 'call' | 'close'>;
+
+/** The client on connections that are made already. */
+export function oracleOf(
+  servers: readonly OracleConnection[],
+  options: Omit<OracleClientOptions, 'addresses'>,
+): OracleClient {
+  const source = new RemoteSource(servers, options);
   const oracle = batchTimestamps(source);
   return {
     next: () => oracle.next(),
@@ -87,13 +109,14 @@ export function connectOracle(options: OracleClientOptions): OracleClient {
       return oracle.drops;
     },
     announceDrop: () => oracle.announceDrop(),
+    belongTo: (identity) => oracle.belongTo(identity),
     close: async () => source.close(),
     [Symbol.asyncDispose]: async () => source.close(),
   };
 }
 
 class RemoteSource implements TimestampSource {
-  readonly #servers: readonly RpcClient[];
+  readonly #servers: readonly OracleConnection[];
   readonly #clock: Clock;
   readonly #attemptMs: number;
   readonly #timeoutMs: number;
@@ -104,15 +127,27 @@ class RemoteSource implements TimestampSource {
   #epoch = 0;
   /** The largest timestamp that we have received. */
   #largest: Timestamp = 0;
+  /** Of the database whose answers are taken; set once. */
+  #identity: string | undefined;
 
-  constructor(options: OracleClientOptions) {
-    checkOptions('connectOracle', options, KINDS, ['addresses']);
+  constructor(
+    servers: readonly OracleConnection[],
+    options: Omit<OracleClientOptions, 'addresses'>,
+  ) {
+    this.#servers = servers;
     this.#clock = options.clock ?? systemClock;
     this.#attemptMs = options.attemptMs ?? ATTEMPT_MS;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    const service = oracleService();
-    const connecting = { clock: this.#clock };
-    this.#servers = options.addresses.map((address) => connect(address, service, connecting));
+  }
+
+  get identity(): string | undefined {
+    return this.#identity;
+  }
+
+  async belongTo(identity: string): Promise<void> {
+    if (this.#identity !== undefined) return checkOracle(identity, this.#identity);
+    await this.#ask<HorizonResponse>('ReadHorizon', {}, { identity });
+    return undefined;
   }
 
   async allocate(count: number): Promise<Allocation> {
@@ -133,11 +168,13 @@ class RemoteSource implements TimestampSource {
   async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
     const isReplaced = (error: unknown): boolean =>
       horizon <= this.#largest && hasCode(error, 'INVALID_ARGUMENT');
-    return (await this.#ask<HorizonResponse>('RaiseHorizon', { horizon }, { isReplaced })).horizon;
+    const request = { horizon, identity: this.#identity ?? '' };
+    return (await this.#ask<HorizonResponse>('RaiseHorizon', request, { isReplaced })).horizon;
   }
 
   async announceDrop(): Promise<number> {
-    return (await this.#ask<DropsResponse>('AnnounceDrop', {})).drops;
+    const request = { identity: this.#identity ?? '' };
+    return (await this.#ask<DropsResponse>('AnnounceDrop', request)).drops;
   }
 
   close(): void {
@@ -145,28 +182,39 @@ class RemoteSource implements TimestampSource {
     for (const server of this.#servers) server.close();
   }
 
-  /** The first acceptable answer. @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT */
-  async #ask<Answer extends { readonly epoch: number }>(
+  /**
+   * The first acceptable answer.
+   * @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT; WRONG_DATABASE, STORE_REFUSED if all
+   *   servers are of no use
+   */
+  async #ask<Answer extends OfOracle>(
     method: string,
     request: object,
     {
       isNew = () => true,
       isReplaced = () => false,
+      identity,
     }: {
       readonly isNew?: (answer: Answer) => boolean;
       readonly isReplaced?: (error: unknown) => boolean;
+      /** The one to take answers of, as long as none is known. Default: that of the answer. */
+      readonly identity?: string;
     } = {},
   ): Promise<Answer> {
     const startedMs = this.#clock.monotonicMs();
-    let failed: { readonly error: unknown; readonly server: RpcClient } | undefined;
+    let failed: Failed | undefined;
+    const useless = new Map<OracleConnection, Failed>();
     for (let attempt = 0; ; attempt++) {
       const asked = this.#current;
-      const server = this.#server();
+      const server = this.#server(useless);
       const deadlineMs = this.#deadlineMs(startedMs);
       try {
         const answer = await server.call<Answer>(method, request, { deadlineMs });
         // A source without epochs asks the store each time, so it may also follow one with a lease.
         const isCurrent = answer.epoch === 0 || answer.epoch >= this.#epoch;
+        const wanted = this.#identity ?? identity ?? answer.identity;
+        checkOracle(wanted, answer.identity);
+        this.#identity = wanted;
         if (isCurrent && isNew(answer)) {
           this.#epoch = Math.max(answer.epoch, this.#epoch);
           return answer;
@@ -176,8 +224,15 @@ class RemoteSource implements TimestampSource {
         const error = isReplaced(given) ? replaced() : given;
         // An attempt that was cut short says less of the oracle than one that was not.
         const isCut = deadlineMs < this.#attemptMs && hasCode(error, 'STORE_UNAVAILABLE');
-        if (failed === undefined || !isCut) failed = { error, server };
-        if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(failed);
+        if (isUseless(error)) {
+          useless.set(server, { error, server });
+          if (failed?.server === server) failed = undefined;
+        } else if (failed === undefined || !isCut) {
+          failed = { error, server };
+        }
+        if (useless.size === this.#servers.length || !this.#mayAskAgain(error, startedMs)) {
+          throw explained(failed, [...useless.values()]);
+        }
         // Another request may have moved on already: a second step would skip a healthy server.
         if (this.#current === asked) this.#current += 1;
         const round = Math.floor(attempt / this.#servers.length); // One try each, then slower.
@@ -195,24 +250,50 @@ class RemoteSource implements TimestampSource {
     return Math.min(this.#attemptMs, Math.max(1, leftMs));
   }
 
-  #server(): RpcClient {
-    const server = this.#servers[this.#current % this.#servers.length];
-    assert(server !== undefined, 'there is at least one address');
+  /** The current one, or the next one that is not of no use. */
+  #server(useless: ReadonlyMap<OracleConnection, Failed>): OracleConnection {
+    const { length } = this.#servers;
+    const inTurn = this.#servers.map((_, i) => this.#servers[(this.#current + i) % length]);
+    const server = inTurn.find((one) => one !== undefined && !useless.has(one));
+    assert(server !== undefined, 'a request ends when no server is left');
     return server;
   }
 
   #mayAskAgain(error: unknown, startedMs: number): boolean {
     if (this.#closed.signal.aborted) return false;
-    if (!hasCode(error, 'STORE_UNAVAILABLE')) return false;
+    if (!hasCode(error, 'STORE_UNAVAILABLE') && !isUseless(error)) return false;
     return this.#clock.monotonicMs() - startedMs < this.#timeoutMs;
   }
+}
 
-  #explained(failed: { readonly error: unknown; readonly server: RpcClient }): unknown {
-    const { error: cause, server } = failed;
-    if (!(cause instanceof PercolatorError)) return cause;
-    const message = `the timestamp oracle at ${server.address} gives no answer: ${cause.message}`;
-    return new PercolatorError(cause.code, message, { cause });
-  }
+/** An attempt of a request. */
+interface Failed {
+  readonly error: unknown;
+  readonly server: OracleConnection;
+}
+
+/** Whether asking the same server again does not help. */
+function isUseless(error: unknown): boolean {
+  return hasCode(error, 'WRONG_DATABASE') || hasCode(error, 'STORE_REFUSED');
+}
+
+/**
+ * One sentence for all attempts. If an oracle may still answer, it is that one's error, which allows
+ * to try again.
+ */
+function explained(failed: Failed | undefined, useless: readonly Failed[]): unknown {
+  const [first, ...others] = failed === undefined ? useless : [failed, ...useless];
+  assert(first !== undefined, 'a request ends with an answer or after an attempt');
+  const { error: cause } = first;
+  if (!(cause instanceof PercolatorError)) return cause;
+  const refusal = isUseless(cause) ? 'cannot be used' : 'gives no answer';
+  const more = others.map((other) => `; nor can that at ${sentenceOf(other)} be used`).join('');
+  const message = `the timestamp oracle at ${first.server.address} ${refusal}: ${cause.message}${more}`;
+  return new PercolatorError(cause.code, message, { cause });
+}
+
+function sentenceOf({ error, server }: Failed): string {
+  return `${server.address} (${error instanceof Error ? error.message : String(error)})`;
 }
 
 function replaced(): PercolatorError {

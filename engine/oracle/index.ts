@@ -8,7 +8,8 @@ export {
   type LeasedAllocatorOptions,
   openLeasedAllocator,
 } from './leased-allocator.ts';
+export { identify, identityIn, type Identity } from './identity.ts';
 export { ORACLE_TABLE } from './oracle-row.ts';
-export type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
+export type { Allocation, OwnSource, TimestampOracle, TimestampSource } from './oracle.ts';
 export { withNext } from './with-next.ts';
 export { serveOracle, type ServeOracleOptions } from './server.ts';

@@ -51,6 +51,7 @@ import {
   assert,
   type Clock,
   entropySeed,
+  hasCode,
   isFinal,
   isWithin,
   type Moment,
@@ -58,17 +59,16 @@ import {
   PercolatorError,
 } from '../base/index.ts';
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
-import { checkedRangeSize } from './allocator.ts';
+import { checkCount, checkedRangeSize } from './allocator.ts';
 import {
-  createOracleTable,
   dropsFrom,
+  findIdentity,
   horizonFrom,
   leaseMovedSince,
   limitAbove,
   mutateOracleRow,
   type OracleRow,
   type Range,
-  readOracleRow,
   type RowLease,
   setDrops,
   setFreed,
@@ -76,7 +76,8 @@ import {
   setLease,
   setLimit,
 } from './oracle-row.ts';
-import type { Allocation, TimestampSource } from './oracle.ts';
+import { checkOracle, readRowOf } from './identity.ts';
+import type { Allocation, OwnSource } from './oracle.ts';
 
 export interface LeasedAllocatorOptions {
   /**
@@ -97,7 +98,7 @@ export interface LeasedAllocatorOptions {
   readonly owner?: string | undefined;
 }
 
-export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
+export interface LeasedAllocator extends OwnSource, AsyncDisposable {
   /** The epoch of the lease last held; 0 if there was none, and after `close`. */
   readonly epoch: number;
   /** Whether it holds the lease now, and so hands out from memory. */
@@ -132,14 +133,15 @@ export async function openLeasedAllocator(
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
-  await createOracleTable(store);
+  const identity = await findIdentity(store);
   const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
-  const allocator = new Allocator(store, clock, { owner, ttlMs, rangeSize });
+  const allocator = new Allocator(store, clock, { identity, owner, ttlMs, rangeSize });
   await allocator.start();
   return allocator;
 }
 
 class Allocator implements LeasedAllocator {
+  readonly identity: string;
   readonly #store: Bigtable;
   readonly #clock: Clock;
   readonly #owner: string;
@@ -167,8 +169,14 @@ class Allocator implements LeasedAllocator {
   constructor(
     store: Bigtable,
     clock: Clock,
-    own: { readonly owner: string; readonly ttlMs: number; readonly rangeSize: number },
+    own: {
+      readonly identity: string;
+      readonly owner: string;
+      readonly ttlMs: number;
+      readonly rangeSize: number;
+    },
   ) {
+    this.identity = own.identity;
     this.#store = store;
     this.#clock = clock;
     this.#owner = own.owner;
@@ -185,12 +193,17 @@ class Allocator implements LeasedAllocator {
     return since !== undefined && isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since);
   }
 
+  async belongTo(identity: string): Promise<void> {
+    checkOracle(identity, this.identity);
+  }
+
   async start(): Promise<void> {
     await this.#tryToRenew();
     void this.#renewForever();
   }
 
   async allocate(count: number): Promise<Allocation> {
+    checkCount(count);
     for (;;) {
       const allocation = this.#handOut(count);
       if (allocation !== undefined) return allocation;
@@ -284,8 +297,10 @@ class Allocator implements LeasedAllocator {
       await this.#inTurn(() => this.#renew(0));
     } catch (error) {
       if (!isFinal(error)) return;
-      this.#endedBy ??= error; // The storage was closed, or this is a bug.
+      // The storage was closed, it is no longer that of the database, or this is a bug.
+      this.#endedBy ??= error;
       this.#closed.abort();
+      this.#renewedAt = undefined;
     }
   }
 
@@ -304,7 +319,7 @@ class Allocator implements LeasedAllocator {
   async #renew(count: number): Promise<void> {
     for (;;) {
       if (this.#closed.signal.aborted) throw hasStopped(this.#endedBy);
-      const row = await readOracleRow(this.#store);
+      const row = await readRowOf(this.identity, this.#store);
       const lease = this.#nextLease(row.lease);
       const range = this.#nextRange(row, count);
       const asRead = [
@@ -380,6 +395,7 @@ class Allocator implements LeasedAllocator {
 function hasStopped(cause: unknown): PercolatorError {
   const message = 'this timestamp oracle has stopped';
   if (cause === undefined) return unavailable(message);
+  if (hasCode(cause, 'WRONG_DATABASE')) return cause;
   const reason = cause instanceof Error ? cause.message : 'for a reason that is no error';
   return new PercolatorError('STORE_UNAVAILABLE', `${message}: ${reason}`, { cause });
 }

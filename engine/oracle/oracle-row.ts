@@ -9,12 +9,13 @@
  *                                                        memory, while this cell exists
  *     oracle:freed @ 12                                  the owner gave the lease up, or an
  *                                                        allocator erased it after it expired
+ *     oracle:identity @ 1         a random name          names the database, for ever (identity.ts)
  *
  * The number after @ is the cell's timestamp, and only grows: every mutation has the condition that
  * its number has not been reached, or that the one it has read has not moved. So a late copy of it
  * changes nothing. `lease` and `freed` share one counter, which goes on after a lease has ended.
  */
-import { hasCode, PercolatorError } from '../base/index.ts';
+import { entropySeed, hasCode, PercolatorError } from '../base/index.ts';
 import {
   type Bigtable,
   type Cell,
@@ -31,6 +32,8 @@ export interface OracleRow {
   readonly horizon: Timestamp;
   readonly drops: number;
   readonly lease: RowLease;
+  /** Undefined if the database has none yet, or the store is no longer that of the database. */
+  readonly identity: string | undefined;
 }
 
 export interface Range {
@@ -62,6 +65,7 @@ const HORIZON = { family: FAMILY, qualifier: 'horizon' } as const;
 const DROPS = { family: FAMILY, qualifier: 'drops' } as const;
 const LEASE = { family: FAMILY, qualifier: 'lease' } as const;
 const FREED = { family: FAMILY, qualifier: 'freed' } as const;
+const IDENTITY = { family: FAMILY, qualifier: 'identity' } as const;
 /** "There is a lease, valid or expired", as a condition. */
 export const LEASED: CellFilter = LEASE;
 const COLUMNS: readonly CellFilter[] = [
@@ -70,28 +74,41 @@ const COLUMNS: readonly CellFilter[] = [
   { ...DROPS, versions: 1 },
   { ...LEASE, versions: 1 },
   { ...FREED, versions: 1 },
+  { ...IDENTITY, versions: 1 },
 ];
 /** Timestamp 0 is never handed out: it means "before everything". */
 const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
 
-/** Creates the table if absent. */
-export async function createOracleTable(store: Bigtable): Promise<void> {
-  await store.createTable(ORACLE_TABLE, { families: [FAMILY] });
+/** All columns of the row, in one read. */
+export async function readOracleRow(store: Bigtable): Promise<OracleRow> {
+  return decodeRow(await store.readRow(ORACLE_TABLE, ROW, COLUMNS));
 }
 
 /**
- * All columns of the row, in one read.
- * @param whileLeased if given, the row is read again until the lease is free. Between two reads
- *   `whileLeased` is awaited, which resolves when the lease may be free, or throws
+ * The identity of the database in `store`. If it has none, it gets one, and if absent, the table;
+ * of two processes that give it one at a time, both resolve to the same.
  */
-export async function readOracleRow(
-  store: Bigtable,
-  whileLeased?: (lease: RowLease) => Promise<void>,
-): Promise<OracleRow> {
+export async function findIdentity(store: Bigtable): Promise<string> {
   for (;;) {
-    const row = decodeRow(await store.readRow(ORACLE_TABLE, ROW, COLUMNS));
-    if (whileLeased === undefined || row.lease.owner === '') return row;
-    await whileLeased(row.lease);
+    const found = await readIdentity(store);
+    if (found !== undefined) return found;
+    await store.createTable(ORACLE_TABLE, { families: [FAMILY] });
+    // From the operating system, never from the run's seed: no two databases may share it.
+    const identity = [entropySeed(), entropySeed()].map((part) => part.toString(36)).join('-');
+    const value = Buffer.from(identity);
+    // A late copy of it is refused: the identity is never erased.
+    const set = { kind: 'set', ...IDENTITY, timestamp: 1, value } as const;
+    if (await mutateOracleRow(store, [IDENTITY], [set])) return identity;
+  }
+}
+
+/** Undefined if there is none, or not even the table. */
+export async function readIdentity(store: Bigtable): Promise<string | undefined> {
+  try {
+    return decodeRow(await store.readRow(ORACLE_TABLE, ROW, [IDENTITY])).identity;
+  } catch (error) {
+    if (hasCode(error, 'TABLE_NOT_FOUND') || hasCode(error, 'FAMILY_NOT_FOUND')) return undefined;
+    throw error;
   }
 }
 
@@ -100,6 +117,7 @@ function decodeRow(row: Row | undefined): OracleRow {
     row?.cells.find(({ qualifier }) => qualifier === column.qualifier);
   const limit = find(LIMIT);
   const lease = find(LEASE);
+  const identity = find(IDENTITY);
   return {
     range:
       limit === undefined
@@ -111,6 +129,7 @@ function decodeRow(row: Row | undefined): OracleRow {
       lease === undefined
         ? { counter: find(FREED)?.timestamp ?? 0, owner: '', epoch: 0, ttlMs: 0 }
         : { ...(decode(lease.value) as Omit<RowLease, 'counter'>), counter: lease.timestamp },
+    identity: identity && Buffer.from(identity.value).toString(),
   };
 }
 

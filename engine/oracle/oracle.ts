@@ -40,6 +40,12 @@ export interface TimestampOracle {
   readonly drops: number;
   /** Persists a count above the one that is persisted now; resolves with it. */
   announceDrop(): Promise<number>;
+  /**
+   * Names the database whose timestamps are wanted (P73): from now on, each answer is of an oracle
+   * of that database, or is an error.
+   * @throws WRONG_DATABASE if the oracle belongs to another one
+   */
+  belongTo(identity: string): Promise<void>;
 }
 
 /** Where a batch of timestamps comes from: the store's row, or a server. */
@@ -55,6 +61,15 @@ export interface TimestampSource {
    * each answer: such an answer is never rejected for its epoch.
    */
   readonly epoch?: number | undefined;
+  /** The identity of its database; undefined as long as none is known. Never changes after that. */
+  readonly identity: string | undefined;
+  /** As `TimestampOracle.belongTo`. */
+  belongTo(identity: string): Promise<void>;
+}
+
+/** A source that keeps its state in the store of its database. */
+export interface OwnSource extends TimestampSource {
+  readonly identity: string;
 }
 
 export interface Allocation {

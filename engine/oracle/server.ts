@@ -5,17 +5,21 @@
  *                             └▶ allocator.ts            reads the store for each answer
  *
  * It neither adds to the promises of the source nor weakens them: it keeps no timestamps for later,
- * so each request is answered with timestamps that were allocated after it arrived (P10).
+ * so each request is answered with timestamps that were allocated after it arrived (P10). It says
+ * with each answer which database they are for (P73).
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { type RpcServer, startServer, unary } from '../rpc/index.ts';
+import { checkOracle } from './identity.ts';
 import type { TimestampSource } from './oracle.ts';
 import {
   type AllocateRequest,
   type AllocateResponse,
+  type ChangeRequest,
   type DropsResponse,
   type HorizonResponse,
+  type OfOracle,
   oracleService,
   type RaiseHorizonRequest,
 } from './service.ts';
@@ -37,38 +41,61 @@ export function serveOracle(
   source: TimestampSource,
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
+  const { Allocate, ReadHorizon, RaiseHorizon, AnnounceDrop } = answersFrom(source);
+  const implementation = {
+    Allocate: unary(Allocate),
+    ReadHorizon: unary(ReadHorizon),
+    RaiseHorizon: unary(RaiseHorizon),
+    AnnounceDrop: unary(AnnounceDrop),
+  };
+  return startServer(oracleService(), implementation, options.address);
+}
+
+/** The answers to the methods of the service. */
+export interface OracleAnswers {
+  Allocate(request: AllocateRequest): Promise<AllocateResponse>;
+  ReadHorizon(): Promise<HorizonResponse>;
+  RaiseHorizon(request: RaiseHorizonRequest): Promise<HorizonResponse>;
+  AnnounceDrop(request: ChangeRequest): Promise<DropsResponse>;
+}
+
+/** For the server, and for the simulator, whose network is no gRPC. */
+export function answersFrom(source: TimestampSource): OracleAnswers {
   /**
    * Reads the epoch before it asks. If the epoch moves before the answer comes, an answer that
    * names none counts as one of the earlier epoch. A source that takes its first lease in order to
    * answer has no epoch before: it is read afterwards.
    */
-  const withEpoch = async <T>(ask: () => Promise<T>): Promise<T & { readonly epoch: number }> => {
+  const signed = async <T>(ask: () => Promise<T>): Promise<T & OfOracle> => {
     const before = source.epoch ?? 0;
     const answer = await ask();
-    return { epoch: before === 0 ? (source.epoch ?? 0) : before, ...answer };
+    const epoch = before === 0 ? (source.epoch ?? 0) : before;
+    return { epoch, identity: source.identity ?? '', ...answer };
   };
-  const implementation = {
-    allocate: unary(async ({ count }: AllocateRequest): Promise<AllocateResponse> => {
-      if (!(count >= 1 && count <= COUNT_MAX)) {
-        const message = `count must be a number from 1 to ${COUNT_MAX}, not ${count}`;
+  const refuseOthers = ({ identity }: ChangeRequest): void => {
+    if (identity !== '') checkOracle(identity, source.identity);
+  };
+  return {
+    Allocate: async ({ count }) => {
+      if (!(Number.isSafeInteger(count) && count >= 1 && count <= COUNT_MAX)) {
+        const message = `count must be a whole number from 1 to ${COUNT_MAX}, not ${count}`;
         throw new PercolatorError('INVALID_ARGUMENT', message);
       }
-      return withEpoch(() => source.allocate(count));
-    }),
-    readHorizon: unary((): Promise<HorizonResponse> =>
-      withEpoch(async () => ({ horizon: await source.readHorizon() })),
-    ),
-    raiseHorizon: unary(({ horizon }: RaiseHorizonRequest): Promise<HorizonResponse> =>
-      withEpoch(async () => {
-        await refuseFuture(source, horizon);
-        return { horizon: await source.raiseHorizon(horizon) };
+      return signed(() => source.allocate(count));
+    },
+    ReadHorizon: () => signed(async () => ({ horizon: await source.readHorizon() })),
+    RaiseHorizon: (request) =>
+      signed(async () => {
+        refuseOthers(request);
+        await refuseFuture(source, request.horizon);
+        return { horizon: await source.raiseHorizon(request.horizon) };
       }),
-    ),
-    announceDrop: unary((): Promise<DropsResponse> =>
-      withEpoch(async () => ({ drops: await source.announceDrop() })),
-    ),
+    AnnounceDrop: (request) =>
+      signed(async () => {
+        refuseOthers(request);
+        return { drops: await source.announceDrop() };
+      }),
   };
-  return startServer(oracleService(), implementation, options.address);
 }
 
 /**

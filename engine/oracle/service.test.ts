@@ -87,7 +87,7 @@ test('P35: an oracle that takes a timestamp of ours for a future one was replace
   const serveFrom = async (first: number): Promise<RpcServer> => {
     const source = await openAllocator(createMemoryBigtable());
     await source.allocate(first);
-    const server = await serveOracle(source);
+    const server = await serveOracle(of('one database', source));
     t.after(() => server.close());
     return server;
   };
@@ -194,7 +194,8 @@ test('a source without epochs may follow an oracle with a lease, at the same add
   assert.equal(await client.readHorizon(), 0);
   await before.close();
   const store = createMemoryBigtable();
-  const after = await serveOracle(await openAllocator(store), { address: before.address });
+  const source = of(leased.identity, await openAllocator(store));
+  const after = await serveOracle(source, { address: before.address });
   t.after(() => after.close());
   assert.equal(await client.next(), 1);
 });
@@ -248,6 +249,7 @@ test('P35: the timestamps of the request during which a standby takes over are a
   const standby = await openLeasedAllocator(standbyStore, clock, lease);
   const given: number[] = [];
   const recording: TimestampSource = {
+    ...of(standby.identity, standby),
     get epoch() {
       return standby.epoch;
     },
@@ -256,9 +258,6 @@ test('P35: the timestamps of the request during which a standby takes over are a
       given.push(allocation.first);
       return allocation;
     },
-    readHorizon: () => standby.readHorizon(),
-    raiseHorizon: (horizon) => standby.raiseHorizon(horizon),
-    announceDrop: () => standby.announceDrop(),
   };
   const client = connectTo(t, [await serve(t, first), await serve(t, recording)]);
   await client.next();
@@ -341,8 +340,21 @@ test('wrong options are refused at once, and so is an address that is taken', as
   });
 });
 
+/** The source as one of the database that `identity` names. */
+function of(identity: string, source: TimestampSource): TimestampSource {
+  return {
+    identity,
+    allocate: (count) => source.allocate(count),
+    readHorizon: () => source.readHorizon(),
+    raiseHorizon: (horizon) => source.raiseHorizon(horizon),
+    announceDrop: () => source.announceDrop(),
+    belongTo: (wanted) => source.belongTo(wanted),
+  };
+}
+
 /** A source with scripted answers. */
 class ScriptedSource implements TimestampSource {
+  identity = 'the database';
   epoch = 0;
   horizon = 0;
   horizonReads = 0;
@@ -371,6 +383,8 @@ class ScriptedSource implements TimestampSource {
   async announceDrop(): Promise<number> {
     return 1;
   }
+
+  async belongTo(): Promise<void> {}
 
   async untilAsked(times: number): Promise<void> {
     while (this.counts.length < times) await systemClock.sleep(1);

@@ -6,25 +6,34 @@ export interface AllocateRequest {
   readonly count: number;
 }
 
-export interface AllocateResponse {
+/** What every answer says. */
+export interface OfOracle {
+  readonly epoch: number;
+  /** Empty if an older version of the engine answers. */
+  readonly identity: string;
+}
+
+export interface AllocateResponse extends OfOracle {
   readonly first: number;
   readonly horizon: number;
-  readonly epoch: number;
   readonly drops: number;
 }
 
-export interface RaiseHorizonRequest {
+/** A request that changes something. The identity is empty if the client knows none. */
+export interface ChangeRequest {
+  readonly identity: string;
+}
+
+export interface RaiseHorizonRequest extends ChangeRequest {
   readonly horizon: number;
 }
 
-export interface HorizonResponse {
+export interface HorizonResponse extends OfOracle {
   readonly horizon: number;
-  readonly epoch: number;
 }
 
-export interface DropsResponse {
+export interface DropsResponse extends OfOracle {
   readonly drops: number;
-  readonly epoch: number;
 }
 
 export function oracleService(): ServiceDefinition {

@@ -15,5 +15,6 @@ export function withNext(oracle: TimestampOracle, next: () => Promise<Timestamp>
       return oracle.drops;
     },
     announceDrop: () => oracle.announceDrop(),
+    belongTo: (identity) => oracle.belongTo(identity),
   };
 }

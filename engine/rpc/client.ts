@@ -6,17 +6,25 @@
  * is silent. It is never repeated here, because only the caller knows whether that is safe. An open
  * connection keeps the process alive.
  */
-import type { ChannelOptions, Client, ServiceDefinition, ServiceError } from '@grpc/grpc-js';
+import type {
+  ChannelOptions,
+  Client,
+  MethodDefinition,
+  ServiceDefinition,
+  ServiceError,
+  status as Status,
+} from '@grpc/grpc-js';
 import { TIMER_MS_MAX } from '../base/clock.ts';
-import { type Clock, PercolatorError } from '../base/index.ts';
+import { type Clock, type ErrorCode, PercolatorError } from '../base/index.ts';
 import { grpc } from './libraries.ts';
-import { methodOf } from './service.ts';
+import { describingService, type Description, fullNameOf, methodOf } from './service.ts';
 
 export interface RpcClient {
   readonly address: string;
   /**
-   * @throws STORE_UNAVAILABLE if the server could not answer; INVALID_ARGUMENT, with the server's
-   * message, if it never will; STORE_CLOSED after `close`
+   * @throws STORE_UNAVAILABLE if the server could not answer; INVALID_ARGUMENT, STORE_REFUSED and
+   *   WRONG_DATABASE if it never will: the first two, with the server's message; the last one also
+   *   if a server of another kind is there. STORE_CLOSED after `close`
    */
   call<Response>(
     method: string,
@@ -25,6 +33,8 @@ export interface RpcClient {
   ): Promise<Response>;
   /** For streaming calls. */
   readonly channel: Client;
+  /** The error that `call` would throw, for one of `channel`. */
+  explain(error: ServiceError): Promise<PercolatorError>;
   close(): void;
 }
 
@@ -34,6 +44,8 @@ export interface RpcClient {
  * this, its streams would wait forever.
  */
 const KEEPALIVE_MS = 10_000;
+/** How long a server of another kind may take to say what it is. */
+const DESCRIBE_MS = 1_000;
 const OPTIONS: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 20,
   'grpc.min_reconnect_backoff_ms': 20,
@@ -54,35 +66,61 @@ export function connect(
     'grpc.keepalive_timeout_ms': silenceMs,
   });
   let isClosed = false;
+  const ask = <Response>(
+    { path, requestSerialize, responseDeserialize }: MethodDefinition<object, object>,
+    request: object,
+    deadlineMs: number,
+  ): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      if (isClosed) throw new PercolatorError('STORE_CLOSED', 'the connection was closed');
+      const deadline = clock.wallMs() + Math.min(deadlineMs, TIMER_MS_MAX);
+      channel.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        { deadline },
+        (error, response) => {
+          if (error === null) resolve(response as Response);
+          else reject(error);
+        },
+      );
+    });
+  /** What is at the address, if it is not what this client is for. */
+  const describe = async (): Promise<string> => {
+    try {
+      const method = methodOf(describingService(), 'Describe');
+      const { service: found } = await ask<Description>(method, {}, DESCRIBE_MS);
+      return `serves ${found}`;
+    } catch {
+      return 'does not say what it serves';
+    }
+  };
+  const explain = async (cause: ServiceError): Promise<PercolatorError> => {
+    if (cause.code !== grpc().status.UNIMPLEMENTED) return errorOf(cause);
+    const message = `a server of another kind is at ${address}: it ${await describe()}, and not ${fullNameOf(service)}`;
+    return new PercolatorError('WRONG_DATABASE', message, { cause });
+  };
   return {
     address,
     channel,
+    explain,
     close: () => {
       isClosed = true;
       channel.close();
     },
-    call: <Response>(
+    call: async <Response>(
       name: string,
       request: object,
       { deadlineMs }: { readonly deadlineMs: number },
-    ) =>
-      new Promise<Response>((resolve, reject) => {
-        if (isClosed) throw new PercolatorError('STORE_CLOSED', 'the connection was closed');
-        const { path, requestSerialize, responseDeserialize } = methodOf(service, name);
-        const deadline = clock.wallMs() + Math.min(deadlineMs, TIMER_MS_MAX);
-        channel.makeUnaryRequest(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          request,
-          new Metadata(),
-          { deadline },
-          (error, response) => {
-            if (error === null) resolve(response as Response);
-            else reject(errorOf(error));
-          },
-        );
-      }),
+    ) => {
+      try {
+        return await ask<Response>(methodOf(service, name), request, deadlineMs);
+      } catch (error) {
+        throw error instanceof PercolatorError ? error : await explain(error as ServiceError);
+      }
+    },
   };
 }
 
@@ -91,7 +129,12 @@ export function connect(
  * may run at that address tomorrow.
  */
 function errorOf(cause: ServiceError): PercolatorError {
-  const isRefused = cause.code === grpc().status.INVALID_ARGUMENT;
-  const code = isRefused ? 'INVALID_ARGUMENT' : 'STORE_UNAVAILABLE';
+  const { status } = grpc();
+  const codes: Partial<Record<Status, ErrorCode>> = {
+    [status.INVALID_ARGUMENT]: 'INVALID_ARGUMENT',
+    [status.FAILED_PRECONDITION]: 'WRONG_DATABASE',
+    [status.PERMISSION_DENIED]: 'STORE_REFUSED',
+  };
+  const code = codes[cause.code] ?? 'STORE_UNAVAILABLE';
   return new PercolatorError(code, cause.details || cause.message, { cause });
 }

@@ -3,7 +3,7 @@
  *
  * Connections are neither encrypted nor authenticated: like the paper's, these services run in a
  * private network. Thrown errors become a status: UNAVAILABLE if the call may succeed later or
- * elsewhere.
+ * elsewhere. The client makes errors of them again (client.ts).
  */
 import type {
   handleUnaryCall,
@@ -14,6 +14,7 @@ import type {
 } from '@grpc/grpc-js';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import { grpc } from './libraries.ts';
+import { describingService, type Description, fullNameOf } from './service.ts';
 
 export interface RpcServer extends AsyncDisposable {
   /** Host and port that clients connect to. */
@@ -44,6 +45,8 @@ export async function startServer(
   }
   const server = new (grpc().Server)();
   server.addService(service, implementation);
+  const description: Description = { service: fullNameOf(service) };
+  server.addService(describingService(), { Describe: unary(async () => description) });
   const port = await bind(server, address);
   return {
     address: address.replace(/:\d+$/, `:${port}`),
@@ -85,6 +88,8 @@ function statusOf(error: unknown): Status {
   const { status } = grpc();
   if (!(error instanceof PercolatorError)) return status.INTERNAL;
   if (MAY_SUCCEED_ELSEWHERE.has(error.code)) return status.UNAVAILABLE;
+  if (error.code === 'WRONG_DATABASE') return status.FAILED_PRECONDITION;
+  if (error.code === 'STORE_REFUSED') return status.PERMISSION_DENIED;
   return error.code === 'INVALID_ARGUMENT' ? status.INVALID_ARGUMENT : status.INTERNAL;
 }
 

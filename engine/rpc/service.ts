@@ -8,6 +8,23 @@ import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { assert } from '../base/index.ts';
 import { loader } from './libraries.ts';
 
+/** What each server says of itself. */
+export interface Description {
+  /** The full name of its service. */
+  readonly service: string;
+}
+
+export function describingService(): ServiceDefinition {
+  return loadService(new URL('rpc.proto', import.meta.url), 'percolator.rpc.v1.Server');
+}
+
+/** With its package, as in `percolator.oracle.v1.TimestampOracle`. */
+export function fullNameOf(service: ServiceDefinition): string {
+  const [method] = Object.values(service);
+  assert(method !== undefined, 'a service has a method');
+  return method.path.split('/')[1] ?? '';
+}
+
 /** @param name with its package, as in `percolator.oracle.v1.TimestampOracle` */
 export function loadService(file: URL, name: string): ServiceDefinition {
   const definitions = loader().loadSync(fileURLToPath(file), { longs: Number, defaults: true });

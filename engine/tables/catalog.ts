@@ -15,6 +15,7 @@
  * among those that the answer calls existing.
  */
 import type { Bigtable } from '../bigtable/index.ts';
+import type { Identity } from '../oracle/index.ts';
 import type { Incarnation, TableCatalog } from '../transaction/index.ts';
 import { readDefinition, readDefinitions, type StoredDefinition } from './definition.ts';
 import { canBeStored, incarnationOf, storedName } from './names.ts';
@@ -42,14 +43,17 @@ export interface HeardDrops {
 export class StoredCatalog implements TableCatalog {
   readonly #store: Bigtable;
   readonly #heard: HeardDrops;
+  readonly #identity: Identity | undefined;
   readonly #known = new Map<string, Known>();
   #waiting: Caller[] = [];
   /** Whether a read is in flight or about to be sent. */
   #isReading = false;
 
-  constructor(store: Bigtable, heard: HeardDrops) {
+  /** @param identity of the database; absent: a store is taken for what it is */
+  constructor(store: Bigtable, heard: HeardDrops, identity?: Identity) {
     this.#store = store;
     this.#heard = heard;
+    this.#identity = identity;
   }
 
   known(table: string): Incarnation | undefined {
@@ -130,7 +134,9 @@ export class StoredCatalog implements TableCatalog {
       );
       for (const caller of callers) caller.resolve(caller.tables.map((table) => seen.get(table)));
     } catch (error) {
-      for (const { reject } of callers) reject(error);
+      // A database always has a table of definitions: a store without one is not that of it (P74).
+      const cause = await (this.#identity?.causeOf(error) ?? error);
+      for (const { reject } of callers) reject(cause);
     }
   }
 }

@@ -56,4 +56,7 @@ export class ScriptedOracle implements TimestampOracle {
     this.drops += 1;
     return this.drops;
   }
+
+  /** A script fits any database. */
+  async belongTo(): Promise<void> {}
 }

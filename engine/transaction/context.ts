@@ -6,7 +6,7 @@ import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { type Liveness } from '../lock-service/index.ts';
 import { createLeases, type Leases, leaseToken } from '../leases/index.ts';
-import type { TimestampOracle } from '../oracle/index.ts';
+import type { Identity, TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
 import type { Cause } from './cause.ts';
 import { type CallCounters, countCalls } from './counting.ts';
@@ -76,6 +76,8 @@ export interface Context {
   isObserved(table: string, column: string): Promise<boolean>;
   /** Undefined: every table exists for ever, under its own name. */
   readonly catalog: TableCatalog | undefined;
+  /** Of the database; undefined: not compared with anything. */
+  readonly identity: Identity | undefined;
   /**
    * Called with cells whose notifications were committed here,
    * which saves this process's workers a scan.
@@ -99,6 +101,8 @@ export interface Services {
   isObserved(table: string, column: string): Promise<boolean>;
   /** Default: every table exists for ever, under its own name. */
   readonly catalog?: TableCatalog | undefined;
+  /** Default: none is compared. */
+  readonly identity?: Identity | undefined;
   /** The storage by the users' names of tables. Default: `store`. */
   readonly named?: Bigtable | undefined;
   /** Default: kept in the store, with timestamps of the oracle as bounds. */
@@ -122,6 +126,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     store: countCalls(store, counters),
     named: countCalls(named, counters),
     catalog: services.catalog,
+    identity: services.identity,
     isObserved: (table, column) => services.isObserved(table, column),
     nonce,
     options,

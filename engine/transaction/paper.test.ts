@@ -348,6 +348,8 @@ describe('section 2.3, timestamps', () => {
       readHorizon: async () => 0,
       raiseHorizon: async () => 0,
       announceDrop: async () => 0,
+      identity: undefined,
+      belongTo: async () => {},
     });
     const first = oracle.next();
     await database.clock.yield();

@@ -68,6 +68,7 @@ export class OracleService {
   clientOf(caller: Caller): TimestampOracle {
     const { perTimestampUs } = this.#storage.costs.calibration.oracle;
     return batchTimestamps({
+      identity: undefined, // Only a server reads it.
       allocate: (count) => {
         this.timestamps += count;
         return this.#ask(caller, perTimestampUs * count, (source) => source.allocate(count));
@@ -75,6 +76,7 @@ export class OracleService {
       readHorizon: () => this.#ask(caller, 0, (source) => source.readHorizon()),
       raiseHorizon: (wanted) => this.#ask(caller, 0, (source) => source.raiseHorizon(wanted)),
       announceDrop: () => this.#ask(caller, 0, (source) => source.announceDrop()),
+      belongTo: (identity) => this.#ask(caller, 0, (source) => source.belongTo(identity)),
     });
   }
 

@@ -93,6 +93,7 @@ export class LiveProcess {
           raiseHorizon: async () => 0,
           drops: 0,
           announceDrop: async () => 0,
+          belongTo: async () => {},
         },
         clock: sleepless(),
         random: NO_LUCK,

@@ -68,6 +68,8 @@ export class Client implements Machine {
   readonly #run: Run;
   readonly #plan: ProcessPlan;
   readonly #life: number;
+  /** Otherwise it never meets an oracle of another database. */
+  readonly #beganInTrouble: boolean;
   #isLeaving = false;
 
   constructor(
@@ -77,6 +79,7 @@ export class Client implements Machine {
   ) {
     const { world } = run;
     this.#life = names.life;
+    this.#beganInTrouble = world.troubled;
     this.#run = run;
     this.#plan = plan;
     this.process = new SimulatedProcess(world.timeline, names, () => {
@@ -97,6 +100,7 @@ export class Client implements Machine {
     if (this.#plan.worker) this.#startWorker(percolator);
     if (this.#plan.collector === true) {
       this.collector = percolator.startCollector(collectingOn(this.store));
+      this.#orFail(this.collector.ended);
     }
     return percolator;
   }
@@ -162,8 +166,29 @@ export class Client implements Machine {
 
   #orFail(work: Promise<void>): void {
     work.catch((error: unknown) => {
-      this.#run.fail(error, this.process.name);
+      if (!this.#isMisled(error)) this.#run.fail(error, this.process.name);
+      else if (this.#run.world.troubled) this.process.kill();
     });
+  }
+
+  /**
+   * Whether the error says, rightly, that the store has been lost, or that the oracle belongs to the
+   * second database of the run. Then somebody mends the configuration, and starts the process again.
+   */
+  #isMisled(error: unknown): boolean {
+    const { isLost, knobs } = this.#run.world;
+    const canBe = isLost || (this.#beganInTrouble && knobs.secondDatabase !== undefined);
+    return canBe && hasCode(error, 'WRONG_DATABASE');
+  }
+
+  /** Stops worker and collector, which may have ended already because they were misled. */
+  async stopBackground(): Promise<void> {
+    try {
+      await this.worker?.stop();
+      await this.collector?.stop();
+    } catch (error) {
+      if (!this.#isMisled(error)) throw error;
+    }
   }
 
   async #loop(opened: Promise<Percolator>, next: () => TransactionPlan | undefined): Promise<void> {
@@ -197,7 +222,7 @@ export class Client implements Machine {
 
   async #openOracle(): Promise<TimestampOracle> {
     const { world, oracles } = this.#run;
-    if (oracles !== undefined) return batchTimestamps(oracles.sourceFor(this.process));
+    if (oracles !== undefined) return oracles.clientFor(this);
     const { rangeSize } = world.knobs;
     const options = { rangeSize, owner: this.process.name, clock: this.clock };
     return batchTimestamps(await openAllocator(this.store, options));
@@ -223,5 +248,6 @@ export class Client implements Machine {
         runs.committed(committed);
       },
     });
+    this.#orFail(this.worker.ended);
   }
 }

@@ -33,6 +33,13 @@ const CLIENT_FAULTS: ReadonlySet<EventFault> = new Set(['crash', 'close', 'expir
 /** The events of the model store, which a simulated HBase does not have. */
 const MODEL_FAULTS: ReadonlySet<EventFault> = new Set(['tabletUnavailable', 'ownerDeath']);
 
+/** The events of oracles, which not every run has. */
+const ORACLE_FAULTS: ReadonlySet<EventFault> = new Set([
+  'oracleFailOver',
+  'oracleRestart',
+  'foreignOracle',
+]);
+
 interface Series {
   readonly fault: EventFault;
   readonly perSecond: number;
@@ -114,6 +121,9 @@ function happen(
       liveness.forget();
       run.scanLocks?.lose();
       return;
+    case 'foreignOracle':
+      oracles?.mislead(chooseBetween(5, 100, drawn));
+      return;
     case 'ownerDeath':
       world.owner.die(chooseBetween(1, OWNER_DOWN_MS_MAX, drawn));
       return;
@@ -134,7 +144,7 @@ function namesOf(fault: EventFault, { client, machine }: Drawn): readonly string
 /** Whether the run has what the fault hits. */
 function canHappen({ world, oracles }: Run, fault: EventFault): boolean {
   if (MODEL_FAULTS.has(fault)) return world.knobs.hbase === undefined;
-  return (fault !== 'oracleFailOver' && fault !== 'oracleRestart') || oracles !== undefined;
+  return !ORACLE_FAULTS.has(fault) || oracles !== undefined;
 }
 
 /** Whether the fault changes anything: a process may be dead and not yet started again. */

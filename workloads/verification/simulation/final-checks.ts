@@ -2,11 +2,13 @@
  * The tasks of the last client of a run, when nothing goes wrong any more: later processes must be
  * able to finish everything that was begun.
  */
-import { isRetryable } from '../../../engine/base/index.ts';
+import { hasCode, isRetryable } from '../../../engine/base/index.ts';
 import { fsck } from '../../../engine/fsck.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import { type Client, collectingOn } from './client.ts';
-import { CELLS, OBSERVED, type Operation, TABLES } from './plan.ts';
+import { LEASE_TTL_MS } from './oracle-service.ts';
+import { CELLS, OBSERVED, type Operation, SCRATCH, TABLES } from './plan.ts';
+import { setFirstTimestamp } from './storage.ts';
 import type { World } from './world.ts';
 
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
@@ -102,6 +104,48 @@ export class FinalChecks {
         if (!isRetryable(error)) throw error;
       }
     }
+  }
+
+  /**
+   * The store comes back empty or, in every other run, has another database now. Every call must say
+   * so (P74). Afterwards it is as before, for the judges.
+   */
+  async loseStore(): Promise<void> {
+    const { tables, seed, knobs, umpire } = this.#world;
+    this.#world.isLost = true;
+    const kept = [...tables];
+    for (const [name, table] of kept) {
+      tables.delete(name);
+      if (seed % 2 === 0) tables.set(name, table.emptied());
+    }
+    if (seed % 2 === 0) setFirstTimestamp(this.#world, 'another-database');
+    // Until it renews its lease, an oracle of its own does not know it.
+    if (knobs.leasedOracles === true) await this.#client.clock.sleep(LEASE_TTL_MS);
+    for (const [what, call] of this.#calls()) {
+      const error = await call().then(
+        () => 'no error',
+        (rejected: unknown) => rejected,
+      );
+      if (hasCode(error, 'WRONG_DATABASE')) continue;
+      umpire.find('identity: a lost store is not noticed', `${what}: ${String(error)}`);
+    }
+    tables.clear();
+    for (const [name, table] of kept) tables.set(name, table);
+  }
+
+  #calls(): readonly (readonly [string, () => Promise<unknown>])[] {
+    const percolator = this.#percolator;
+    const table = this.#world.names.table('t');
+    const cell = { table, row: 'a', column: 'c' };
+    return [
+      ['get', () => percolator.transact((transaction) => transaction.get(cell))],
+      ['set', () => percolator.transact(async (transaction) => transaction.set(cell, 'lost'))],
+      ['createTable', () => percolator.createTable(table)],
+      ['dropTable', () => percolator.dropTable(this.#world.names.table(SCRATCH))],
+      ['listParked', () => percolator.listParked(table)],
+      ['collectGarbage', () => percolator.collectGarbage()],
+      ['idle', () => this.#client.worker?.idle() ?? Promise.resolve()],
+    ];
   }
 
   async #read(operations: readonly Operation[]): Promise<void> {

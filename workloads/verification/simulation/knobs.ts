@@ -95,6 +95,12 @@ export const EVENT_FAULTS = [
    * sent again, or its caller is in doubt (owner.ts).
    */
   'ownerDeath',
+  /**
+   * For a while, the oracle of another database answers at an address of this one's: it listens at a
+   * port that was free. And some processes start with a configuration that names its address, alone
+   * or among others.
+   */
+  'foreignOracle',
 ] as const;
 
 export type EventFault = (typeof EVENT_FAULTS)[number];
@@ -135,6 +141,11 @@ export interface Knobs {
    * asks the storage each time.
    */
   readonly leasedOracles?: boolean | undefined;
+  /**
+   * Whether there is a second database in the network, and where its timestamps are: far below
+   * those of the first one, or far above. Absent: there is none.
+   */
+  readonly secondDatabase?: 'below' | 'above' | undefined;
   /** How each client merges its operations into fewer calls. Absent: not at all. */
   readonly batching?: BatchingKnobs | undefined;
   /** Whether the storage takes many conditional mutations in one call. */
@@ -223,6 +234,7 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   collectorCrash: 2,
   lockServiceRestart: 4,
   ownerDeath: 3,
+  foreignOracle: 2,
 };
 
 /**
@@ -263,14 +275,25 @@ export function swarm(random: Random): Knobs {
   };
 }
 
-/** `ownerDeath` is drawn separately, so that the seeds from before it existed keep their plans. */
-const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => fault !== 'ownerDeath');
+/** These are drawn separately, so that the seeds from before they existed keep their plans. */
+const LATER_EVENTS: ReadonlySet<EventFault> = new Set(['ownerDeath', 'foreignOracle']);
+const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => !LATER_EVENTS.has(fault));
 
 /** Lets the owner of the storage die, in some of the runs that have events. */
 export function withOwnerDeaths(knobs: Knobs, random: Random): Knobs {
   if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.2) return knobs;
   const ownerDeath = EVENT_RATE.ownerDeath * random.pick([0.3, 1, 2]);
   return { ...knobs, events: { ...knobs.events, ownerDeath } };
+}
+
+/** Puts a second database into the network, in some of the runs that have events and oracles. */
+export function withSecondDatabase(knobs: Knobs, random: Random): Knobs {
+  const { events, oracleProcesses } = knobs;
+  const canBe = oracleProcesses && Object.keys(events).length > 0;
+  if (!canBe || random.fraction() > 0.3) return knobs;
+  const foreignOracle = EVENT_RATE.foreignOracle * random.pick([0.3, 1, 2]);
+  const secondDatabase = random.pick(['below', 'above'] as const);
+  return { ...knobs, secondDatabase, events: { ...events, foreignOracle } };
 }
 
 /** Lets erases hide what is set later, in some of the runs. */

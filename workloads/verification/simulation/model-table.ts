@@ -56,6 +56,12 @@ export class ModelTable {
     );
   }
 
+  /** A table like this one, without rows. */
+  emptied(): ModelTable {
+    const families = this.#families && [...this.#families];
+    return new ModelTable(this.splits, families, this.#tombstones !== undefined);
+  }
+
   readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
     this.#checkFamilies(filters);
     const families = this.#rows.get(key);

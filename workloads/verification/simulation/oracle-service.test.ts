@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../../../engine/base/index.ts';
 import { ORACLE_TABLE } from '../../../engine/oracle/index.ts';
+import { clockOf } from './machine.ts';
 import { OracleService } from './oracle-service.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
@@ -13,7 +14,7 @@ const PAUSE_MS = 200;
 const MORE_THAN_THERE_ARE = Number.MAX_SAFE_INTEGER;
 
 /**
- * A client that asked for more timestamps than there are, and when it heard the answer.
+ * A client that asked for a horizon above all timestamps, and when it heard the answer.
  *
  * @param families of the oracles' table, if it is there before the oracles
  */
@@ -28,8 +29,9 @@ function scene(families?: readonly string[]): {
   if (families !== undefined) world.createTable(ORACLE_TABLE, { families });
   const client = new SimulatedProcess(world.timeline, { name: 'client', id: 1 }, () => {});
   const heard: { code?: string; atMs?: number } = {};
-  const source = new OracleService(world).sourceFor(client);
-  source.allocate(MORE_THAN_THERE_ARE).catch((error: unknown) => {
+  const machine = { process: client, clock: clockOf(world, client) };
+  const oracle = new OracleService(world).clientFor(machine);
+  oracle.raiseHorizon(MORE_THAN_THERE_ARE).catch((error: unknown) => {
     assert.ok(error instanceof PercolatorError);
     heard.code = error.code;
     heard.atMs = world.timeline.nowMs;

@@ -1,20 +1,29 @@
 /**
  * The timestamp oracle as processes of its own: two of them, the real allocator in each, on the
- * same row.
+ * same row, and the real client of the service on the simulated network.
  *
  *     client ──▶ the oracle it believes in ──▶ the allocator ──▶ the storage's row
+ *            └─▶ the oracle of another database, if it is misled
  *
  * After a fail-over most clients ask the other oracle; the old one does not know this, keeps its
  * range, and answers clients that still ask it. Either may die and come back. In some runs the
  * oracle with the lease hands out timestamps from memory.
+ *
+ * In some runs there is a second database in the network (P73): its oracle never fails, and its
+ * timestamps are far below or above. A client meets it if its configuration is wrong, or if that
+ * oracle listens, for a while, at an address of this database's.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
+import { type OracleConnection, oracleOf } from '../../../engine/oracle/client.ts';
 import {
   type LeasedAllocator,
   openAllocator,
   openLeasedAllocator,
+  type TimestampOracle,
   type TimestampSource,
 } from '../../../engine/oracle/index.ts';
+import { answersFrom, type OracleAnswers } from '../../../engine/oracle/server.ts';
+import { createMemoryBigtable } from '../../../engine/testing/index.ts';
 import { send } from './network.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { SimulatedProcess } from './process.ts';
@@ -29,7 +38,7 @@ interface Oracle extends Machine {
 }
 
 interface Question<T> {
-  readonly serve: (source: TimestampSource) => Promise<T>;
+  readonly serve: (answers: OracleAnswers) => Promise<T>;
   readonly resolve: (answer: T) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -46,17 +55,33 @@ const RESTART_MS = 10;
  * For oracles that hand out timestamps from memory: how long after the death of one no timestamp is
  * handed out.
  */
-const LEASE_TTL_MS = 100;
+export const LEASE_TTL_MS = 100;
+/** For draws of chance: the addresses in a client's configuration. */
+const CONFIGURATION = 11;
+/** Shares of the clients that are given the second database's address, alone or before the right one. */
+const SWAPPED = 0.15;
+const MIXED = 0.4;
+/** How far above the first timestamp of the run those of the second database may be. */
+const FAR_ABOVE = 1_000_000;
+
+/** Where a client sends its requests: to this database's oracles, or to the second one's. */
+type Address = 'the oracle' | 'the other oracle';
 
 export class OracleService {
   readonly #world: World;
   readonly #oracles: Oracle[];
+  /** The oracle of the second database, if there is one. */
+  readonly #foreign: Oracle | undefined;
   #lives = 0;
   #active = 0;
+  /** Until then, the second database's oracle answers at this one's address. */
+  #isForeignUntilMs = 0;
 
   constructor(world: World) {
     this.#world = world;
     this.#oracles = [0, 1].map((index) => this.#start(index));
+    const { secondDatabase } = world.knobs;
+    if (secondDatabase !== undefined) this.#foreign = this.#startForeign(secondDatabase);
   }
 
   get machines(): readonly Machine[] {
@@ -75,17 +100,40 @@ export class OracleService {
     this.#oracles[this.#active]?.process.kill();
   }
 
-  sourceFor(client: SimulatedProcess): TimestampSource {
+  /** Lets the second database's oracle answer at this one's address for a while. */
+  mislead(ms: number): void {
+    this.#isForeignUntilMs = this.#world.timeline.nowMs + ms;
+  }
+
+  /** The client of the service, with the addresses in the configuration of the process. */
+  clientFor({ process, clock }: Machine): TimestampOracle {
+    const { knobs } = this.#world;
+    const attemptMs = 3 * knobs.deadlineMs + 8 * knobs.delayMsMax;
+    const connections = this.#addressesOf(process).map((address) =>
+      this.#connect(process, address),
+    );
+    return oracleOf(connections, { attemptMs, timeoutMs: attemptMs, clock });
+  }
+
+  #addressesOf(process: SimulatedProcess): readonly Address[] {
+    if (this.#foreign === undefined || !this.#world.troubled) return ['the oracle'];
+    const drawn = this.#world.draw(process, 0, CONFIGURATION);
+    if (drawn < SWAPPED) return ['the other oracle'];
+    return drawn < MIXED ? ['the other oracle', 'the oracle'] : ['the oracle'];
+  }
+
+  #connect(client: SimulatedProcess, address: Address): OracleConnection {
     return {
-      allocate: (count) =>
-        this.#ask(client, `for ${count} timestamps`, (source) => source.allocate(count)),
-      readHorizon: () => this.#ask(client, 'for the horizon', (source) => source.readHorizon()),
-      raiseHorizon: (horizon) =>
-        this.#ask(client, `to raise the horizon to ${horizon}`, (source) =>
-          source.raiseHorizon(horizon),
-        ),
-      announceDrop: () =>
-        this.#ask(client, 'to announce a drop', (source) => source.announceDrop()),
+      address,
+      close: () => {},
+      call: <Answer>(method: string, request: object) => {
+        const serve = (answers: OracleAnswers): Promise<unknown> =>
+          (answers as unknown as Record<string, (request: object) => Promise<unknown>>)[method]?.(
+            request,
+          ) ?? Promise.reject(new Error(`there is no method ${method}`));
+        const what = `${method} ${JSON.stringify(request)}`;
+        return this.#ask(client, address, what, serve) as Promise<Answer>;
+      },
     };
   }
 
@@ -134,18 +182,45 @@ export class OracleService {
     return oracle;
   }
 
+  #startForeign(secondDatabase: 'below' | 'above'): Oracle {
+    const { timeline, knobs } = this.#world;
+    const process = new SimulatedProcess(timeline, { name: 'other oracle', id: 9_999 }, () => {});
+    const clock = clockOf(this.#world, process);
+    const open = async (): Promise<TimestampSource> => {
+      const source = await openAllocator(createMemoryBigtable(), { clock });
+      if (secondDatabase === 'above') await source.allocate(knobs.firstTimestamp + FAR_ABOVE);
+      return source;
+    };
+    return { process, clock, source: open(), opened: undefined };
+  }
+
+  /**
+   * The oracle that answers, as an index of this database's oracles, or the second database's: from
+   * a wrong address, or because it listens at this one.
+   */
+  #oracleAt(client: SimulatedProcess, address: Address): () => Oracle | undefined {
+    const { troubled, timeline } = this.#world;
+    const drawn = this.#world.draw(client, client.messages, WHICH_ORACLE) * 100;
+    const meant = this.#meant();
+    const index = troubled && drawn < STALE_PERCENT ? 1 - meant : meant;
+    return () => {
+      const isForeign = this.#world.troubled && timeline.nowMs < this.#isForeignUntilMs;
+      return address === 'the other oracle' || isForeign ? this.#foreign : this.#oracles[index];
+    };
+  }
+
   /**
    * One request. A caller that gets no answer in time may ask again: lost timestamps cost nothing,
    * and the horizon and the count of drops only grow.
    */
   #ask<T>(
     client: SimulatedProcess,
+    address: Address,
     what: string,
-    serve: (source: TimestampSource) => Promise<T>,
+    serve: (answers: OracleAnswers) => Promise<T>,
   ): Promise<T> {
     const { knobs, timeline } = this.#world;
-    const drawn = this.#world.draw(client, client.messages, WHICH_ORACLE) * 100;
-    const index = this.#world.troubled && drawn < STALE_PERCENT ? 1 - this.#meant() : this.#meant();
+    const oracleThen = this.#oracleAt(client, address);
     return new Promise((resolve, reject) => {
       const noAnswer = (): PercolatorError =>
         new PercolatorError('STORE_UNAVAILABLE', 'the oracle did not answer');
@@ -156,13 +231,13 @@ export class OracleService {
       });
       const request = send(this.#world, client, {
         arrive: () => {
-          const oracle = this.#oracles[index];
+          const oracle = oracleThen();
           oracle?.process.deliver(() => {
             void this.#serve(oracle, client, { serve, resolve, reject });
           });
         },
         gaveUp: noAnswer,
-        describe: () => `asks oracle ${index} ${what}`,
+        describe: () => `asks ${oracleThen()?.process.name}: ${what}`,
       });
       request.catch(reject);
     });
@@ -186,7 +261,7 @@ async function answerOf<T>(
   { serve, resolve, reject }: Question<T>,
 ): Promise<() => void> {
   try {
-    const answer = await serve(await source);
+    const answer = await serve(answersFrom(await source));
     return () => resolve(answer);
   } catch (error) {
     return () => reject(error);

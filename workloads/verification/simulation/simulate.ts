@@ -224,10 +224,7 @@ class Simulation {
     this.#world.troubled = false;
     calmCluster(this.#world);
     for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
-    const stopping = this.#slots.map(async ({ client }) => {
-      await client.worker?.stop();
-      await client.collector?.stop();
-    });
+    const stopping = this.#slots.map(({ client }) => client.stopBackground());
     await this.#await(Promise.all(stopping), 'workers and collector to stop');
     await this.#await(this.#judgeDebris(), 'background work to end');
     const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
@@ -258,6 +255,8 @@ class Simulation {
       await this.#await(checks.readEverything(), 'everything to be read');
     }
     await this.#await(checks.audit(), 'the audit');
+    const isModel = this.#world.knobs.hbase === undefined;
+    if (isModel) await this.#await(checks.loseStore(), 'a lost store to be noticed');
   }
 
   /** When all clients have finished a run in which nothing went wrong, no locks may be left. */

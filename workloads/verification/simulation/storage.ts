@@ -14,8 +14,11 @@ import { ModelTable } from './model-table.ts';
 import { TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
-/** Makes it look as if an oracle had handed out everything below the run's first timestamp. */
-export function setFirstTimestamp(world: World): void {
+/**
+ * Makes it look as if an oracle had handed out everything below the run's first timestamp.
+ * @param identity of the database. Default: it has none yet, as from before there were identities
+ */
+export function setFirstTimestamp(world: World, identity?: string): void {
   const table = 'timestamp-oracle';
   const start = world.knobs.firstTimestamp;
   const value = Buffer.from(JSON.stringify({ owner: 'the past', start }));
@@ -28,6 +31,10 @@ export function setFirstTimestamp(world: World): void {
   }
   const oracle = new ModelTable([], ['oracle'], world.knobs.tombstones);
   oracle.mutateRow('range', [limit]);
+  if (identity !== undefined) {
+    const name = { family: 'oracle', qualifier: 'identity', value: Buffer.from(identity) };
+    oracle.mutateRow('range', [{ kind: 'set', ...name, timestamp: 1 }]);
+  }
   world.tables.set(table, oracle);
 }
 

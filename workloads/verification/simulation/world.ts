@@ -63,6 +63,8 @@ export class World {
   readonly markers: HistoricMarker[] = [];
   /** False at the end of a run, and while its tables are created: then nothing goes wrong. */
   troubled = true;
+  /** Whether the storage has lost its database, at the very end of a run (final-checks.ts). */
+  isLost = false;
   /**
    * Every message takes equally long: only backoff keeps rivals from conflicting again and again.
    */

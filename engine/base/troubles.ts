@@ -27,6 +27,8 @@ export type TroubleKind =
   | 'loop'
   /** A call of the scan has had no answer for long. Nothing is scanned meanwhile. */
   | 'slow scan'
+  /** No lock service can be reached, or a server of another kind is at its address. */
+  | 'lock service'
   /** A callback of the user threw. The event that it was told of is not affected. */
   | 'callback'
   /** A step of the collector fails. The collector tries it again after a pause. */

@@ -161,6 +161,8 @@ export class GarbageCollector {
   async step(signal?: AbortSignal): Promise<StepResult> {
     this.#progress ??= await this.#readProgress();
     const { phase } = this.#progress;
+    // What is deleted in the store of another database does not come back (P74).
+    if (phase !== 'done') await this.#context.identity?.check();
     if (phase === 'resolving') return this.#resolve(this.#progress);
     if (phase === 'collecting') return this.#collect(this.#progress);
     if (this.#waiting === undefined) return this.#begin(this.#progress);

@@ -12,9 +12,12 @@
  *
  * Locks that the service does not grant or refuse in time count as granted, and for a second it is
  * not asked again: a scanner without locks does work twice, a scanner that waits does none.
+ *
+ * So nothing fails without the service, and no caller would learn that its address is wrong: that is
+ * a trouble (P56), at once if another kind of server is there, otherwise after a time to live.
  */
-import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { type Clock, systemClock } from '../base/index.ts';
+import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
+import { type Clock, hasCode, systemClock, type Trouble, Troubles } from '../base/index.ts';
 import {
   ADDRESS,
   checkOptions,
@@ -43,6 +46,11 @@ export interface LockServiceOptions {
    * (tokens.ts).
    */
   readonly timeToLiveMs?: number | undefined;
+  /**
+   * Called when the service cannot be used, and when it can be used again. Default: not called; see
+   * `troubles`.
+   */
+  readonly onTrouble?: ((trouble: Trouble) => unknown) | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
@@ -54,6 +62,7 @@ const KINDS: Kinds<LockServiceOptions> = {
     isDead: FUNCTION,
   }),
   timeToLiveMs: COUNT, // The service hears of it in whole milliseconds.
+  onTrouble: FUNCTION,
   clock: CLOCK,
 };
 
@@ -61,6 +70,8 @@ const KINDS: Kinds<LockServiceOptions> = {
 export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
   /** Whether we are connected, so that the service reports dead workers to us. */
   readonly isConnected: boolean;
+  /** The current trouble: that the service cannot be used. */
+  readonly troubles: readonly Trouble[];
   close(): Promise<void>;
 }
 
@@ -68,6 +79,10 @@ const TTL_MS = 3_000;
 /** Beats per time to live: one may get lost, and the next one may come late. */
 const BEATS_PER_TTL = 3;
 const RECONNECT_MS = 50;
+/** The same, if a server of another kind is there. */
+const RECONNECT_ELSEWHERE_MS = 1_000;
+/** The name of its only trouble. */
+const SERVICE = 'lock service';
 /** How long a scanner waits for an answer, and then how long it works without locks. */
 const LOCK_DEADLINE_MS = 200;
 const WITHOUT_LOCKS_MS = 1_000;
@@ -89,11 +104,14 @@ class Connection implements LockServiceClient {
   readonly #service = lockService();
   readonly #server: RpcClient;
   readonly #closed = new AbortController();
+  readonly #troubles: Troubles;
   readonly #staying: Promise<void>;
   #stay: ClientDuplexStream<Beat, Changes> | undefined;
   /** In the order of the reports. Undefined while the service reports nothing. */
   #dead: Set<string> | undefined;
   #withoutLocksUntilMs = -Infinity;
+  /** Since when the service has reported nothing. */
+  #lostSinceMs: number;
 
   constructor(options: LockServiceOptions) {
     checkOptions('connectLockService', options, KINDS, ['address', 'local']);
@@ -101,6 +119,8 @@ class Connection implements LockServiceClient {
     this.#local = options.local;
     this.#clock = options.clock ?? systemClock;
     this.#ttlMs = options.timeToLiveMs ?? TTL_MS;
+    this.#troubles = new Troubles(options.onTrouble);
+    this.#lostSinceMs = this.#clock.monotonicMs();
     // Pings twice per time to live: a service that has not answered for one is gone.
     const connecting = { clock: this.#clock, keepaliveMs: Math.ceil(this.#ttlMs / 2) };
     this.#server = connect(options.address, this.#service, connecting);
@@ -109,6 +129,10 @@ class Connection implements LockServiceClient {
 
   get isConnected(): boolean {
     return this.#dead !== undefined;
+  }
+
+  get troubles(): readonly Trouble[] {
+    return this.#troubles.current;
   }
 
   isDead(token: string): boolean {
@@ -156,13 +180,29 @@ class Connection implements LockServiceClient {
   async #stayForever(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
-      await this.#stayOnce();
-      await this.#clock.sleep(RECONNECT_MS, signal, { background: true });
+      const error = await this.#stayOnce();
+      if (signal.aborted) return;
+      const reason = error && (await this.#server.explain(error));
+      const isElsewhere = hasCode(reason, 'WRONG_DATABASE');
+      this.#noteLost(reason, isElsewhere);
+      const restMs = isElsewhere ? RECONNECT_ELSEWHERE_MS : RECONNECT_MS;
+      await this.#clock.sleep(restMs, signal, { background: true });
     }
   }
 
-  /** One connection, until it ends. */
-  async #stayOnce(): Promise<void> {
+  /** A service that only restarts is back within a time to live. */
+  #noteLost(error: Error | undefined, isElsewhere: boolean): void {
+    const lostMs = this.#clock.monotonicMs() - this.#lostSinceMs;
+    if (!isElsewhere && lostMs < this.#ttlMs) return;
+    const what = isElsewhere && error !== undefined ? error.message : 'it does not answer';
+    const sentence =
+      `the lock service at ${this.#server.address} cannot be used (${what}): until then no process of ` +
+      'another machine counts as dead, and scanners take no locks';
+    this.#troubles.begin(SERVICE, { kind: SERVICE, sentence, error });
+  }
+
+  /** One connection, until it ends; resolves to the error that ended it. */
+  async #stayOnce(): Promise<ServiceError | undefined> {
     const { path, requestSerialize, responseDeserialize } = methodOf(this.#service, 'Stay');
     const stay = this.#server.channel.makeBidiStreamRequest(
       path,
@@ -171,15 +211,18 @@ class Connection implements LockServiceClient {
     ) as ClientDuplexStream<Beat, Changes>;
     const ended = new AbortController();
     this.#stay = stay;
-    await new Promise<void>((resolve) => {
+    const error = await new Promise<ServiceError | undefined>((resolve) => {
       stay.on('data', (changes: Changes) => this.#hear(changes));
-      stay.on('error', () => resolve());
-      stay.on('end', () => resolve());
+      stay.on('error', (cause: ServiceError) => resolve(cause));
+      // Without an error, too; otherwise the error comes first, or in the same turn.
+      stay.on('end', () => void this.#clock.yield().then(() => resolve(undefined)));
       void this.#beatUntil(ended.signal, stay);
     });
     ended.abort();
     this.#stay = undefined;
+    if (this.#dead !== undefined) this.#lostSinceMs = this.#clock.monotonicMs();
     this.#dead = undefined;
+    return error;
   }
 
   async #beatUntil(ended: AbortSignal, stay: ClientDuplexStream<Beat, Changes>): Promise<void> {
@@ -191,6 +234,7 @@ class Connection implements LockServiceClient {
 
   #hear({ dead = [], alive = [] }: Changes): void {
     this.#dead ??= new Set();
+    this.#troubles.end(SERVICE);
     for (const token of dead) this.#dead.add(token);
     for (const token of alive) this.#dead.delete(token);
     for (const oldest of this.#dead) {

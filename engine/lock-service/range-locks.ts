@@ -31,6 +31,7 @@ export interface LockedRange {
 }
 
 interface Held extends LockedRange {
+  readonly number: number;
   readonly owner: string;
   readonly untilMs: number;
 }
@@ -40,13 +41,22 @@ interface Held extends LockedRange {
  * other one visits its rows for that long.
  */
 const RANGE_TTL_MS = 10_000;
+/**
+ * The most locks of one owner: its oldest one then ends. Far more than scanners hold, each of which
+ * has one for each batch of rows in flight; a client that never releases any must not fill the memory
+ * of the service.
+ */
+const LOCKS_MAX = 10_000;
 
 /** The locks of all scanners, in memory: those of one process, or of the clients of server.ts. */
 export class RangeLockTable {
   readonly #clock: Clock;
   readonly #ttlMs: number;
-  /** By number. Few: each scanner holds one per batch of rows in flight. */
+  /** By number, and so in the order in which they expire. */
   readonly #held = new Map<number, Held>();
+  /** The same locks; no set is empty. */
+  readonly #byTable = new Map<string, Set<Held>>();
+  readonly #byOwner = new Map<string, Set<Held>>();
   #lastNumber = 0;
 
   constructor(clock: Clock, ttlMs: number = RANGE_TTL_MS) {
@@ -57,20 +67,40 @@ export class RangeLockTable {
   /** The lock's number, or undefined if another owner holds an overlapping lock. */
   lock(owner: string, { table, from, to }: LockedRange): number | undefined {
     const nowMs = this.#clock.monotonicMs();
-    for (const [number, held] of this.#held) {
-      if (held.untilMs <= nowMs) this.#held.delete(number);
-      else if (held.owner !== owner && overlaps(held, { table, from, to })) return undefined;
+    this.#expire(nowMs);
+    for (const held of this.#byTable.get(table) ?? []) {
+      if (held.owner !== owner && overlaps(held, { from, to })) return undefined;
     }
-    this.#held.set(++this.#lastNumber, { owner, table, from, to, untilMs: nowMs + this.#ttlMs });
-    return this.#lastNumber;
+    const number = ++this.#lastNumber;
+    this.#add({ number, owner, table, from, to, untilMs: nowMs + this.#ttlMs });
+    return number;
   }
 
   unlock(number: number): void {
+    const held = this.#held.get(number);
+    if (held === undefined) return;
     this.#held.delete(number);
+    removeFrom(this.#byTable, held.table, held);
+    removeFrom(this.#byOwner, held.owner, held);
   }
 
   unlockAllOf(owner: string): void {
-    for (const [number, held] of this.#held) if (held.owner === owner) this.#held.delete(number);
+    for (const { number } of this.#byOwner.get(owner) ?? []) this.unlock(number);
+  }
+
+  #expire(nowMs: number): void {
+    for (const { number, untilMs } of this.#held.values()) {
+      if (untilMs > nowMs) return;
+      this.unlock(number);
+    }
+  }
+
+  #add(held: Held): void {
+    this.#held.set(held.number, held);
+    addTo(this.#byTable, held.table, held);
+    const own = addTo(this.#byOwner, held.owner, held);
+    const [oldest] = own;
+    if (own.size > LOCKS_MAX && oldest !== undefined) this.unlock(oldest.number);
   }
 
   /** For scanners of this process. */
@@ -87,6 +117,18 @@ export class RangeLockTable {
 /**
  * Compares code units, not bytes: they rarely differ, and one lock too many or too few is harmless.
  */
-function overlaps(a: LockedRange, b: LockedRange): boolean {
-  return a.table === b.table && a.from <= b.to && b.from <= a.to;
+function overlaps(a: Omit<LockedRange, 'table'>, b: Omit<LockedRange, 'table'>): boolean {
+  return a.from <= b.to && b.from <= a.to;
+}
+
+function addTo(sets: Map<string, Set<Held>>, key: string, held: Held): ReadonlySet<Held> {
+  const set = sets.get(key) ?? new Set<Held>();
+  sets.set(key, set);
+  return set.add(held);
+}
+
+function removeFrom(sets: Map<string, Set<Held>>, key: string, held: Held): void {
+  const set = sets.get(key);
+  set?.delete(held);
+  if (set?.size === 0) sets.delete(key);
 }

@@ -6,7 +6,7 @@
  *                                    └──▶ the locks of the dead are given up
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { type Clock, systemClock } from '../base/index.ts';
+import { type Clock, PercolatorError, systemClock } from '../base/index.ts';
 import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';
 import { type RpcServer, startServer, unary } from '../rpc/index.ts';
 import { RangeLockTable } from './range-locks.ts';
@@ -41,6 +41,13 @@ type Stay = ServerDuplexStream<Beat, Changes>;
 
 /** Milliseconds between two looks for expired tokens. */
 const EXPIRE_MS = 50;
+/** The longest key of a row in any storage, in bytes; no token or table has a longer name. */
+const TEXT_BYTES_MAX = 4_096;
+/**
+ * Messages that may wait for a client that does not read them, such as a stopped one. With more, its
+ * connection ends: if it lives, it connects again, and hears all of them at once.
+ */
+const WAITING_MAX = 1_000;
 
 /**
  * Starts to serve.
@@ -53,13 +60,14 @@ export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcSe
   const stays = new Set<Stay>();
   const tokens = new Tokens(clock, (token, isDead) => {
     if (isDead) locks.unlockAllOf(token);
-    for (const stay of stays) stay.write(isDead ? { dead: [token] } : { alive: [token] });
+    for (const stay of stays) tell(stay, isDead ? { dead: [token] } : { alive: [token] });
   });
   const implementation = {
     stay: (stay: Stay) => host(stay, tokens, stays),
-    lockRange: unary(async ({ token, table, from, to }: LockRangeRequest): Promise<Numbered> => ({
-      number: locks.lock(token, { table, from, to }) ?? 0,
-    })),
+    lockRange: unary(async ({ token, table, from, to }: LockRangeRequest): Promise<Numbered> => {
+      for (const text of [token, table, from, to]) checkLength(text);
+      return { number: locks.lock(token, { table, from, to }) ?? 0 };
+    }),
     unlockRange: unary(async ({ number }: Numbered) => {
       locks.unlock(number);
       return {};
@@ -81,6 +89,10 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
   stays.add(stay);
   stay.write({ dead: tokens.dead });
   stay.on('data', ({ token, ttlMs, isLeaving }: Beat) => {
+    if (Buffer.byteLength(token) > TEXT_BYTES_MAX) {
+      stay.destroy(); // Every other client would have to hear it.
+      return;
+    }
     session ??= { token, ttlMs };
     if (isLeaving === true) tokens.leave(session);
     else tokens.beat(session);
@@ -91,6 +103,19 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
     stays.delete(stay);
     if (session !== undefined) tokens.disconnect(session);
   });
+}
+
+function tell(stay: Stay, changes: Changes): void {
+  if (stay.writableLength < WAITING_MAX) stay.write(changes);
+  else stay.destroy();
+}
+
+/** @throws INVALID_ARGUMENT */
+function checkLength(text: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= TEXT_BYTES_MAX) return;
+  const message = `a token, a table and a row have at most ${TEXT_BYTES_MAX} bytes each, not ${bytes}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
 }
 
 async function expireUntil(signal: AbortSignal, tokens: Tokens, clock: Clock): Promise<void> {

@@ -9,7 +9,7 @@
  * A cell that is marked again while its observers run, runs once more: the run may not have seen
  * the change.
  */
-import { hasCode, type Troubles } from '../base/index.ts';
+import type { Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
 import { isAboutStore, storagesError } from './blame.ts';
 import { DoubtfulRuns } from './doubtful-runs.ts';

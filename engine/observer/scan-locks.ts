@@ -11,7 +11,8 @@
  * slowed down by what it finds.
  *
  * To the lock service a process is one owner, and an owner's locks are no obstacle to itself. So
- * the workers that share the locks of one client first lock among themselves.
+ * the workers that share the locks of one client first lock among themselves. And the service may
+ * serve several databases, whose tables have the same names: a lock names its database (P75).
  *
  * The locks are advisory (P49): they do not decide which rows are dirty or which run counts.
  */
@@ -38,11 +39,15 @@ let workers = 0;
 export class ScanLocks {
   readonly #locks: RangeLocks;
   readonly #among: RangeLocks;
+  /** Precedes the names of tables; no identity has a slash (P60). */
+  readonly #database: string;
   /** By the name of each cell that is not done yet. */
   readonly #batches = new Map<string, LockedBatch>();
 
-  constructor(locks: RangeLocks, clock: Clock) {
+  /** @param database its identity; absent: the locks are of one database only */
+  constructor(locks: RangeLocks, clock: Clock, database?: string) {
     this.#locks = locks;
+    this.#database = database === undefined ? '' : `${database}/`;
     const table = tables.get(locks) ?? new RangeLockTable(clock);
     tables.set(locks, table);
     this.#among = table.of(String(++workers));
@@ -55,7 +60,8 @@ export class ScanLocks {
   async tryLock(cells: readonly FoundCell[]): Promise<boolean> {
     const [first, last] = [cells[0], cells.at(-1)];
     if (first === undefined || last === undefined) return true;
-    const lock = await this.#lockTwice({ table: first.table, from: first.row, to: last.row });
+    const table = `${this.#database}${first.table}`;
+    const lock = await this.#lockTwice({ table, from: first.row, to: last.row });
     if (lock === undefined) return false;
     const batch = { lock, left: cells.length };
     for (const { name } of cells) this.#batches.set(name, batch);

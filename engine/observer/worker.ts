@@ -63,7 +63,7 @@ export class Worker implements AsyncDisposable {
       onCommitted = () => {},
     } = options;
     const troubles = new Troubles(options.onTrouble);
-    const locks = rangeLocks && new ScanLocks(rangeLocks, context.clock);
+    const locks = rangeLocks && new ScanLocks(rangeLocks, context.clock, context.identity?.name);
     const shared = { context, settings, counters: this.counters, troubles, locks };
     this.#context = context;
     this.#slowMs = settings.slowMs;

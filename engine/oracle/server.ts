@@ -53,10 +53,10 @@ export function serveOracle(
 
 /** The answers to the methods of the service. */
 export interface OracleAnswers {
-  Allocate(request: AllocateRequest): Promise<AllocateResponse>;
-  ReadHorizon(): Promise<HorizonResponse>;
-  RaiseHorizon(request: RaiseHorizonRequest): Promise<HorizonResponse>;
-  AnnounceDrop(request: ChangeRequest): Promise<DropsResponse>;
+  readonly Allocate: (request: AllocateRequest) => Promise<AllocateResponse>;
+  readonly ReadHorizon: () => Promise<HorizonResponse>;
+  readonly RaiseHorizon: (request: RaiseHorizonRequest) => Promise<HorizonResponse>;
+  readonly AnnounceDrop: (request: ChangeRequest) => Promise<DropsResponse>;
 }
 
 /** For the server, and for the simulator, whose network is no gRPC. */

@@ -8,6 +8,7 @@ import { COMMITTING } from './committing.ts';
 import { DROPPING } from './dropping.ts';
 import { EMBEDDED } from './embedded.ts';
 import { HBASE } from './hbase.ts';
+import { IDENTITY } from './identity.ts';
 import type { Mutant } from './mutant.ts';
 import { NOTIFYING } from './notifying.ts';
 import { PREWRITING } from './prewriting.ts';
@@ -21,6 +22,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...READING,
   ...COLLECTING,
   ...TIMESTAMPS,
+  ...IDENTITY,
   ...DROPPING,
   ...NOTIFYING,
   ...BATCHING,

@@ -168,8 +168,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'lock-service/range-locks.ts',
-        'if (held.untilMs <= nowMs)',
-        'if (held.untilMs + nowMs < 0)',
+        'if (untilMs > nowMs) return;',
+        'if (untilMs + nowMs > 0) return;',
       ),
     ],
   },

@@ -5,12 +5,11 @@
 import { dropsInUse } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
-/** Without this assertion the judges must notice the mistake themselves. */
-const UNCHECKED = change(
-  'oracle/batching.ts',
-  "assert(first > largest, 'the oracle only moves forward');",
-  '',
-);
+/** Without these checks the judges must notice the mistake themselves. */
+const UNCHECKED = [
+  change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+  change('oracle/client.ts', 'if (isCurrent && isNew(answer)) {', 'if (answer !== undefined) {'),
+];
 
 export const TIMESTAMPS: readonly Mutant[] = [
   {
@@ -29,7 +28,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '  #next: Timestamp = 0;\n',
         '  #next: Timestamp = 0;\n  #remembered: OracleRow | undefined;\n',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -43,7 +42,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '      const first = await this.#takeRange(range, count);\n      if (first !== undefined) return { first, horizon, drops };\n',
         '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon, drops };\n',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -56,7 +55,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;',
         "const owner = 'one-owner';",
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -82,7 +81,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'this.#next += count;\n          return { first: this.#next - count, horizon, drops };',
         'this.#next += count - 1;\n          return { first: this.#next - count + 1, horizon, drops };',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -97,7 +96,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     mistake: 'An oracle hands out timestamps from memory when its lease may have ended.',
     changes: [
       change('oracle/leased-allocator.ts', '    if (!this.isLeased) return undefined;\n', ''),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -110,7 +109,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'if (nowMs - this.#watched.sinceMs >= found.ttlMs)',
         'if (nowMs >= 0)',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -123,7 +122,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const extension = range === row.range ? [] : setLimit(range);',
         'const extension = row.range.limit > 1 ? [] : setLimit(range);',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -163,7 +162,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '      if (!isOurs) continue;\n',
         '      if (!isOurs) continue;\n      const sentAt = momentOf(this.#clock);\n',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -176,7 +175,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const isOurs = await mutateOracleRow(this.#store, asRead, changes);',
         'const isOurs = await mutateOracleRow(this.#store, asRead.slice(-1), changes);',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
   },
   {
@@ -189,7 +188,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since)',
         'this.#clock.monotonicMs() - since.monotonicMs < this.#ttlMs * COUNTED_ON',
       ),
-      UNCHECKED,
+      ...UNCHECKED,
     ],
     knobs: { events: { suspend: 3 }, oracleProcesses: true, leasedOracles: true },
   },

@@ -137,6 +137,14 @@ export class OracleService {
     };
   }
 
+  /** What this database's clients have changed at the second one's oracle: nothing (P73). */
+  async harmDone(): Promise<string | undefined> {
+    const source = await this.#foreign?.source;
+    if (source === undefined) return undefined;
+    const { horizon, drops } = await source.allocate(1);
+    return horizon + drops === 0 ? undefined : `its horizon is ${horizon}, and its drops ${drops}`;
+  }
+
   get #isLeased(): boolean {
     return this.#world.knobs.leasedOracles === true;
   }

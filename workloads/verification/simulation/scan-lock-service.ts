@@ -1,6 +1,7 @@
 /**
  * The lock service's advisory locks for scanners (P49), over the same bad network: the real table
- * of locks, which may be lost at any moment.
+ * of locks, which may be lost at any moment. If there is a second database, it uses the same
+ * service, and its scanners are always somewhere in tables of the same names (P75).
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import {
@@ -8,7 +9,9 @@ import {
   type RangeLocks,
   RangeLockTable,
 } from '../../../engine/lock-service/index.ts';
+import { ScanLocks } from '../../../engine/observer/scan-locks.ts';
 import { send } from './network.ts';
+import { TABLES } from './plan.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import { SimulatedProcess } from './process.ts';
 import type { World } from './world.ts';
@@ -40,7 +43,10 @@ export class ScanLockService {
     return {
       tryLock: async (range) => {
         const what = `${range.table} from ${range.from} to ${range.to}`;
-        const lock = (): number => this.#locks.lock(process.name, range) ?? 0;
+        const lock = (): number => {
+          this.#lockElsewhere();
+          return this.#locks.lock(process.name, range) ?? 0;
+        };
         try {
           const number = await this.#ask(process, lock, `locks ${what} against scanners`);
           return number === 0 ? undefined : { release: () => this.#release(process, number) };
@@ -49,6 +55,20 @@ export class ScanLockService {
         }
       },
     };
+  }
+
+  /** The scanners of the second database work on all its rows. */
+  #lockElsewhere(): void {
+    if (this.#world.knobs.secondDatabase === undefined) return;
+    const other = this.#locks.of('scanner of the second database');
+    for (const name of TABLES) {
+      const rows = ['', '\u{10ffff}'].map((row) => ({
+        name,
+        table: this.#world.names.table(name),
+        row,
+      }));
+      void new ScanLocks(other, this.#clock, 'second-database').tryLock(rows);
+    }
   }
 
   #release(process: SimulatedProcess, number: number): void {

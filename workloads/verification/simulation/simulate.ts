@@ -255,6 +255,8 @@ class Simulation {
       await this.#await(checks.readEverything(), 'everything to be read');
     }
     await this.#await(checks.audit(), 'the audit');
+    const harm = await this.#run.oracles?.harmDone();
+    if (harm !== undefined) this.#world.umpire.find('identity: another database changed', harm);
     const isModel = this.#world.knobs.hbase === undefined;
     if (isModel) await this.#await(checks.loseStore(), 'a lost store to be noticed');
   }

@@ -111,6 +111,10 @@ function totalTable(rounds: readonly Round[]): ResultTable {
         of(({ cut }) => cut?.bytesLost ?? 0),
       ],
       ['restarts', of(({ faults: { restarts } }) => restarts)],
+      [
+        'processes that refused the oracle of another database',
+        of(({ faults: { misled } }) => misled),
+      ],
       ['locks of others rolled forward', of(({ engine }) => engine.rolledForward)],
       ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],
       ['waits for locks', of(({ engine }) => engine.lockWaits)],

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pid } from 'node:process';
 import { test } from 'node:test';
+import { systemClock } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { newServices } from '../../harness/processes/index.ts';
 import { Fleet } from './fleet.ts';
@@ -25,6 +26,23 @@ test('a fault does not hit a process that was killed and whose end is not known 
   await fleet.hit(fault, () => false); // No event has told of the end of the first victim.
   const { kills, serviceKills } = fleet.counts;
   assert.deepEqual({ kills, serviceKills }, { kills: 2, serviceKills: 2 });
+});
+
+test('P73: a process that knows only the oracle of another database refuses it', async () => {
+  const folder = temporaryFolder();
+  const store = { kind: 'embedded', folder: path.join(folder, 'store') } as const;
+  const database = await newServices(store);
+  const other = { kind: 'embedded', folder: path.join(folder, 'other') } as const;
+  const second = { store: other, address: (await newServices(other)).oracles[0] ?? '' };
+  const common = { store, database, second, engine, gc, history: folder };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0 }, 1);
+  fleet.start();
+  const timed = { afterMs: 0, settled: false, victim: 0.9 };
+  const fault = { kind: 'kill', ...timed, starting: false, owner: false } as const;
+  await fleet.hit(fault, () => false); // The next life is misled, and the one after that works.
+  while (fleet.counts.restarts < 2 || !fleet.isComplete) await systemClock.sleep(10);
+  assert.deepEqual(fleet.deaths, []);
+  assert.equal(fleet.counts.misled, 1);
 });
 
 test(

@@ -3,6 +3,10 @@
  *
  * A process that is killed here comes back as the next life of its slot. A process that ends on its
  * own is a violation, whatever the reason; it is restarted nevertheless.
+ *
+ * Where oracles are processes, there is also the oracle of a second database (P73). Some lives are
+ * given its address before the right ones, which must make no difference. Some are given no other
+ * one: such a life must end on its own, and say why.
  */
 import { systemClock } from '#engine';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
@@ -27,10 +31,15 @@ interface Life {
   /** Set before the process is killed, so that an end by that signal is expected. */
   isKilled: boolean;
   isPaused: boolean;
+  /** Whether it knows only the oracle of the second database. */
+  readonly isMisled: boolean;
 }
 
 /** All options of a process except its name and its role. */
-export type CommonProcessOptions = Omit<ProcessOptions, 'name' | 'role'>;
+export interface CommonProcessOptions extends Omit<ProcessOptions, 'name' | 'role'> {
+  /** Where the oracle of the second database listens, and its store. Absent: there is none. */
+  readonly second?: Pick<ServiceOptions, 'store'> & { readonly address: string };
+}
 
 export interface FaultCounts {
   /** Faults, and the kills of all remaining processes at the end. */
@@ -43,6 +52,8 @@ export interface FaultCounts {
   /** Pauses that outlast leases and messages. */
   readonly longPauses: number;
   readonly restarts: number;
+  /** Processes that knew only the oracle of another database, and refused it. */
+  readonly misled: number;
   /** Milliseconds from each kill of an owner until another process served the store. */
   readonly takeoversMs: readonly number[];
 }
@@ -51,6 +62,10 @@ const PROGRAM = new URL('process.ts', import.meta.url);
 const WATCHER = 'watcher';
 /** A round ends early after this many unexpected ends of processes. */
 const DEATHS_MAX = 5;
+/** Of so many lives of a slot, one is misled, and two have the wrong address in their lists. */
+const LIVES = 6;
+const MISLED_LIFE = 2;
+const MIXED_LIVES: ReadonlySet<number> = new Set([3, 5]);
 /**
  * The share of faults that hit services if these are processes. It is small because no client can
  * work without an oracle.
@@ -72,6 +87,7 @@ export class Fleet implements AsyncDisposable {
   #pauses = 0;
   #longPauses = 0;
   #restarts = 0;
+  #misled = 0;
   readonly #takeoversMs: number[] = [];
   #isOver = false;
 
@@ -93,6 +109,7 @@ export class Fleet implements AsyncDisposable {
       pauses: this.#pauses,
       longPauses: this.#longPauses,
       restarts: this.#restarts,
+      misled: this.#misled,
       takeoversMs: this.#takeoversMs,
     };
   }
@@ -187,15 +204,32 @@ export class Fleet implements AsyncDisposable {
     const name = `${slot}.${number}`;
     const service = servicesOf(this.#common).get(slot);
     const role = slot === WATCHER ? 'watcher' : 'client';
-    const common = role === 'watcher' ? withoutOwning(this.#common) : this.#common;
-    const options = { ...common, name, role } satisfies ProcessOptions;
+    const { second, ...own } = this.#common;
+    const common = role === 'watcher' ? withoutOwning(own) : own;
+    const isClient = role === 'client' && service === undefined;
+    const isMisled = second !== undefined && isClient && number % LIVES === MISLED_LIFE;
+    const database = common.database && {
+      ...common.database,
+      oracles: addressesOf(common.database.oracles, second?.address, isClient ? number : 0),
+    };
+    const options = { ...common, database, name, role } satisfies ProcessOptions;
     const process = new Member({ name, program: PROGRAM, options, ...service });
     const isService = service !== undefined;
-    const life: Life = { process, isService, isReady: false, isKilled: false, isPaused: false };
+    const life: Life = {
+      process,
+      isService,
+      isReady: false,
+      isKilled: false,
+      isPaused: false,
+      isMisled,
+    };
     this.#lives.set(slot, life);
     process.ready.then(
       () => {
         life.isReady = true;
+        if (!isMisled) return;
+        const message = `${name} has opened its database with the oracle of another one`;
+        this.#deaths.push({ claim: 'identity: another oracle is refused', message });
       },
       () => {}, // The process ended first; its end is handled below.
     );
@@ -212,6 +246,10 @@ export class Fleet implements AsyncDisposable {
     const end = await life.process.ended;
     // The signal may have found a process that was ending already, for a reason of its own.
     if (life.isKilled && end.signal === 'SIGKILL') return;
+    if (life.isMisled && end.lastLines.some((line) => line.includes("'WRONG_DATABASE'"))) {
+      this.#misled++;
+      return;
+    }
     const message = sentenceOf(life.process, end);
     this.#deaths.push({ claim: 'processes: none ends on its own', message });
   }
@@ -253,6 +291,7 @@ function isExposed({ isReady, isKilled, isPaused }: Life, fault: Fault): boolean
  * service.
  */
 function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceStart> {
+  const { second } = common;
   const { database } = common.disk === undefined ? common : withoutOwning(common);
   if (database === undefined) return new Map();
   const { store, oracles, lockService } = database;
@@ -261,7 +300,22 @@ function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceSt
     return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];
   });
   const locks = { program: SERVICE_PROGRAMS.lockService, options: { store, address: lockService } };
-  return new Map([...ofOracles, ['lock-service', locks]]);
+  const others: readonly [string, ServiceStart][] =
+    second === undefined
+      ? []
+      : [['other-oracle', { program: SERVICE_PROGRAMS.oracle, options: second }]];
+  return new Map([...ofOracles, ['lock-service', locks], ...others]);
+}
+
+/** The oracles that a life of a client knows. */
+function addressesOf(
+  oracles: readonly string[],
+  second: string | undefined,
+  life: number,
+): readonly string[] {
+  if (second === undefined) return oracles;
+  if (life % LIVES === MISLED_LIFE) return [second];
+  return MIXED_LIVES.has(life % LIVES) ? [second, ...oracles] : oracles;
 }
 
 interface ServiceStart {

@@ -6,7 +6,8 @@
  *      Without --services every process hands out timestamps of a range that it took from a row of
  *      the store, so each kill also kills a timestamp oracle in the middle of its range. With
  *      --services two oracles, one of which holds the lease, and a lock service are processes,
- *      which are killed and stopped like the others.
+ *      which are killed and stopped like the others; and so is the oracle of a second database,
+ *      which some clients take for their own.
  *   3. Kill all remaining processes at once.
  *      With --power-cuts the power fails at that moment: the store loses what it had not synced
  *      (power-cut.ts).
@@ -209,13 +210,14 @@ async function runProcesses(
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
   const { seed, gc, engine } = plan;
   const database = plan.services ? await newServices(target.store) : undefined;
+  const second = plan.services ? await secondDatabase(path.join(plan.folder, 'other')) : undefined;
   const workloads = plan.workloads.map(({ name }) => name);
   const goal = new Goal(plan.floors, plan.seconds, target.history);
   const { pairs } = plan.floors;
   const total = Number.isFinite(pairs) ? pairs : 0;
   progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
   await using fleet = new Fleet(
-    { ...target, database, seed, gc, engine, workloads },
+    { ...target, database, ...(second && { second }), seed, gc, engine, workloads },
     plan.processes,
   );
   fleet.start();
@@ -234,6 +236,13 @@ async function runProcesses(
   const faults = fleet.counts;
   signal.throwIfAborted();
   return { faults, deaths: fleet.deaths };
+}
+
+async function secondDatabase(
+  folder: string,
+): Promise<NonNullable<CommonProcessOptions['second']>> {
+  const { store, oracles } = await newServices({ kind: 'embedded', folder });
+  return { store, address: oracles[0] ?? '' };
 }
 
 /** Waits until `isTrue`, but no longer than the given time. */

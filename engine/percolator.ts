@@ -130,8 +130,8 @@ const KINDS: Kinds<PercolatorOptions> = {
 };
 
 /**
- * Every call is refused with WRONG_DATABASE as soon as the store, or the oracle, is seen to belong to
- * another database (oracle/identity.ts).
+ * Every call is refused with WRONG_DATABASE as soon as the store, or the oracle, is seen to belong
+ * to another database (oracle/identity.ts).
  */
 export interface Percolator extends AsyncDisposable {
   /** Uses the storage's names of tables; see `storedName`. */

@@ -3,8 +3,8 @@
  * stopped.
  *
  * A step that fails, because the storage is unavailable or refuses, is reported and tried again
- * after a rest (P56). Four things end a collector: the store was closed, it or the oracle belongs to
- * another database, the storage takes a name for invalid, or there is a bug.
+ * after a rest (P56). Four things end a collector: the store was closed, it or the oracle belongs
+ * to another database, the storage takes a name for invalid, or there is a bug.
  */
 import { isFinal, type PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';

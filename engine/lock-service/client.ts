@@ -13,8 +13,8 @@
  * Locks that the service does not grant or refuse in time count as granted, and for a second it is
  * not asked again: a scanner without locks does work twice, a scanner that waits does none.
  *
- * So nothing fails without the service, and no caller would learn that its address is wrong: that is
- * a trouble (P56), at once if another kind of server is there, otherwise after a time to live.
+ * So nothing fails without the service, and no caller would learn that its address is wrong: that
+ * is a trouble (P56), at once if another kind of server is there, otherwise after a time to live.
  */
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
 import { type Clock, hasCode, systemClock, type Trouble, Troubles } from '../base/index.ts';

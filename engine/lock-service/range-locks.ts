@@ -43,8 +43,8 @@ interface Held extends LockedRange {
 const RANGE_TTL_MS = 10_000;
 /**
  * The most locks of one owner: its oldest one then ends. Far more than scanners hold, each of which
- * has one for each batch of rows in flight; a client that never releases any must not fill the memory
- * of the service.
+ * has one for each batch of rows in flight; a client that never releases any must not fill the
+ * memory of the service.
  */
 const LOCKS_MAX = 10_000;
 

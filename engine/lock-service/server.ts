@@ -44,8 +44,8 @@ const EXPIRE_MS = 50;
 /** The longest key of a row in any storage, in bytes; no token or table has a longer name. */
 const TEXT_BYTES_MAX = 4_096;
 /**
- * Messages that may wait for a client that does not read them, such as a stopped one. With more, its
- * connection ends: if it lives, it connects again, and hears all of them at once.
+ * Messages that may wait for a client that does not read them, such as a stopped one. With more,
+ * its connection ends: if it lives, it connects again, and hears all of them at once.
  */
 const WAITING_MAX = 1_000;
 

@@ -1,6 +1,6 @@
 /**
- * Claims of the lock service about strangers: an address that is not its own (P56), requests that no
- * client of ours makes, and clients that take without end or do not read.
+ * Claims of the lock service about strangers: an address that is not its own (P56), requests that
+ * no client of ours makes, and clients that take without end or do not read.
  */
 import assert from 'node:assert/strict';
 import { type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
@@ -71,7 +71,7 @@ test('a text that is longer than the key of any row is refused', async (t) => {
   }
 });
 
-test('an owner that releases nothing keeps its newest locks, and costs nobody else any', () => {
+test('an owner that releases nothing keeps its newest locks, and costs no other owner any', () => {
   const locks = new RangeLockTable(new VirtualClock());
   const other = locks.lock('other', { table: 'other', ...ALL });
   const first = locks.lock('owner', { table: 'first', ...ALL });
@@ -92,7 +92,7 @@ test('a client that reads nothing is cut off before it fills the memory of the s
   await until(() => client.isConnected);
   const deaf = deafClient(t, server.address);
   deaf.write(framed({ token: 'deaf', ttlMs: 3_600_000 }));
-  // One that leaves and comes back all the time: everybody hears of it each time.
+  // One that leaves and comes back all the time: all clients hear of it each time.
   const restless = stayAt(connectRaw(t, server.address));
   restless.on('data', () => {});
   const beat = { token: 'x'.repeat(1_000), ttlMs: 3_600_000 };

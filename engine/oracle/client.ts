@@ -16,10 +16,10 @@
  * timestamps not above those it has received, and asks another oracle. That guards only this
  * process; the lease guards all of them (leased-allocator.ts).
  *
- * Nor does it take an answer of another database's oracle (P73): an address may be wrong, or lead to
- * another server than yesterday. `openPercolator` names the database; before that, the first answer
- * does. An address whose server is of no use is left, and asked again only by later requests. If all
- * are, there is nothing to wait for.
+ * Nor does it take an answer of another database's oracle (P73): an address may be wrong, or lead
+ * to another server than yesterday. `openPercolator` names the database; before that, the first
+ * answer does. An address whose server is of no use is left, and asked again only by later
+ * requests. If all are, there is nothing to wait for.
  */
 import { assert, type Clock, hasCode, PercolatorError, systemClock } from '../base/index.ts';
 import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
@@ -278,8 +278,8 @@ function isUseless(error: unknown): boolean {
 }
 
 /**
- * One sentence for all attempts. If an oracle may still answer, it is that one's error, which allows
- * to try again.
+ * One sentence for all attempts. If an oracle may still answer, it is that one's error, which
+ * allows to try again.
  */
 function explained(failed: Failed | undefined, useless: readonly Failed[]): unknown {
   const [first, ...others] = failed === undefined ? useless : [failed, ...useless];

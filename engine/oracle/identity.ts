@@ -7,7 +7,7 @@
  *                                       └──────── compared ──▶ every answer of its oracle (P73)
  *
  * Addresses are not enough to tell databases apart: a line of a configuration is swapped, another
- * server listens at a port that was free, a store comes back empty. Nothing fails then by itself.
+ * server listens at a port that was free, a store comes back empty. Nothing fails then.
  * The timestamps of two oracles have no order in common, so updates are lost; and a table that is
  * missing looks like one that was dropped.
  *

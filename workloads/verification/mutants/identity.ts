@@ -19,7 +19,7 @@ export const IDENTITY: readonly Mutant[] = [
   {
     rule: 'P73',
     name: 'opening-compares-nothing',
-    mistake: 'A database is opened with an oracle that nobody has compared with the store.',
+    mistake: 'A database is opened with an oracle that was not compared with the store.',
     changes: [change('percolator.ts', '  await given.belongTo(identity.name);\n', '')],
     knobs: TWO_DATABASES,
   },

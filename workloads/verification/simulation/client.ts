@@ -172,8 +172,9 @@ export class Client implements Machine {
   }
 
   /**
-   * Whether the error says, rightly, that the store has been lost, or that the oracle belongs to the
-   * second database of the run. Then somebody mends the configuration, and starts the process again.
+   * Whether the error says, rightly, that the store has been lost, or that the oracle belongs to
+   * the second database of the run. Then an operator mends the configuration, and starts the
+   * process again.
    */
   #isMisled(error: unknown): boolean {
     const { isLost, knobs } = this.#run.world;

@@ -107,8 +107,8 @@ export class FinalChecks {
   }
 
   /**
-   * The store comes back empty or, in every other run, has another database now. Every call must say
-   * so (P74). Afterwards it is as before, for the judges.
+   * The store comes back empty or, in every other run, has another database now. Every call must
+   * say so (P74). Afterwards it is as before, for the judges.
    */
   async loseStore(): Promise<void> {
     const { tables, seed, knobs, umpire } = this.#world;

@@ -96,9 +96,9 @@ export const EVENT_FAULTS = [
    */
   'ownerDeath',
   /**
-   * For a while, the oracle of another database answers at an address of this one's: it listens at a
-   * port that was free. And some processes start with a configuration that names its address, alone
-   * or among others.
+   * For a while, the oracle of another database answers at an address of this one's: it listens at
+   * a port that was free. And some processes start with a configuration that names its address,
+   * alone or among others.
    */
   'foreignOracle',
 ] as const;

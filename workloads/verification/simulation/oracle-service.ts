@@ -58,7 +58,10 @@ const RESTART_MS = 10;
 export const LEASE_TTL_MS = 100;
 /** For draws of chance: the addresses in a client's configuration. */
 const CONFIGURATION = 11;
-/** Shares of the clients that are given the second database's address, alone or before the right one. */
+/**
+ * Shares of the clients that are given the second database's address, alone or before the right
+ * one.
+ */
 const SWAPPED = 0.15;
 const MIXED = 0.4;
 /** How far above the first timestamp of the run those of the second database may be. */

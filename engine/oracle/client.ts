@@ -21,7 +21,14 @@
  * answer does. An address whose server is of no use is left, and asked again only by later
  * requests. If all are, there is nothing to wait for.
  */
-import { assert, type Clock, hasCode, PercolatorError, systemClock } from '../base/index.ts';
+import {
+  assert,
+  type Clock,
+  type ErrorCode,
+  hasCode,
+  PercolatorError,
+  systemClock,
+} from '../base/index.ts';
 import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { connect, type RpcClient } from '../rpc/index.ts';
@@ -272,9 +279,11 @@ interface Failed {
   readonly server: OracleConnection;
 }
 
+const USELESS: readonly ErrorCode[] = ['WRONG_DATABASE', 'STORE_REFUSED', 'STORE_DAMAGED'];
+
 /** Whether asking the same server again does not help. */
 function isUseless(error: unknown): boolean {
-  return hasCode(error, 'WRONG_DATABASE') || hasCode(error, 'STORE_REFUSED');
+  return USELESS.some((code) => hasCode(error, code));
 }
 
 /**

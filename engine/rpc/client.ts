@@ -134,6 +134,7 @@ function errorOf(cause: ServiceError): PercolatorError {
     [status.INVALID_ARGUMENT]: 'INVALID_ARGUMENT',
     [status.FAILED_PRECONDITION]: 'WRONG_DATABASE',
     [status.PERMISSION_DENIED]: 'STORE_REFUSED',
+    [status.DATA_LOSS]: 'STORE_DAMAGED',
   };
   const code = codes[cause.code] ?? 'STORE_UNAVAILABLE';
   return new PercolatorError(code, cause.details || cause.message, { cause });

@@ -90,6 +90,7 @@ function statusOf(error: unknown): Status {
   if (MAY_SUCCEED_ELSEWHERE.has(error.code)) return status.UNAVAILABLE;
   if (error.code === 'WRONG_DATABASE') return status.FAILED_PRECONDITION;
   if (error.code === 'STORE_REFUSED') return status.PERMISSION_DENIED;
+  if (error.code === 'STORE_DAMAGED') return status.DATA_LOSS;
   return error.code === 'INVALID_ARGUMENT' ? status.INVALID_ARGUMENT : status.INTERNAL;
 }
 

@@ -231,12 +231,14 @@ class Simulation {
     const opened = last.open();
     await this.#await(opened, 'the last client to open');
     if (this.#violations.length > 0) return;
-    await this.#runChecks(new FinalChecks(this.#world, last, await opened));
+    const checks = new FinalChecks(this.#world, last, await opened);
+    await this.#runChecks(checks);
     if (this.#world.knobs.hbase === undefined) {
       await this.#await(
         judgeDurations(this.#run, last, await opened),
         'the locks of a dead process',
       );
+      await this.#await(checks.loseStore(), 'a lost store to be noticed');
     }
     for (const client of this.#clients) client.process.kill();
   }
@@ -257,8 +259,6 @@ class Simulation {
     await this.#await(checks.audit(), 'the audit');
     const harm = await this.#run.oracles?.harmDone();
     if (harm !== undefined) this.#world.umpire.find('identity: another database changed', harm);
-    const isModel = this.#world.knobs.hbase === undefined;
-    if (isModel) await this.#await(checks.loseStore(), 'a lost store to be noticed');
   }
 
   /** When all clients have finished a run in which nothing went wrong, no locks may be left. */

@@ -41,4 +41,5 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P66: 'the model store delays nothing for longer than collectors wait: garbage-collection/rules.test.ts does',
   P79: 'a bound in time, and in the simulation attempts end before it: rules-liveness.test.ts waits for it',
+  P77: 'a rule of the embedded store: slow-clients.test.ts asks its owner, and does not read',
 };

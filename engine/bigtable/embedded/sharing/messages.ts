@@ -127,11 +127,17 @@ function inRowMutation(row: RowMutation, swap: Swap): RowMutation {
 /** Gathers messages until they are sent in one frame. */
 export class FrameWriter {
   #texts: string[] = [];
+  #textLength = 0;
   #values: Uint8Array[] = [];
   #valueBytes = 0;
 
+  /** About how many bytes the frame will have. */
+  get length(): number {
+    return this.#textLength + this.#valueBytes;
+  }
+
   add(message: Greeting | Answer | Listening): void {
-    this.#texts.push(JSON.stringify(message));
+    this.#addText(JSON.stringify(message));
   }
 
   /** @throws if the arguments cannot be sent; then nothing was added */
@@ -161,9 +167,15 @@ export class FrameWriter {
       at += value.length;
     }
     this.#texts = [];
+    this.#textLength = 0;
     this.#values = [];
     this.#valueBytes = 0;
     return frame;
+  }
+
+  #addText(text: string): void {
+    this.#texts.push(text);
+    this.#textLength += text.length;
   }
 
   #addSwapped(messageOf: (swap: Swap) => unknown): void {
@@ -176,7 +188,7 @@ export class FrameWriter {
       values.push(value);
       return { ...holder, value: place };
     });
-    this.#texts.push(JSON.stringify(message));
+    this.#addText(JSON.stringify(message));
     for (const value of values) this.#values.push(value);
     this.#valueBytes = offset;
   }

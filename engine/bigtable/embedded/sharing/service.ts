@@ -8,6 +8,11 @@
  * been collected since (P4). What is taken in time is applied in the same turn, unless the store
  * must first settle a commit that failed.
  *
+ * What the owner keeps for one client is bounded (P77): while many bytes of answers wait for a client
+ * that does not read, its next reads wait, too, and so does what it has sent after them. Its
+ * mutations that have arrived do not wait: those of one frame belong together, and have small
+ * answers.
+ *
  * Serving does not keep the process alive. When the store closes, every request that was not taken
  * is answered as not taken, so that its caller sends it to the next owner.
  */
@@ -21,6 +26,7 @@ import {
   type Frame,
   type Greeting,
   type Listening,
+  type Method,
   PROTOCOL,
   type Request,
   sentError,
@@ -30,6 +36,11 @@ import { isReachable, listenIn } from './socket-place.ts';
 
 /** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
+/**
+ * While more bytes of answers wait for a client, no further read of it begins. Larger: a client that
+ * does not read takes more memory. Smaller: more steps to send large answers.
+ */
+const UNREAD_BYTES_MAX = 8 * 2 ** 20;
 /** How often a client hears that its reads are worked on: far sooner than their deadline. */
 const REPORT_MS = 500;
 
@@ -95,6 +106,13 @@ export class Service {
   }
 }
 
+/** What a client asks of the store. */
+interface Call {
+  readonly id: number;
+  readonly method: Method;
+  readonly given: readonly unknown[];
+}
+
 class Client {
   readonly #socket: Socket;
   readonly #store: Bigtable;
@@ -105,6 +123,9 @@ class Client {
   #isChanged = false;
   /** Reads taken and not yet answered. */
   #reading = 0;
+  /** Those that have not begun, in the order received. */
+  readonly #held: Call[] = [];
+  #isReadingOn = false;
   #isReporting = false;
 
   constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
@@ -120,6 +141,7 @@ class Client {
             else this.#take(frame, message);
           }
         }
+        if (this.#isFull) void this.#untilRead();
       } catch {
         socket.destroy(); // Not a frame: this is none of our processes.
       }
@@ -140,6 +162,8 @@ class Client {
   async leave(): Promise<void> {
     if (this.#socket.destroyed) return;
     this.#socket.ref();
+    for (const { id } of this.#held.splice(0)) this.#refuse(id, notTaken());
+    this.#socket.resume(); // It hears when the client leaves.
     this.#writer.add(['closing']);
     this.#write();
     const left = new AbortController();
@@ -154,11 +178,59 @@ class Client {
       this.#refuse(id, tooLate());
       return;
     }
-    const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
-    const reads = method.startsWith('read') ? 1 : 0;
-    this.#reading += reads;
+    if (!method.startsWith('read')) {
+      void this.#call({ id, method, given });
+      return;
+    }
+    this.#reading++;
     void this.#reportWork();
-    call
+    this.#held.push({ id, method, given });
+    void this.#readOn();
+  }
+
+  /** Begins the reads, as long as the client reads their answers. */
+  async #readOn(): Promise<void> {
+    if (this.#isReadingOn) return;
+    this.#isReadingOn = true;
+    while (this.#held.length > 0 && !this.#socket.destroyed) {
+      if (this.#isFull) await this.#untilRead();
+      const next = this.#held.shift();
+      if (next === undefined) break; // The store is closing, and has refused it.
+      void this.#call(next).finally(() => this.#reading--);
+      await Promise.resolve(); // An answer that is there at once is counted before the next read.
+    }
+    this.#isReadingOn = false;
+  }
+
+  get #isFull(): boolean {
+    return (
+      !this.#socket.destroyed &&
+      this.#writer.length + this.#socket.writableLength > UNREAD_BYTES_MAX
+    );
+  }
+
+  /** Takes nothing more from the socket until the client has read what waits for it. */
+  async #untilRead(): Promise<void> {
+    this.#socket.pause();
+    while (this.#isFull) {
+      await systemClock.yield(); // The answers of this turn are written.
+      if (this.#socket.writableNeedDrain) await this.#drained();
+    }
+    // Its reads have waited, and not in vain: otherwise it would give them up.
+    if (this.#held.length > 0) this.#writer.add(['working']);
+    this.#socket.resume();
+  }
+
+  async #drained(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#socket.once('drain', resolve).once('close', resolve);
+    await promise;
+    this.#socket.off('drain', resolve).off('close', resolve);
+  }
+
+  #call({ id, method, given }: Call): Promise<void> {
+    const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
+    return call
       .apply(this.#store, [...given])
       .then((answer) => {
         const [first] = method === 'checkAndMutateRows' ? (answer as unknown[]) : [];
@@ -166,8 +238,7 @@ class Client {
         else this.#writer.addAnswer(id, method, answer);
         this.#write();
       })
-      .catch((error: unknown) => this.#refuse(id, error)) // Also if the answer cannot be sent.
-      .finally(() => (this.#reading -= reads));
+      .catch((error: unknown) => this.#refuse(id, error)); // Also if the answer cannot be sent.
   }
 
   /** A scan of millions of rows takes longer than the client would wait for a silent owner. */
@@ -216,6 +287,10 @@ class Client {
       this.#socket.destroy(); // Too large for the memory: the client hears that no owner answers.
     }
   }
+}
+
+function notTaken(): PercolatorError {
+  return new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
 }
 
 function tooLate(): PercolatorError {

@@ -18,6 +18,7 @@ import type { Percolator } from './percolator.ts';
 import { findIncarnation, StoredCatalog } from './tables/index.ts';
 import {
   acknowledgmentColumn,
+  checkCellsOfRow,
   checkUserColumn,
   committedCell,
   type CommitTimes,
@@ -132,6 +133,7 @@ function takenOver(given: BulkRow): BulkRow {
     return { column, value: ownBytes('a value of a bulk load', value), derived };
   });
   check('acknowledged of a bulk load', acknowledged, ACKNOWLEDGED);
+  checkCellsOfRow(given, cells.length + acknowledged.length);
   const seen = acknowledged.map(({ observer, column }) => ({ observer, column }));
   return { table, row, cells, acknowledged: seen };
 }

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { cpuUsage } from 'node:process';
 import { describe, test } from 'node:test';
-import { openPercolator, type Percolator } from './index.ts';
+import { decorate, openBulkLoader, openPercolator, type Percolator } from './index.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 
 const CELLS = 1_000;
@@ -83,3 +83,88 @@ for (const [name, open] of Object.entries(STORES)) {
     }
   });
 }
+
+describe('a transaction has a limit of cells for each row', () => {
+  const refusal = {
+    code: 'INVALID_ARGUMENT',
+    message: /^more than 20000 cells of row t\/r in one transaction: divide them among rows, or/,
+  };
+
+  test('that set, delete and lock tell, not commit; other rows have their own', async () => {
+    await using percolator = await openPercolator({ store: createMemoryBigtable() });
+    await percolator.createTable('t');
+    await percolator.transact(async (transaction) => {
+      for (const cell of cellsOf('r', 20_000)) transaction.set(cell, 'x');
+      const [first] = cellsOf('r', 1);
+      const one = { table: 't', row: 'r', column: 'one' };
+      assert.throws(() => transaction.set(one, 'x'), refusal);
+      assert.throws(() => transaction.delete(one), refusal);
+      await assert.rejects(transaction.lock(one), refusal);
+      assert.ok(first !== undefined);
+      transaction.set(first, 'y'); // It is one of them already.
+      for (const cell of cellsOf('s', 3)) transaction.set(cell, 'x');
+    });
+    assert.equal(
+      await percolator.transact(async (t) => (await t.getMany(cellsOf('r', 20_000))).join('')),
+      `y${'x'.repeat(19_999)}`,
+    );
+  });
+
+  test('that a bulk load has, too', async () => {
+    await using percolator = await openPercolator({ store: createMemoryBigtable() });
+    await percolator.createTable('t');
+    const loader = await openBulkLoader(percolator);
+    const cells = cellsOf('r', 20_001).map(({ column }) => ({ column, value: Buffer.from('x') }));
+    await assert.rejects(loader.add({ table: 't', row: 'r', cells }), refusal);
+  });
+});
+
+describe('P16: where a check is limited, a row is prewritten in pieces', () => {
+  const COUNT = 30;
+
+  /** A store that refuses checks of more bytes than it says. */
+  const openLimited = async (checkBytesMax: number) => {
+    const memory = createMemoryBigtable();
+    const checks: number[] = [];
+    const store = decorate(memory, {
+      manifest: { ...memory.manifest, checkBytesMax },
+      checkAndMutateRows: (conditionals) => {
+        for (const { anyOf } of conditionals) {
+          checks.push(anyOf.reduce((sum, { qualifier = '' }) => sum + qualifier.length, 0));
+        }
+        return memory.checkAndMutateRows(conditionals);
+      },
+    });
+    const percolator = await openPercolator({ store });
+    await percolator.createTable('t');
+    checks.length = 0;
+    return { percolator, checks };
+  };
+
+  test('all of them commit together', async () => {
+    const { percolator, checks } = await openLimited(200);
+    await setAll(percolator, 'r', COUNT);
+    assert.ok(checks.length > 3);
+    assert.ok(checks.every((bytes) => bytes <= 200));
+    const values = await percolator.transact((t) => t.getMany(cellsOf('r', COUNT)));
+    assert.equal(values.join(''), 'x'.repeat(COUNT));
+    await percolator.close();
+  });
+
+  for (const column of [0, COUNT - 1]) {
+    test(`a conflict at cell ${column} leaves nothing of the row locked or written`, async () => {
+      const { percolator } = await openLimited(200);
+      const cells = cellsOf('r', COUNT);
+      await using loser = await percolator.begin();
+      for (const cell of cells) loser.set(cell, 'lost');
+      const contested = cells[column];
+      assert.ok(contested !== undefined);
+      await percolator.transact(async (transaction) => transaction.set(contested, 'won'));
+      await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+      const values = await percolator.transact((transaction) => transaction.getMany(cells));
+      assert.equal(values.join(''), 'won');
+      await setAll(percolator, 'r', COUNT);
+      await percolator.close();
+    });
+  }
+});

@@ -169,6 +169,12 @@ export interface Manifest {
   /** A check names its columns; whole families and suffixes are refused. Default false. */
   readonly checksColumns?: boolean | undefined;
   /**
+   * The most bytes that the qualifiers of the filters of one check have together, unless it checks
+   * one column alone. The prewrite of a row of many cells is then several checks (P16). Default: no
+   * limit.
+   */
+  readonly checkBytesMax?: number | undefined;
+  /**
    * Operations of many callers share calls (batching.ts), so rows are best asked for together.
    * Default false.
    */

@@ -109,7 +109,7 @@ function commitMessage({
   assert(primaryRow !== undefined, 'a transaction commits a write');
   const { table, row, writes } = primaryRow;
   const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
-  // The row's other cells were locked together with the primary and commit with it (P16).
+  // The row's other cells are locked as long as the primary is, and commit with it (P16).
   const ifFound = writes.flatMap((write) =>
     commitMutations(write, startTimestamp, commitTimestamp),
   );

@@ -23,6 +23,7 @@
  *                          (committing.ts), how often the storage was called (counting.ts)
  */
 export { backoffMs } from './backoff.ts';
+export { checkCellsOfRow } from './writes.ts';
 export { isTableNotFound } from './bound-tables.ts';
 export type { Incarnation, TableCatalog } from './catalog.ts';
 export { type Cause, causeAfter, decodeCause } from './cause.ts';

@@ -10,6 +10,10 @@
  *     then nothing, it is a conflict
  *     else data and lock at the start timestamp
  *
+ * Where the storage limits a check (`manifest.checkBytesMax`), the cells of a large row are several
+ * such mutations, each with cells of its own. They are locked like cells of different rows; and since
+ * all locks are there before the commit point, the row still commits in one mutation.
+ *
  * A conflict is never believed at once: the mutation is not idempotent, and the "conflict" may be
  * the echo of our own lock from a copy that was sent before (P12). classify.ts checks.
  *
@@ -34,10 +38,46 @@ export interface Prewriting {
 }
 
 /**
- * Locks the cells of all rows; each row is locked whole or not at all. Resolves with the conflicts;
- * an empty list means that all rows are locked.
+ * Locks the cells of all rows. Resolves with the conflicts; an empty list means that all cells are
+ * locked. Of the primary's row, the primary and its piece are locked before all else (P2).
  */
 export async function prewriteRows(
+  context: Context,
+  rows: readonly RowWrites[],
+  prewriting: Prewriting,
+): Promise<readonly Conflict[]> {
+  const { checkBytesMax } = context.store.manifest;
+  if (checkBytesMax === undefined) return prewritePieces(context, rows, prewriting);
+  const pieces = rows.flatMap((row) => piecesOf(row, checkBytesMax));
+  const { table, row } = prewriting.primary;
+  const isFirst = rows[0]?.table === table && rows[0].row === row;
+  if (!isFirst || pieces.length === 1) return prewritePieces(context, pieces, prewriting);
+  const conflicts = await prewritePieces(context, pieces.slice(0, 1), prewriting);
+  if (conflicts.length > 0) return conflicts;
+  return prewritePieces(context, pieces.slice(1), prewriting);
+}
+
+/** The row in pieces, each of which one check can name. */
+function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly RowWrites[] {
+  const pieces: Write[][] = [];
+  let bytes = Infinity;
+  for (const write of writes) {
+    const own = offending(write.column, 0).reduce(
+      (sum, { qualifier = '' }) => sum + Buffer.byteLength(qualifier),
+      0,
+    );
+    bytes += own;
+    if (bytes > bytesMax) {
+      pieces.push([]);
+      bytes = own;
+    }
+    pieces.at(-1)?.push(write);
+  }
+  return pieces.map((some) => ({ table, row, writes: some }));
+}
+
+/** Each row, or piece of one, is locked whole or not at all. */
+async function prewritePieces(
   context: Context,
   rows: readonly RowWrites[],
   prewriting: Prewriting,

@@ -5,6 +5,7 @@
  * and the second would find the first one's lock (P16). At commit the writes are grouped by row,
  * because all writes of one row go into one row mutation.
  */
+import { PercolatorError } from '../base/index.ts';
 import type { CellAddress } from './columns.ts';
 import { cellName } from './columns.ts';
 import type { Operation, Touched } from './locks/lock.ts';
@@ -25,8 +26,29 @@ export interface RowWrites {
   readonly writes: readonly Write[];
 }
 
+/**
+ * The most cells of one row that a transaction writes or locks, the same for all storages: a row is
+ * rolled back by one mutation, of three for each cell, and Bigtable takes 100,000.
+ */
+const CELLS_PER_ROW_MAX = 20_000;
+
+/** @throws INVALID_ARGUMENT */
+export function checkCellsOfRow(
+  { table, row }: { readonly table: string; readonly row: string },
+  cells: number,
+): void {
+  if (cells <= CELLS_PER_ROW_MAX) return;
+  throw new PercolatorError(
+    'INVALID_ARGUMENT',
+    `more than ${CELLS_PER_ROW_MAX} cells of row ${table}/${row} in one transaction: ` +
+      'divide them among rows, or among transactions',
+  );
+}
+
 export class WriteBuffer {
   readonly #writes = new Map<string, Write>();
+  /** How many cells of each row; made only once so many are written that one row may have too many. */
+  #cells: RowMap<{ count: number }> | undefined;
 
   get size(): number {
     return this.#writes.size;
@@ -36,9 +58,28 @@ export class WriteBuffer {
     return this.#writes.get(cellName(cell));
   }
 
-  /** A later write to a cell replaces the earlier one and takes its place in the order. */
+  /**
+   * A later write to a cell replaces the earlier one and takes its place in the order.
+   * @throws INVALID_ARGUMENT if the row would have too many cells
+   */
   put(write: Write): void {
-    this.#writes.set(cellName(write), write);
+    const name = cellName(write);
+    if (this.#writes.size >= CELLS_PER_ROW_MAX && !this.#writes.has(name)) this.#count(write);
+    this.#writes.set(name, write);
+  }
+
+  #count(write: Write): void {
+    if (this.#cells === undefined) {
+      this.#cells = new RowMap();
+      for (const before of this.#writes.values()) this.#cellsOf(before).count++;
+    }
+    const cells = this.#cellsOf(write);
+    checkCellsOfRow(write, cells.count + 1);
+    cells.count++;
+  }
+
+  #cellsOf(write: Write): { count: number } {
+    return (this.#cells as RowMap<{ count: number }>).getOrMake(write, () => ({ count: 0 }));
   }
 
   /** The writes to one table, for scans that must see them. */

@@ -24,6 +24,11 @@ export type RowFilter = protos.google.bigtable.v2.IRowFilter;
 
 /** Bigtable refuses a filter of more than 20,480 bytes. */
 const FILTER_BYTES_MAX = 20_000;
+/**
+ * What the qualifiers of a check may have together: in a pattern, a byte may take four, and each
+ * name, of at least five bytes, one more.
+ */
+export const CHECK_BYTES_MAX = 4_000;
 /** An upper bound of what a branch takes without its names. */
 const BRANCH_BYTES = 80;
 /** The longest qualifier that a range names: the range sends it twice. */

@@ -25,6 +25,7 @@ import { durabilityOf } from '../durability.ts';
 import { type Clients, createClients, type InstanceAdmin } from './client.ts';
 import { failureOf } from './failures.ts';
 import { Code } from './http2/status.ts';
+import { CHECK_BYTES_MAX } from './filter-tree.ts';
 import { RemoteBigtable } from './remote.ts';
 import { adminError } from './remote-tables.ts';
 
@@ -111,6 +112,7 @@ function manifestOf(isEmulator: boolean, timeoutMs: number): Manifest {
     ordered: false,
     // Cloud Bigtable uses splits only at the beginning, and later splits by load.
     splits: false,
+    checkBytesMax: CHECK_BYTES_MAX,
     durability: durabilityOf({ kind: isEmulator ? 'emulator' : 'cloud' }),
   };
 }

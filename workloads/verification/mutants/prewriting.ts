@@ -117,4 +117,17 @@ export const PREWRITING: readonly Mutant[] = [
       ),
     ],
   },
+  {
+    rule: 'P16',
+    name: 'first-piece-alone',
+    mistake: 'Of a row that is prewritten in pieces, only the first one is locked.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '  return prewritePieces(context, pieces.slice(1), prewriting);\n',
+        '  return [];\n',
+      ),
+    ],
+    knobs: { checkBytesMax: 1 },
+  },
 ];

@@ -150,6 +150,8 @@ export interface Knobs {
   readonly batching?: BatchingKnobs | undefined;
   /** Whether the storage takes many conditional mutations in one call. */
   readonly conditionalBatch?: boolean | undefined;
+  /** How many bytes of names the storage's checks may have. Absent: any number. */
+  readonly checkBytesMax?: number | undefined;
   /** Whether the storage's map of tablets is out of date. */
   readonly staleTablets?: boolean | undefined;
   /** Whether erases also hide what is set later, as in HBase (P63). */

@@ -45,6 +45,7 @@ export class SimulatedBigtable implements Bigtable {
     this.manifest = {
       name: 'simulated',
       conditionalBatch: world.knobs.conditionalBatch === true,
+      checkBytesMax: world.knobs.checkBytesMax,
       ordered: world.knobs.ordered,
       splits: true,
       skipsOldRows: true,

@@ -54,8 +54,8 @@ export async function classifyPrewrite(
   if (cell === undefined) {
     return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' }, locks: [] };
   }
-  // All cells of a row, or of its piece, are locked in one mutation, so our lock on the first proves
-  // our locks on all.
+  // All cells of a row, or of its piece, are locked in one mutation, so our lock on the first
+  // proves our locks on all.
   if (isOf(LOCK, cell) && cell.timestamp === startTimestamp) return { kind: 'ours' };
   const reason = reasonOf(cell);
   const address = { table, row, column: columnOf(cell) };

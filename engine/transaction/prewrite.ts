@@ -11,8 +11,8 @@
  *     else data and lock at the start timestamp
  *
  * Where the storage limits a check (`manifest.checkBytesMax`), the cells of a large row are several
- * such mutations, each with cells of its own. They are locked like cells of different rows; and since
- * all locks are there before the commit point, the row still commits in one mutation.
+ * such mutations, each with cells of its own. They are locked like cells of different rows; and
+ * since all locks are there before the commit point, the row still commits in one mutation.
  *
  * A conflict is never believed at once: the mutation is not idempotent, and the "conflict" may be
  * the echo of our own lock from a copy that was sent before (P12). classify.ts checks.

@@ -47,7 +47,7 @@ export function checkCellsOfRow(
 
 export class WriteBuffer {
   readonly #writes = new Map<string, Write>();
-  /** How many cells of each row; made only once so many are written that one row may have too many. */
+  /** How many cells of each row; made once so many are written that a row may have too many. */
   #cells: RowMap<{ count: number }> | undefined;
 
   get size(): number {

@@ -8,8 +8,8 @@
  * been collected since (P4). What is taken in time is applied in the same turn, unless the store
  * must first settle a commit that failed.
  *
- * What the owner keeps for one client is bounded (P77): while many bytes of answers wait for a client
- * that does not read, its next reads wait, too, and so does what it has sent after them. Its
+ * What the owner keeps for one client is bounded (P77): while many bytes of answers wait for a
+ * client that does not read, its next reads wait, too, and so does what it has sent after them. Its
  * mutations that have arrived do not wait: those of one frame belong together, and have small
  * answers.
  *
@@ -37,8 +37,8 @@ import { isReachable, listenIn } from './socket-place.ts';
 /** How long the closing store waits for each client to leave: a client may be stopped. */
 const LEAVE_MS = 500;
 /**
- * While more bytes of answers wait for a client, no further read of it begins. Larger: a client that
- * does not read takes more memory. Smaller: more steps to send large answers.
+ * While more bytes of answers wait for a client, no further read of it begins. Larger: a client
+ * that does not read takes more memory. Smaller: more steps to send large answers.
  */
 const UNREAD_BYTES_MAX = 8 * 2 ** 20;
 /** How often a client hears that its reads are worked on: far sooner than their deadline. */

@@ -48,6 +48,8 @@ export interface ServiceOptions {
   readonly address?: string | undefined;
   /** For the oracle: how long clients receive no timestamp after a kill. Default: the engine's. */
   readonly leaseTimeToLiveMs?: number | undefined;
+  /** For the oracle: how long it waits for a store that is away, in milliseconds. Default: 0. */
+  readonly patienceMs?: number | undefined;
 }
 
 /** The message of a service that is ready. */
@@ -104,11 +106,18 @@ export async function openDatabase(
   const oracle = connectOracle({ addresses: oracles, timeoutMs: ORACLE_MS_MAX });
   const local = localProcesses(String(entropySeed()));
   const liveness = connectLockService({ address: lockService, local });
-  const percolator = await openPercolator({ ...options, store, oracle, liveness });
-  const close = async (): Promise<void> => {
-    await percolator.close();
+  const closeServices = async (): Promise<void> => {
     await Promise.all([oracle.close(), liveness.close()]);
     await store.close();
+  };
+  const opening = openPercolator({ ...options, store, oracle, liveness });
+  const percolator = await opening.catch(async (error: unknown) => {
+    await closeServices();
+    throw error;
+  });
+  const close = async (): Promise<void> => {
+    await percolator.close();
+    await closeServices();
   };
   return { percolator, rangeLocks: liveness, close };
 }

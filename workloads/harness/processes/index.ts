@@ -11,5 +11,6 @@ export {
   startServices,
 } from './database.ts';
 export { type End, Member } from './member.ts';
+export { patiently } from './patiently.ts';
 export { serve, tellParent } from './serve.ts';
 export { stopFor } from './stop-for.ts';

@@ -108,7 +108,8 @@ export class Member {
     return end;
   }
 
-  signal(signal: 'SIGKILL' | 'SIGCONT'): void {
+  /** If this program dies after SIGSTOP, the process stays: stop it for a moment, or by `stopFor`. */
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
     this.#child.kill(signal);
   }
 

@@ -4,12 +4,15 @@
  */
 import { openLeasedAllocator, openStore, serveOracle, systemClock } from '#engine';
 import type { ServiceOptions, ServiceReady } from './database.ts';
+import { patiently } from './patiently.ts';
 import { serve } from './serve.ts';
 
 await serve(async (options: ServiceOptions) => {
-  const { address, leaseTimeToLiveMs } = options;
-  const store = await openStore(options.store);
-  const source = await openLeasedAllocator(store, systemClock, { leaseTimeToLiveMs });
+  const { address, leaseTimeToLiveMs, patienceMs = 0 } = options;
+  const store = await patiently(patienceMs, () => openStore(options.store));
+  const source = await patiently(patienceMs, () =>
+    openLeasedAllocator(store, systemClock, { leaseTimeToLiveMs }),
+  );
   const server = await serveOracle(source, { address });
   const stop = async (): Promise<void> => {
     await server.close();

@@ -170,14 +170,20 @@ function allOptionsOf(plan: Plan): string {
   return options.filter((option) => option !== false).join(' ');
 }
 
-/** The floors that the round did not reach. */
+/** The floors that the round did not reach; a power cut that can destroy nothing tests nothing. */
 function shortfalls(round: Round): readonly string[] {
   const { pairs, runs } = round.plan.floors;
   const short = (name: string, reached: number, floor: number): readonly string[] =>
     reached >= floor || floor === Infinity
       ? []
       : [`${formatCount(reached)} of ${formatCount(floor)} ${name}`];
-  return [...short('pairs', round.pairs, pairs), ...short('runs', runsOf(round), runs)];
+  const { cut } = round;
+  const isIdle = cut?.bytesAtRisk === 0 && cut.namesAtRisk === 0;
+  return [
+    ...short('pairs', round.pairs, pairs),
+    ...short('runs', runsOf(round), runs),
+    ...(isIdle ? ['a power cut with nothing at risk'] : []),
+  ];
 }
 
 /** The committed runs. */

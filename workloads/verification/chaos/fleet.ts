@@ -21,7 +21,7 @@ import {
 } from '../../harness/processes/index.ts';
 import type { Fault, Pause } from './faults.ts';
 import type { ProcessOptions } from './messages.ts';
-import { ORACLE_LEASE_MS } from './plan.ts';
+import { ORACLE_LEASE_MS, PATIENCE_MS } from './plan.ts';
 
 interface Life {
   readonly process: Member;
@@ -187,6 +187,11 @@ export class Fleet implements AsyncDisposable {
     return candidates[Math.floor(part * candidates.length)]?.[1];
   }
 
+  /** Stops all processes that no fault has stopped, or lets them go on. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    for (const { process, isPaused } of this.#lives.values()) if (!isPaused) process.signal(name);
+  }
+
   /**
    * Kills all processes at once; resolves when they are gone. Their unfinished work stays as it is.
    */
@@ -296,7 +301,12 @@ function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceSt
   if (database === undefined) return new Map();
   const { store, oracles, lockService } = database;
   const ofOracles = oracles.map((address, i): [string, ServiceStart] => {
-    const options = { store, address, leaseTimeToLiveMs: ORACLE_LEASE_MS };
+    const options = {
+      store,
+      address,
+      leaseTimeToLiveMs: ORACLE_LEASE_MS,
+      patienceMs: PATIENCE_MS,
+    };
     return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];
   });
   const locks = { program: SERVICE_PROGRAMS.lockService, options: { store, address: lockService } };

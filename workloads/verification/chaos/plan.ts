@@ -125,6 +125,13 @@ export const LEASE_TIME_TO_LIVE_MS = 1_000;
 export const MESSAGE_LIFETIME_MS = 1_000;
 
 /**
+ * How long a process asks again if the store is away, in milliseconds, before it ends, which is a
+ * violation. The store itself gives up after 10 seconds, and on a busy machine the next owner took
+ * 17 seconds; whoever does not serve after a minute hangs.
+ */
+export const PATIENCE_MS = 60_000;
+
+/**
  * The shortest and the longest long pause, in milliseconds: the lease and the lifetime of messages
  * together, plus time for a collector to delete what neither protects any more.
  */

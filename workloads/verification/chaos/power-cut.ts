@@ -9,7 +9,16 @@
  * The simulated disk of the engine's own tests decides the fate of what was not synced, so chaos
  * has the same faults as these tests. A sync that the system had not finished does not count.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import type { Random } from '#engine';
 import { SimulatedDisk } from '#engine/testing';
@@ -28,6 +37,9 @@ export interface PowerCut {
   /** Changes of names since the last sync of names. */
   readonly namesAtRisk: number;
 }
+
+/** The end of the record that has its last syncs, in bytes. */
+const TAIL_BYTES = 16_384;
 
 type Names = Map<string, number>;
 type Change = Extract<DiskLine, { readonly kind: 'created' | 'renamed' | 'removed' }>;
@@ -70,6 +82,23 @@ export async function cutPower(record: string, to: string, random: Random): Prom
   for (const [name, bytes] of left) writeFileSync(path.join(to, name), bytes);
   const bytesLost = lostBetween(disk.files(), left);
   return { bytesAtRisk, bytesLost, namesAtRisk: changes.length };
+}
+
+/** Whether the file that was synced last has bytes that were not synced. */
+export function hasUnsyncedBytes(record: string): boolean {
+  const file = openSync(recordOf(record), 'r');
+  try {
+    const end = fstatSync(file).size;
+    const tail = Buffer.alloc(Math.min(end, TAIL_BYTES));
+    readSync(file, tail, 0, tail.length, end - tail.length);
+    const lines = tail.toString('latin1').split('\n').slice(1, -1);
+    const last = lines.findLast((line) => line.startsWith('{"kind":"synced"'));
+    if (last === undefined) return false;
+    const synced = JSON.parse(last) as Extract<DiskLine, { readonly kind: 'synced' }>;
+    return statSync(secondName(record, synced.file)).size > synced.bytes;
+  } finally {
+    closeSync(file);
+  }
 }
 
 interface Content {

@@ -27,13 +27,23 @@ import {
   type Workload,
   WORKLOADS,
 } from '../invariants/index.ts';
-import { type OpenDatabase, openDatabase, serve } from '../../harness/processes/index.ts';
+import {
+  type OpenDatabase,
+  openDatabase,
+  patiently,
+  serve,
+} from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import type { ProcessOptions } from './messages.ts';
-import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
+import {
+  LEASE_TIME_TO_LIVE_MS,
+  LOCK_TIME_TO_LIVE_MS,
+  MESSAGE_LIFETIME_MS,
+  PATIENCE_MS,
+} from './plan.ts';
 import { sumEach } from './sum-each.ts';
 
 /** Loops of each workload, so that transactions of one process conflict with one another. */
@@ -67,7 +77,9 @@ await serve(async (options: ProcessOptions) => {
   const history = openHistoryFile(options.history, options.name);
   const { store, disk } = options;
   if (disk !== undefined && store.kind === 'embedded') recordDisk(store.folder, disk);
-  const { percolator, rangeLocks } = await openDatabaseOf(options, history);
+  const { percolator, rangeLocks } = await patiently(PATIENCE_MS, () =>
+    openDatabaseOf(options, history),
+  );
   const recorder = { sink: history, process: options.name, nowMs: monotonicMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
   const random = createRandom(options.seed).fork(options.name);
@@ -122,7 +134,12 @@ async function openDatabaseOf(
   const observed = (store: Bigtable): Bigtable => observeCollection(store, history.collected);
   if (database !== undefined) return openDatabase(database, options, observed);
   const store = observed(await openStore(address));
-  return { percolator: await openPercolator({ ...options, store }) };
+  try {
+    return { percolator: await openPercolator({ ...options, store }) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 function startWorker(
@@ -157,7 +174,7 @@ function clientsOf(
   return Array.from({ length: CLIENTS }, async (_, i): Promise<never> => {
     const own = random.fork(`client ${i}`);
     for (;;) {
-      await workload.step(client, own);
+      await patiently(PATIENCE_MS, () => workload.step(client, own));
       await systemClock.sleep(own.fraction() * REST_MS_MAX);
     }
   });
@@ -179,10 +196,12 @@ async function watch(
   const client = recordingClient(percolator, workload.name, recorder);
   for (let before = since, now = since; ; before = now) {
     const wrong = new Map<string, readonly string[]>();
-    await client.attempt(async (reader) => {
-      now = reader.startTimestamp;
-      wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
-    });
+    const look = (): Promise<void> =>
+      client.attempt(async (reader) => {
+        now = reader.startTimestamp;
+        wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
+      });
+    await patiently(PATIENCE_MS, look);
     const past = random.integer(!gc || random.fraction() < FAR_LOOKS ? since : before, now);
     const lookAt = { workload: workload.name, recorder };
     const then = await lookBack(percolator, past, lookAt, (reader) => workload.watch(reader));

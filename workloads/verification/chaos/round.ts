@@ -39,7 +39,7 @@ import { Goal } from './goal.ts';
 import { openHistoryFile, readHistory, type RecordedHistory } from './history-file.ts';
 import { countPairs } from './pairs.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
-import { cutPower, type PowerCut } from './power-cut.ts';
+import { cutPower, hasUnsyncedBytes, type PowerCut } from './power-cut.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
 import { sumEach } from './sum-each.ts';
 import { settleAndRead, type Truth } from './truth.ts';
@@ -68,6 +68,8 @@ export interface Round {
 
 /** Milliseconds between two checks whether the goal is reached. */
 const LOOK_MS = 250;
+/** Milliseconds that a power cut is put off for as long as it could destroy nothing. */
+const AT_RISK_MS_MAX = 20_000;
 
 interface RoundContext {
   readonly progress: Progress;
@@ -232,6 +234,7 @@ async function runProcesses(
     if (isOver()) break;
     await fleet.hit(fault, () => signal.aborted || goal.isLate);
   }
+  if (target.disk !== undefined) await stopAtRisk(fleet, target.disk, signal);
   await fleet.end();
   const faults = fleet.counts;
   signal.throwIfAborted();
@@ -243,6 +246,21 @@ async function secondDatabase(
 ): Promise<NonNullable<CommonProcessOptions['second']>> {
   const { store, oracles } = await newServices({ kind: 'embedded', folder });
   return { store, address: oracles[0] ?? '' };
+}
+
+/**
+ * Stops all processes at a moment when a power cut can destroy something: for most of the time, all
+ * that was written is on the disk.
+ */
+async function stopAtRisk(fleet: Fleet, disk: string, signal: AbortSignal): Promise<void> {
+  const untilMs = monotonicMs() + AT_RISK_MS_MAX;
+  while (!signal.aborted && monotonicMs() < untilMs) {
+    fleet.signal('SIGSTOP');
+    await systemClock.sleep(1); // A signal takes effect a moment later.
+    if (hasUnsyncedBytes(disk)) return;
+    fleet.signal('SIGCONT');
+    await systemClock.sleep(3);
+  }
 }
 
 /** Waits until `isTrue`, but no longer than the given time. */

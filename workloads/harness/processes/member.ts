@@ -108,7 +108,7 @@ export class Member {
     return end;
   }
 
-  /** If this program dies after SIGSTOP, the process stays: stop it for a moment, or by `stopFor`. */
+  /** SIGSTOP is for a moment: if this program dies meanwhile, the process stays (stop-for.ts). */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
     this.#child.kill(signal);
   }

@@ -126,8 +126,7 @@ export const MESSAGE_LIFETIME_MS = 1_000;
 
 /**
  * How long a process asks again if the store is away, in milliseconds, before it ends, which is a
- * violation. The store itself gives up after 10 seconds, and on a busy machine the next owner took
- * 17 seconds; whoever does not serve after a minute hangs.
+ * violation. The store itself gives up after 10 seconds; on a busy machine the next owner took 17.
  */
 export const PATIENCE_MS = 60_000;
 

@@ -73,6 +73,28 @@ test('an answer that is cut off after its header fails its call', async (t) => {
   await assert.rejects(called, { kind: 'lost', message: /cannot be read/ });
 });
 
+test('a connection on which nothing comes any more is left, and the next call makes another', async (t) => {
+  let aheadMs = 0;
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+  };
+  let connections = 0;
+  const ended = Promise.withResolvers<void>();
+  const receive = (bytes: Buffer): void => {
+    if (bytes.toString('latin1').startsWith('HBas')) connections++;
+  };
+  const connection = connect(t, await listen(t, receive, ended), clock);
+  await assert.rejects(connection.call('Multi', MULTI, 100), { kind: 'late' });
+  assert.equal(connections, 1, 'a server may stand still for a while');
+  const called = connection.call('Multi', MULTI, 100);
+  aheadMs = 20_000;
+  await assert.rejects(called, { kind: 'late' });
+  await ended.promise;
+  await assert.rejects(connection.call('Multi', MULTI, TIMEOUT_MS), { kind: 'late' });
+  assert.equal(connections, 2);
+});
+
 function connect(t: TestContext, address: string, clock: Clock): Connection {
   const options = { clock, deadlines: new Deadlines(clock), tls: false, user: 'test' };
   const connection = new Connection(address, 'ClientService', options);

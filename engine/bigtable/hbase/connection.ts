@@ -24,6 +24,8 @@ const PREAMBLE = Buffer.from([...Buffer.from('HBas'), 0, 80]);
 const CONNECT_MS_MAX = 3000;
 /** After a failure to connect, calls are refused for this long, instead of each connecting anew. */
 const PAUSE_MS = 100;
+/** After so long without a byte for calls that wait, another connection is made. */
+const SILENCE_MS_MAX = 10_000;
 /** The number of an answer that is for the connection as a whole. */
 const FOR_ALL = 2 ** 32 - 1;
 
@@ -60,6 +62,8 @@ export class Connection implements Channel {
   #connecting: Promise<Socket> | undefined;
   readonly #pending = new Map<number, Pending>();
   #calls = 0;
+  /** Since when calls wait and nothing has been received; undefined if no call waits. */
+  #silentSinceMs: number | undefined;
   #notBeforeMs = 0;
   #lastFailure: unknown;
   #isClosed = false;
@@ -91,10 +95,12 @@ export class Connection implements Channel {
     return new Promise<Response>((resolve, reject) => {
       const stop = this.#options.deadlines.add(leftMs, () => {
         this.#pending.delete(callId);
+        this.#leaveIfSilent(socket);
         reject(new HBaseFailure('late', `no answer from ${this.#address} in ${timeout} ms`));
       });
       const response = message.response as unknown as Codec<object>;
       this.#pending.set(callId, { response, resolve, reject, stop });
+      this.#silentSinceMs ??= this.#options.clock.monotonicMs();
       send(socket, writer.finish());
     });
   }
@@ -196,6 +202,8 @@ export class Connection implements Channel {
     socket.on('data', (bytes: Buffer) => {
       try {
         for (const frame of frames.add(bytes)) this.#receive(frame);
+        const { clock } = this.#options;
+        this.#silentSinceMs = this.#pending.size === 0 ? undefined : clock.monotonicMs();
       } catch (error) {
         socket.destroy(error as Error);
       }
@@ -227,9 +235,22 @@ export class Connection implements Channel {
     }
   }
 
+  /**
+   * The other machine is gone, or the network drops all packets: the system would report that after
+   * a quarter of an hour. What is still in our own socket is dropped, and does not arrive later.
+   */
+  #leaveIfSilent(socket: Socket): void {
+    const sinceMs = this.#silentSinceMs;
+    if (this.#socket !== socket || sinceMs === undefined) return;
+    if (this.#options.clock.monotonicMs() - sinceMs < SILENCE_MS_MAX) return;
+    this.#socket = undefined;
+    socket.resetAndDestroy();
+  }
+
   /** Every call without an answer may have had its effect, or not. */
   #lose(socket: Socket, cause: unknown): void {
     if (this.#socket === socket) this.#socket = undefined;
+    this.#silentSinceMs = undefined;
     const reason = cause instanceof Error ? cause.message : 'closed by the server';
     const failure =
       cause instanceof PercolatorError

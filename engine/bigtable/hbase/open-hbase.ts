@@ -143,8 +143,9 @@ async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise
  * which is at most half of the session.
  *
  * If only the network between this process and the server is cut, the call stays in our own socket
- * and may arrive later: TCP repeats it for up to some 15 minutes. The rollback is sent after it in
- * the same socket, and its tombstone hides the lock, also a later one, until a major compaction.
+ * and may arrive later: TCP repeats it until the connection is left as silent (connection.ts). The
+ * rollback is sent after it in the same socket, or when that is gone, and its tombstone hides the
+ * lock, also a later one, until a major compaction.
  */
 const SESSION_LIFETIME = 1.5;
 

@@ -51,10 +51,11 @@ test('a round whose power cut could destroy nothing has tested too little', () =
   const planned = { workloads: [], rounds: 2, skipped: [] };
   const cut = { bytesAtRisk: 0, bytesLost: 0, namesAtRisk: 0 };
   const cuts = [cut, { ...cut, bytesAtRisk: 1 }];
-  const rounds = cuts.map((one, i) => ({
-    ...roundOf({ number: i + 1, powerCut: true, floors: { pairs: 0, runs: 0 } }),
-    cut: one,
-  }));
+  const rounds = cuts.map((one, i) =>
+    Object.assign(roundOf({ number: i + 1, powerCut: true, floors: { pairs: 0, runs: 0 } }), {
+      cut: one,
+    }),
+  );
   const { check } = findingsOf(rounds, planned);
   assert.equal(check.passed, false);
   assert.match(check.detail, /: round 1 \(a power cut with nothing at risk\)$/);

@@ -181,6 +181,7 @@ export class Log {
       const { file } = at.offset === 0 ? this.#create(at.file) : this.#file(at.file);
       await file.write(group, at.offset);
     } catch (cause) {
+      this.ownership.notice(cause);
       this.#giveUp();
       this.#erase(at);
       throw failed(codeOf(cause), 'nothing was applied', cause);
@@ -190,6 +191,7 @@ export class Log {
       if (at.offset === 0) await this.#disk.sync();
       this.ownership.look(); // After the sync: see ownership.ts.
     } catch (cause) {
+      this.ownership.notice(cause);
       this.#giveUp();
       // What a copy repeats is still there; without this, each failed opening would leave a copy.
       if (isCopy) this.#erase(at);
@@ -336,6 +338,7 @@ export class Log {
 
   /** Of the files that may be in doubt only the newest stays, however often the disk fails. */
   #create(number: number): LogFile {
+    this.ownership.lookAtAll(); // The next group builds on them.
     const inDoubt = [...this.#files.keys()].filter((file) => file > this.#end.file);
     for (const file of inDoubt.slice(0, -1)) this.#remove(file);
     this.#newest = number;

@@ -91,6 +91,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   } catch (error) {
     await hints?.idle(); // The folder must not change once another process may own it.
     log.close();
+    ownership.look(); // Says so if that is why it failed, also if it failed in doubt.
     throw error;
   }
 }

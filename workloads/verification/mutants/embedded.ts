@@ -1,7 +1,7 @@
 /**
  * Mistakes in the embedded store, on a disk that fails and loses its power: groups that fail (P58),
  * what a power failure may undo (P67), and the index that is copied to the disk while it changes
- * (P86).
+ * (P86); and owners that have lost the store without knowing (P69, P70).
  */
 import type { DiskKnobs } from '../simulation/index.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -9,6 +9,7 @@ import { change, type Mutant } from './mutant.ts';
 const HINT = 'bigtable/embedded/hint.ts';
 const INDEX = 'bigtable/embedded/sorted-index.ts';
 const LOG = 'bigtable/embedded/log.ts';
+const OWNERSHIP = 'bigtable/embedded/ownership.ts';
 const ROWS = 'bigtable/embedded/row-store.ts';
 
 /** The index has many leaves, and changes while it is copied. */
@@ -99,4 +100,68 @@ const LOST: readonly Mutant[] = [
   },
 ];
 
-export const EMBEDDED: readonly Mutant[] = [...COPIED, ...FAILED, ...LOST];
+const LOOK_AFTER_SYNC = '      this.ownership.look(); // After the sync: see ownership.ts.\n';
+
+const DISPLACED: readonly Mutant[] = [
+  {
+    rule: 'P69',
+    name: 'answered-without-a-look',
+    mistake: 'A commit is answered although the store may have another owner by now.',
+    changes: [change(LOG, LOOK_AFTER_SYNC, '')],
+    world: 'owners',
+  },
+  {
+    rule: 'P69',
+    name: 'read-without-a-look',
+    mistake: 'A read is answered although the store may have another owner by now.',
+    changes: [
+      change(
+        'bigtable/embedded/embedded.ts',
+        'if (this.#closed === undefined) this.#rows.log.ownership.look();',
+        'void this.#rows.log.ownership;',
+      ),
+    ],
+    world: 'owners',
+  },
+  {
+    rule: 'P69',
+    name: 'next-owner-reads-at-once',
+    mistake: 'The next owner reads the log while a look of the owner before it still counts.',
+    changes: [change(OWNERSHIP, ': number = 2 * LOOK_MS;', ': number = 0 * LOOK_MS;')],
+    world: 'owners',
+    owners: { harm: 'none' },
+  },
+  {
+    rule: 'P69',
+    name: 'look-counts-for-long',
+    mistake: 'A look at the ownership counts for longer than the next owner waits.',
+    changes: [change(OWNERSHIP, 'nowMs - this.#lookedMs < LOOK_MS', 'nowMs - this.#lookedMs < 90')],
+    world: 'owners',
+    owners: { harm: 'none' },
+  },
+  {
+    rule: 'P69',
+    name: 'replaced-file-written-to',
+    mistake: "An owner does not look whether its log's file is still in its folder.",
+    changes: [change(OWNERSHIP, 'this.#newest === undefined ? [] : [this.#newest]', '[]')],
+    world: 'owners',
+    owners: { harm: 'file replaced' },
+  },
+  {
+    rule: 'P70',
+    name: 'unfinished-file-stays',
+    mistake:
+      'A file that the owner before has just made is still there when the next group is written.',
+    changes: [
+      change(
+        'bigtable/embedded/open-on-disk.ts',
+        'leftovers.filter(isUnfinished)) disk.remove(name)',
+        'leftovers.filter(isUnfinished)) void name',
+      ),
+    ],
+    world: 'owners',
+    owners: { harm: 'none', pauseOneIn: 4 },
+  },
+];
+
+export const EMBEDDED: readonly Mutant[] = [...COPIED, ...FAILED, ...LOST, ...DISPLACED];

@@ -32,7 +32,7 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
 }
 
 async function violationsOf(
-  { simulate, simulateDisk, simulateStore, runHBase, runSharedStore }: Worlds,
+  { simulate, simulateDisk, simulateOwners, simulateStore, runHBase, runSharedStore }: Worlds,
   mutant: Mutant,
   seed: number,
 ): Promise<Result['violations']> {
@@ -42,6 +42,7 @@ async function violationsOf(
     disk: () => simulateDisk(seed, mutant.disk),
     'shared store': () => runSharedStore(seed, mutant.sockets),
     'hbase on sockets': () => runHBase(seed, mutant.sockets),
+    owners: () => simulateOwners(seed, mutant.owners),
   }[mutant.world ?? 'engine'];
   return (await run()).violations;
 }

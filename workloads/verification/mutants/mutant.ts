@@ -7,7 +7,14 @@
  * and says so, instead of testing nothing.
  */
 import { assert, type Random } from '../../../engine/base/index.ts';
-import type { DiskKnobs, HBaseKnobs, Knobs, ProcessPlan, SocketKnobs } from './worlds.ts';
+import type {
+  DiskKnobs,
+  HBaseKnobs,
+  Knobs,
+  OwnersKnobs,
+  ProcessPlan,
+  SocketKnobs,
+} from './worlds.ts';
 
 export interface Change {
   /** The path below `engine/`. */
@@ -27,10 +34,11 @@ export interface Mutant {
   readonly changes: readonly Change[];
   /**
    * What is simulated. Default: the engine, on the model store. `hbase`: the HBase client alone, on
-   * a simulated cluster. `disk`: the embedded store alone, on a simulated disk. `shared store` and
-   * `hbase on sockets`: the processes of a shared store, and the HBase client, on real sockets.
+   * a simulated cluster. `disk`: the embedded store alone, on a simulated disk. `owners`: the same,
+   * with owners that lose it. `shared store` and `hbase on sockets`: the processes of a shared store,
+   * and the HBase client, on real sockets.
    */
-  readonly world?: 'hbase' | 'disk' | 'shared store' | 'hbase on sockets' | undefined;
+  readonly world?: 'hbase' | 'disk' | 'owners' | 'shared store' | 'hbase on sockets' | undefined;
   /**
    * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
    * seed.
@@ -42,6 +50,7 @@ export interface Mutant {
   readonly disk?: Partial<DiskKnobs> | undefined;
   /** The same for the worlds on sockets, where a seed repeats the faults and not the run. */
   readonly sockets?: Partial<SocketKnobs> | undefined;
+  readonly owners?: Partial<OwnersKnobs> | undefined;
   /**
    * The load of the processes, for a mistake that the usual load hides. The mutant then meets only
    * the faults that `knobs` names. Default: the load of the seed.

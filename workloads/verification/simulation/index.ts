@@ -7,12 +7,14 @@
  *   client.ts, observers.ts, oracle-service.ts                    the participants
  *   umpire.ts, judgement.ts                                       what must hold
  *   hbase/              the HBase client alone, or below the engine, on a simulated cluster
- *   disk/               the embedded store alone, on a disk that fails and loses its power
+ *   disk/               the embedded store alone: on a disk that fails and loses its power, and with
+ *                       owners that live on when another process has taken the store over
  *   shrink.ts, story.ts                                           what to do if a rule is broken
  */
 export type { HBaseKnobs } from './hbase/cluster.ts';
 export { planOnHBase } from './hbase/database-run.ts';
 export { type DiskKnobs, simulateDisk } from './disk/disk-run.ts';
+export { type OwnersKnobs, simulateOwners } from './disk/owners-run.ts';
 export { simulateStore, type StoreRunResult } from './hbase/store-run.ts';
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
 export { type Plan, planOf, type ProcessPlan } from './plan.ts';

@@ -8,7 +8,7 @@
  *     refused                 never there
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type Random, systemClock } from '../../../../engine/base/index.ts';
+import { type Clock, type Random, systemClock } from '../../../../engine/base/index.ts';
 import type { Bigtable, RowMutation } from '../../../../engine/bigtable/index.ts';
 import { openOnDisk } from '../../../../engine/bigtable/embedded/open-on-disk.ts';
 import { SIZES } from '../../../../engine/bigtable/embedded/sizes.ts';
@@ -74,8 +74,8 @@ export function claim(holds: boolean, what: string, message: () => string): asse
   if (!holds) throw new Broken(what, message());
 }
 
-export function openSmall(disk: SimulatedDisk, readOnly = false): Promise<Bigtable> {
-  return inTime(openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL }));
+export function openSmall(disk: SimulatedDisk, readOnly = false, clock?: Clock): Promise<Bigtable> {
+  return inTime(openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL, clock }));
 }
 
 /** Awaits work that ends in some turns of the event loop, unless it hangs. */

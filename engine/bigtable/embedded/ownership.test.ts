@@ -110,8 +110,9 @@ for (const [what, harm] of Object.entries(HARMFUL)) {
     harm(folder);
     await systemClock.sleep(TAKE_OVER_MS); // No look counts any more.
     await using next = await openEmbedded({ folder });
-    if ((await next.listTables()).length === 0)
+    if ((await next.listTables()).length === 0) {
       await next.createTable('t', { families: ['data', 'lock'] });
+    }
     await next.mutateRows([setRow('next')]);
     await assert.rejects(owner.mutateRows([setRow('lost')]), {
       code: 'STORE_CLOSED',

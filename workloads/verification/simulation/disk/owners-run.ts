@@ -161,7 +161,7 @@ class OwnersRun {
   async #all(): Promise<void> {
     await Promise.all(this.#owners.map(({ opening }) => opening));
     await Promise.all(this.#calls);
-    await Promise.all(this.#owners.map(({ store }) => store?.close()));
+    for (const { store } of this.#owners) await store?.close();
   }
 
   #takeOver(): void {

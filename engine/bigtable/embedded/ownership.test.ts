@@ -95,7 +95,7 @@ const HARMFUL: Readonly<Record<string, (folder: string) => void>> = {
     for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
     cpSync(`${folder}-copy`, folder, { recursive: true });
   },
-  'is another one by now, behind a symbolic link': (folder) => {
+  'is another one by now, by way of a symbolic link': (folder) => {
     renameSync(folder, `${folder}-moved`);
     mkdirSync(`${folder}-other`);
     symlinkSync(`${folder}-other`, folder);
@@ -132,7 +132,7 @@ for (const [what, harm] of Object.entries(HARMFUL)) {
   });
 }
 
-test('an owner whose folder was moved tells nobody to wait: the store is found where it is now', async () => {
+test('a store whose folder was moved under its owner is found where it is now', async () => {
   const folder = join(temporaryFolder(), 'data');
   const owner = await openWithTable(folder);
   await owner.mutateRows([setRow('r')]);

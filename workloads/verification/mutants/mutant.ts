@@ -35,8 +35,8 @@ export interface Mutant {
   /**
    * What is simulated. Default: the engine, on the model store. `hbase`: the HBase client alone, on
    * a simulated cluster. `disk`: the embedded store alone, on a simulated disk. `owners`: the same,
-   * with owners that lose it. `shared store` and `hbase on sockets`: the processes of a shared store,
-   * and the HBase client, on real sockets.
+   * with owners that lose it. `shared store` and `hbase on sockets`: the processes of a shared
+   * store, and the HBase client, on real sockets.
    */
   readonly world?: 'hbase' | 'disk' | 'owners' | 'shared store' | 'hbase on sockets' | undefined;
   /**

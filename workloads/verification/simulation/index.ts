@@ -7,8 +7,8 @@
  *   client.ts, observers.ts, oracle-service.ts                    the participants
  *   umpire.ts, judgement.ts                                       what must hold
  *   hbase/              the HBase client alone, or below the engine, on a simulated cluster
- *   disk/               the embedded store alone: on a disk that fails and loses its power, and with
- *                       owners that live on when another process has taken the store over
+ *   disk/               the embedded store alone: on a disk that fails and loses its power, and
+ *                       with owners that live on when another process has taken the store over
  *   shrink.ts, story.ts                                           what to do if a rule is broken
  */
 export type { HBaseKnobs } from './hbase/cluster.ts';

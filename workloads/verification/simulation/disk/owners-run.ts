@@ -1,6 +1,6 @@
 /**
- * A simulated run of the embedded store alone, whose owners lose it without knowing: another process
- * takes the store over, or another program moves the folder or replaces a file (P69, P70).
+ * A simulated run of the embedded store alone, whose owners lose it without knowing: another
+ * process takes the store over, or another program moves the folder or replaces a file (P69, P70).
  *
  *     owner 1 ─▶ writes, reads ─▶ ... its disk stands still ...... goes on ─▶ may harm nothing
  *                     owner 2 ─▶ waits, opens, writes, reads ─▶ ... stands still ......

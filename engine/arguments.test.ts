@@ -126,7 +126,8 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
   ],
   collectGarbage: [
     [[null], 'the options of the collector must be an object, not null'],
-    [[{ lifetime: 1 }], `the collector has no option lifetime; ${OF_COLLECTOR}`],
+    [[{ lifetime: 1 }], `the collector has no option lifetime; ${OF_COLLECTOR}, signal`],
+    [[{ signal: true }], 'signal must be an AbortSignal, not true'],
     [[{ messageLifetimeMs: '1' }], "messageLifetimeMs must be a finite number above 0, not '1'"],
   ],
   startCollector: [

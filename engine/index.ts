@@ -45,6 +45,7 @@ export type {
   CollectionReport,
   Collector,
   CollectorCounters,
+  CollectGarbageOptions,
   CollectorOptions,
   HeldBack,
 } from './garbage-collection/index.ts';

@@ -42,10 +42,11 @@ import {
   type CollectionReport,
   collectGarbage,
   Collector,
+  type CollectGarbageOptions,
   type CollectorOptions,
   type CollectorServices,
 } from './garbage-collection/index.ts';
-import { type Liveness, localProcesses } from './lock-service/index.ts';
+import { type Liveness, type LocalLiveness, localProcesses } from './lock-service/index.ts';
 import { LeaseWatch } from './leases/index.ts';
 import {
   checkObservers,
@@ -203,7 +204,7 @@ export interface Percolator extends AsyncDisposable {
    * `messageLifetimeMs` first, unless a cycle that looked at every row has already deleted as much
    * as it may.
    */
-  collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
+  collectGarbage(options?: CollectGarbageOptions): Promise<CollectionReport>;
   /**
    * Starts a collector that runs cycle after cycle until it is stopped. One per database is enough;
    * more are harmless. Where the storage knows which rows are old, most cycles look only at what
@@ -217,8 +218,10 @@ export interface Percolator extends AsyncDisposable {
   /** Resolves when the background work of committed transactions is done. */
   settled(): Promise<void>;
   /**
-   * Waits for background work and closes what was opened. Stop workers and collectors first.
-   * Twice is harmless.
+   * Closes what was opened; twice is harmless. Stop workers and collectors first: those that are
+   * left end with STORE_CLOSED, and so does at once all that waits, or that begins later. A commit
+   * in flight, and background work, goes on to its end, for up to `lockWaitMsMax`: cut off, it
+   * would leave its locks. Rejects with the first failure, when all has been closed.
    */
   close(): Promise<void>;
 }
@@ -261,15 +264,16 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const batched = batchBigtable(store, clock, withMarks);
   const { oracle, identity } = await openOracle(store, clock, options.oracle); // Of one database.
   const catalog = new StoredCatalog(store, oracle, identity);
+  // Not from the run's seed: two databases with one seed would take each other's locks for their
+  // own.
+  const local = localProcesses(String(entropySeed()));
   const services = {
     store: batched.store,
     direct: store,
     oracle,
     clock,
     random,
-    // Not from the run's seed: two databases with one seed would take each other's locks for their
-    // own.
-    liveness: options.liveness ?? localProcesses(String(entropySeed())),
+    liveness: options.liveness ?? local,
     isObserved: async (table: string, column: string) =>
       (await findIncarnation(catalog, table)).observedColumns.has(column),
     catalog,
@@ -280,7 +284,7 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const tables = new Tables(context, store, catalog);
   const ownsStore = options.store === undefined;
   const { counters: batchingCounters } = batched;
-  return new Database(context, { identity, tables, catalog, ownsStore, batchingCounters });
+  return new Database(context, { identity, tables, catalog, ownsStore, batchingCounters, local });
 }
 
 /** The oracle, and the identity of the database, which both have (P73). */
@@ -307,7 +311,9 @@ class Database implements Percolator {
   readonly #tables: Tables;
   readonly #catalog: StoredCatalog;
   readonly #ownsStore: boolean;
+  readonly #local: LocalLiveness;
   readonly #collection: CollectorServices;
+  #closed: Promise<void> | undefined;
 
   constructor(
     context: Context,
@@ -317,6 +323,8 @@ class Database implements Percolator {
       readonly catalog: StoredCatalog;
       readonly ownsStore: boolean;
       readonly batchingCounters: Readonly<BatchingCounters>;
+      /** Unused if a liveness was given. */
+      readonly local: LocalLiveness;
     },
   ) {
     this.#context = context;
@@ -324,6 +332,7 @@ class Database implements Percolator {
     this.#tables = parts.tables;
     this.#catalog = parts.catalog;
     this.#ownsStore = parts.ownsStore;
+    this.#local = parts.local;
     this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
     const watch = new LeaseWatch(context.store, context.clock);
@@ -333,17 +342,17 @@ class Database implements Percolator {
   }
 
   async createTable(table: string, definition: TableDefinition = {}): Promise<void> {
-    await this.#identity.check();
+    await this.#check();
     return this.#tables.create(table, definition);
   }
 
   async dropTable(table: string): Promise<void> {
-    await this.#identity.check();
+    await this.#check();
     return this.#tables.drop(table);
   }
 
   async storedName(table: string): Promise<string> {
-    await this.#identity.check();
+    await this.#check();
     await this.#catalog.look([table]); // What this process knows may be out of date.
     return (await findIncarnation(this.#catalog, table)).stored;
   }
@@ -360,12 +369,13 @@ class Database implements Percolator {
   }
 
   async snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot> {
+    this.#context.closing.refuseNew();
     if (timestamp !== undefined) await this.#checkPast(timestamp);
     return snapshotAt(this.#context, timestamp, options);
   }
 
   async outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {
-    await this.#identity.check();
+    await this.#check();
     return outcomeOf(this.#context, transaction);
   }
 
@@ -375,8 +385,8 @@ class Database implements Percolator {
     return new Worker(this.#context, observers, options);
   }
 
-  async collectGarbage(options: CollectorOptions = {}): Promise<CollectionReport> {
-    await this.#identity.check();
+  async collectGarbage(options: CollectGarbageOptions = {}): Promise<CollectionReport> {
+    await this.#check();
     return collectGarbage(this.#collection, options);
   }
 
@@ -385,18 +395,24 @@ class Database implements Percolator {
   }
 
   async listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
-    await this.#identity.check();
+    await this.#check();
     return listParked(this.#context.named, table, limit);
   }
 
   async replayParked(cell: ParkedCell): Promise<void> {
-    await this.#identity.check();
+    await this.#check();
     const { named: store, oracle } = this.#context;
     return replayParked({ store, oracle }, cell);
   }
 
   settled(): Promise<void> {
     return settled(this.#context);
+  }
+
+  /** @throws STORE_CLOSED, WRONG_DATABASE */
+  async #check(): Promise<void> {
+    this.#context.closing.refuseNew();
+    await this.#identity.check();
   }
 
   async #checkPast(timestamp: Timestamp): Promise<void> {
@@ -407,11 +423,41 @@ class Database implements Percolator {
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 
-  async close(): Promise<void> {
-    await settled(this.#context);
-    this.#context.heartbeats.stop();
-    await this.#context.leases.close();
-    if (this.#ownsStore) await this.store.close();
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Each step is taken, whatever has failed before it: the store above all is closed (P81). */
+  async #close(): Promise<void> {
+    const { closing, heartbeats, leases } = this.#context;
+    closing.begin();
+    const steps: (() => Promise<void> | void)[] = [
+      () => this.#untilCommitted(),
+      () => heartbeats.stop(),
+      () => leases.close(),
+      () => closing.end(),
+      () => (this.#ownsStore ? this.store.close() : undefined),
+      () => this.#local.leave(),
+    ];
+    const failures: unknown[] = [];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** An oracle or a storage that never answers must not keep the database open. */
+  async #untilCommitted(): Promise<void> {
+    const { clock, committing, options } = this.#context;
+    const ended = new AbortController();
+    const work = committing.ended().then(() => settled(this.#context));
+    await Promise.race([work, clock.sleep(options.lockWaitMsMax, ended.signal)]);
+    ended.abort();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

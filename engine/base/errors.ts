@@ -43,7 +43,7 @@ export type ErrorCode =
   | 'STORE_FULL'
   /** What the storage has kept cannot be read any more; the error says what, and how to go on. */
   | 'STORE_DAMAGED'
-  /** The storage was closed. */
+  /** The database was closed, or its storage. */
   | 'STORE_CLOSED'
   /**
    * An address, or a store, is not that of the database: the oracle belongs to another one, another

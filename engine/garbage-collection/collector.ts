@@ -15,7 +15,13 @@ import {
   GarbageCollector,
   type HeldBack,
 } from './cycle.ts';
-import { type CollectorOptions, type CollectorSettings, settingsOf } from './options.ts';
+import {
+  COLLECT_GARBAGE_KINDS,
+  type CollectGarbageOptions,
+  type CollectorOptions,
+  type CollectorSettings,
+  settingsOf,
+} from './options.ts';
 
 /** What a cycle has done. */
 export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycles'>> {
@@ -28,7 +34,7 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
    */
   readonly deletionHorizon: Timestamp;
   /**
-   * False if a live owner held a lock for longer than `lockWaitMsMax`;
+   * False if a live owner held a lock for longer than `lockWaitMsMax`, or the signal was aborted;
    * the next cycle continues there.
    */
   readonly completed: boolean;
@@ -48,12 +54,17 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
  */
 export async function collectGarbage(
   services: CollectorServices,
-  options: CollectorOptions,
+  options: CollectGarbageOptions,
 ): Promise<CollectionReport> {
-  const settings = settingsOf(options, services.context.store.manifest);
+  const { context } = services;
+  const settings = settingsOf(options, context.store.manifest, COLLECT_GARBAGE_KINDS);
+  const { signal: given } = options;
+  context.closing.refuseNew();
+  const { signal } = context.closing;
+  const pausing = { ...settings, signal: given ? AbortSignal.any([signal, given]) : signal };
   const collector = new GarbageCollector(services, { ...settings, shortCyclesMax: 0 });
-  if (await collector.isBetweenCycles()) await watchLeases(services, settings);
-  const completed = await runCycle(services.context, collector, settings);
+  if (await collector.isBetweenCycles()) await watchLeases(services, pausing);
+  const completed = await runCycle(context, collector, pausing);
   const { rowsVisited, cellsDeleted, locksResolved } = collector.counters;
   const { horizon, deletionHorizon, heldBackBy } = collector;
   return {
@@ -67,6 +78,9 @@ export async function collectGarbage(
   };
 }
 
+/** The settings, and what ends each of the pauses. */
+type Pausing = CollectorSettings & { readonly signal: AbortSignal };
+
 /** Milliseconds between looks at leases, at most. By default, processes renew theirs every 10 s. */
 const LEASE_LOOK_MS = 1_000;
 
@@ -77,38 +91,37 @@ const LEASE_LOOK_MS = 1_000;
  * collector that runs cycle after cycle need not wait: a later cycle gets past the lease.
  */
 async function watchLeases(
-  { context: { clock, leases }, watch }: CollectorServices,
-  { restMs }: CollectorSettings,
+  { context, watch }: CollectorServices,
+  { restMs, signal }: Pausing,
 ): Promise<void> {
+  const { clock, leases, closing } = context;
   const before = await watch.liveLeases();
   await leases.renew(); // One of them may be this process's own.
   for (;;) {
     const now = await watch.liveLeases();
-    if (!now.some((lease) => before.includes(lease))) return;
-    await clock.sleep(Math.min(restMs, LEASE_LOOK_MS));
+    if (signal.aborted || !now.some((lease) => before.includes(lease))) return;
+    await clock.sleep(Math.min(restMs, LEASE_LOOK_MS), signal);
+    closing.refuseNew();
   }
 }
 
 /** Resolves to whether the cycle has ended. */
 async function runCycle(
-  { clock, options }: Context,
+  { clock, closing, options }: Context,
   collector: GarbageCollector,
-  { pauseMs, restMs }: CollectorSettings,
+  { pauseMs, restMs, signal }: Pausing,
 ): Promise<boolean> {
   let blockedSinceMs: number | undefined;
-  for (;;) {
-    const result = await collector.step();
+  while (!signal.aborted) {
+    const result = await collector.step(signal);
     if (result === 'cycle ended') return true;
-    if (result === 'more') {
-      blockedSinceMs = undefined;
-      await clock.sleep(pauseMs);
-      continue;
-    }
     const nowMs = clock.monotonicMs();
-    blockedSinceMs ??= nowMs;
-    if (nowMs - blockedSinceMs > options.lockWaitMsMax) return false;
-    await clock.sleep(restMs);
+    blockedSinceMs = result === 'more' ? undefined : (blockedSinceMs ?? nowMs);
+    if (nowMs - (blockedSinceMs ?? nowMs) > options.lockWaitMsMax) return false;
+    await clock.sleep(result === 'more' ? pauseMs : restMs, signal);
+    closing.refuseNew();
   }
+  return false;
 }
 
 /** Collects until it is stopped. */
@@ -136,7 +149,8 @@ export class Collector implements AsyncDisposable {
 
   /**
    * Resolves when the collector was stopped.
-   * Rejects, as soon as it cannot go on, with what ended it.
+   * Rejects, as soon as it cannot go on, with what ended it: STORE_CLOSED if the database was
+   * closed.
    */
   get ended(): Promise<void> {
     return this.#running;
@@ -175,11 +189,13 @@ export class Collector implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
+    const { clock, closing } = this.#context;
+    const signal = AbortSignal.any([closing.signal, this.#stopping.signal]);
     const { pauseMs, restMs } = this.#settings;
-    while (!signal.aborted) {
+    while (!this.#stopping.signal.aborted) {
+      closing.refuseNew();
       const rests = (await this.#step(signal)) !== 'more';
-      await this.#context.clock.sleep(rests ? restMs : pauseMs, signal);
+      await clock.sleep(rests ? restMs : pauseMs, signal);
     }
   }
 

@@ -156,9 +156,9 @@ export class GarbageCollector {
 
   /**
    * Runs one step. If it fails, it may be tried again.
-   * A `signal` that aborts ends a wait early.
+   * A `signal` that aborts ends a wait early; it must abort when the database is closing.
    */
-  async step(signal?: AbortSignal): Promise<StepResult> {
+  async step(signal: AbortSignal = this.#context.closing.signal): Promise<StepResult> {
     this.#progress ??= await this.#readProgress();
     const { phase } = this.#progress;
     // What is deleted in the store of another database does not come back (P74).
@@ -195,14 +195,15 @@ export class GarbageCollector {
   async #wait(
     done: Progress,
     { deletionHorizon, sinceMs }: { deletionHorizon: Timestamp; sinceMs: number },
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): Promise<StepResult> {
-    const { clock } = this.#context;
+    const { clock, closing } = this.#context;
     const endMs = sinceMs + this.#settings.messageLifetimeMs;
     // Timers may wake early, and then a message could still be in flight.
     while (clock.monotonicMs() < endMs) {
       await clock.sleep(endMs - clock.monotonicMs(), signal);
-      if (signal?.aborted === true) return 'more';
+      closing.refuseNew();
+      if (signal.aborted) return 'more';
     }
     const after = this.#afterwards(done);
     await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '', after });

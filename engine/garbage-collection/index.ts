@@ -10,4 +10,4 @@
  */
 export { type CollectionReport, collectGarbage, Collector } from './collector.ts';
 export type { CollectorCounters, CollectorServices, HeldBack } from './cycle.ts';
-export type { CollectorOptions } from './options.ts';
+export type { CollectGarbageOptions, CollectorOptions } from './options.ts';

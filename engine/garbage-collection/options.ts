@@ -1,6 +1,13 @@
 /** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
-import { checkOptions, COUNT, FUNCTION, type Kinds, POSITIVE } from '../base/options.ts';
+import {
+  checkOptions,
+  COUNT,
+  FUNCTION,
+  type Kinds,
+  objectWith,
+  POSITIVE,
+} from '../base/options.ts';
 import type { Manifest } from '../bigtable/index.ts';
 
 export interface CollectorOptions {
@@ -36,6 +43,14 @@ export interface CollectorOptions {
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
 }
 
+export interface CollectGarbageOptions extends CollectorOptions {
+  /**
+   * Ends the collection early, when it aborts: after the step in progress, and without any wait.
+   * What was done stays done, and the next cycle continues there. Default: none.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The options with their defaults filled in. */
 export interface CollectorSettings {
   readonly messageLifetimeMs: number;
@@ -54,6 +69,11 @@ const KINDS: Kinds<CollectorOptions> = {
   onTrouble: FUNCTION,
 };
 
+export const COLLECT_GARBAGE_KINDS: Kinds<CollectGarbageOptions> = {
+  ...KINDS,
+  signal: objectWith('an AbortSignal', { addEventListener: FUNCTION }),
+};
+
 const MESSAGE_LIFETIME_MS = 60_000;
 /**
  * With the defaults, a cycle an hour looks at every row. More: what only such a cycle finds stays
@@ -66,10 +86,11 @@ const SHORT_CYCLES_MAX = 60;
  * @throws INVALID_ARGUMENT naming the wrong option
  */
 export function settingsOf(
-  options: CollectorOptions,
+  options: CollectGarbageOptions,
   { name, messageLifetimeMs: leastMs = 0, skipsOldRows = false }: Manifest,
+  kinds: Kinds<CollectorOptions> = KINDS,
 ): CollectorSettings {
-  checkOptions('the collector', options, KINDS);
+  checkOptions('the collector', options, kinds);
   const { messageLifetimeMs = Math.max(MESSAGE_LIFETIME_MS, leastMs) } = options;
   if (messageLifetimeMs < leastMs) {
     const message = `messageLifetimeMs must be at least ${leastMs}, not ${messageLifetimeMs}: the store ${name} may apply a call that late`;

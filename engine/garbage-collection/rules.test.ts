@@ -347,6 +347,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
       await scene.collect();
       throw new PercolatorError('STORE_IN_DOUBT', 'the answer was lost');
     };
+    void scene.database.clock.sleep(3_600_000); // Time passes also while nothing else sleeps.
     const error = await scene.database.clock.runUntil(
       a.write({ p: '1' }).catch((reason: unknown) => reason),
     );

@@ -7,10 +7,12 @@ import { once } from 'node:events';
 import fs, { existsSync, readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { systemClock } from '../base/index.ts';
 import { localProcesses } from './index.ts';
 
 const withProc = { skip: existsSync('/proc/self/stat') ? false : 'needs /proc' };
+const withThreads = { skip: existsSync('/proc/thread-self') ? false : 'needs /proc/thread-self' };
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const withBootId = { skip: existsSync(BOOT_ID) ? false : `needs ${BOOT_ID}` };
 
@@ -131,3 +133,32 @@ test(
     assert.equal(liveness.isDead(token), true);
   },
 );
+
+test('P81: what was closed in this thread is dead, and what is open is not', () => {
+  const [closed, open] = [localProcesses('1'), localProcesses('2')];
+  closed.leave();
+  assert.equal(open.isDead(closed.self), true);
+  assert.equal(open.isDead(open.self), false);
+});
+
+test('P81: a terminated thread is dead, although its process lives', withThreads, async () => {
+  const code = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    import(workerData).then(({ localProcesses }) => {
+      parentPort.postMessage(localProcesses('1').self);
+      setInterval(() => {}, 60_000);
+    });`;
+  const workerData = new URL('index.ts', import.meta.url).href;
+  const thread = new Worker(code, { eval: true, workerData });
+  const [token] = (await once(thread, 'message')) as [string];
+  const liveness = localProcesses('2');
+  assert.equal(liveness.isDead(token), false);
+  const earlier = token.replace(/@(\d+)$/, (_, start) => `@${Number(start) - 1}`);
+  assert.equal(liveness.isDead(earlier), true, 'another thread has its number now');
+  // A process that can open no more files reads nothing, which proves nothing.
+  during(mock.method(fs, 'readFileSync', failing('EMFILE')), () => {
+    assert.equal(liveness.isDead(token), false);
+  });
+  await thread.terminate();
+  assert.equal(liveness.isDead(token), true);
+});

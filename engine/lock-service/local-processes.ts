@@ -1,38 +1,87 @@
 /**
  * Liveness among the processes of one machine: the operating system knows which have exited.
  *
- * A token names the machine since its last boot, the process and the moment the process started, so
- * that a dead process is not taken for the one that has its number now. Tokens of other machines
- * are not declared dead here: the lock service does that, or their locks wait out the time to live.
- * So do the locks of processes from before a reboot: their tokens look like those of another
- * machine with our host name.
+ *     machine / process / its start / nonce / thread @ its start
  *
- * Where there is no /proc, as on macOS, a machine is only its host name. Two machines with one host
- * name then declare each other's processes dead; live transactions then fail with ROLLED_BACK.
+ * A token names the machine since its last boot, the process and the moment the process started,
+ * so that a dead process is not taken for the one that has its number now. If its database was
+ * opened in a thread that is not the first one of the process, the token also names the thread,
+ * which may be terminated while the process lives (P81). What a database closed in this thread has
+ * left is known here; other threads and processes cannot tell it from what is in use. Tokens of
+ * other machines are not declared dead here: the lock service does that, or their locks wait out
+ * the time to live. So do the locks of processes from before a reboot: their tokens look like
+ * those of another machine with our host name.
+ *
+ * Where there is no /proc, as on macOS, a machine is only its host name. Two machines with one
+ * host name then declare each other's processes dead; live transactions then fail with
+ * ROLLED_BACK.
  *
  * Each container counts as a machine: it may share its host name with others, but their processes
  * are not visible in it.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { pid, kill } from 'node:process';
 import type { Liveness } from './liveness.ts';
 
+export interface LocalLiveness extends Liveness {
+  /** What has the token is no longer in use: from now on its locks are dead. */
+  leave(): void;
+}
+
+/**
+ * Tokens that were in use in this thread and no longer are, in the order of their ends. Only what
+ * is known to be over is listed: another copy of this library may have databases here as well.
+ */
+const left = new Set<string>();
+/** Earlier ones are forgotten: their locks, if there are any, wait out the time to live. */
+const LEFT_MAX = 10_000;
+
 /** @param nonce distinguishes several engines in one process */
-export function localProcesses(nonce: string): Liveness {
+export function localProcesses(nonce: string): LocalLiveness {
   const machine = [hostname(), bootId(), processNamespace()].join(':');
+  const thread = currentThread();
+  const self = [machine, pid, startTime(pid) ?? '', nonce, ...(thread ? [thread] : [])].join('/');
   return {
-    self: [machine, pid, startTime(pid) ?? '', nonce].join('/'),
+    self,
+    leave: () => {
+      left.add(self);
+      const [oldest] = left;
+      if (left.size > LEFT_MAX && oldest !== undefined) left.delete(oldest);
+    },
     isDead: (token) => {
-      const [tokenMachine, tokenPid, tokenStart] = token.split('/');
+      if (left.has(token)) return true;
+      const [tokenMachine, tokenPid, tokenStart, , tokenThread] = token.split('/');
       if (tokenMachine !== machine) return false;
       const owner = Number(tokenPid);
       if (!exists(owner)) return true;
       if (tokenStart === '') return false;
       const start = startTime(owner);
-      return start !== undefined && start !== tokenStart; // Another process, or a zombie.
+      if (start === undefined) return false;
+      if (start !== tokenStart) return true; // Another process, or a zombie.
+      return tokenThread !== undefined && hasThreadEnded(owner, tokenThread);
     },
   };
+}
+
+/** `<number>@<start>`; undefined in the first thread, which ends with its process. */
+function currentThread(): string | undefined {
+  try {
+    const [, number] = /\/task\/(\d+)$/.exec(`/${readlinkSync('/proc/thread-self')}`) ?? [];
+    const start = number === undefined ? undefined : startTime(`${pid}/task/${number}`);
+    return start === undefined || number === String(pid) ? undefined : `${number}@${start}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only if the system says so: this process may, for instance, have no more files to open. */
+function hasThreadEnded(owner: number, thread: string): boolean {
+  const [number = '', start] = thread.split('@');
+  const path = `/proc/${owner}/task/${number}`;
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return true;
+  const startNow = startTime(`${owner}/task/${number}`);
+  return startNow !== undefined && startNow !== start;
 }
 
 /**
@@ -70,11 +119,12 @@ function exists(processId: number): boolean {
 }
 
 /**
- * When the process started, in clock ticks since boot. Empty for a zombie: it has exited, although
+ * When the process, or a thread of it (`<process>/task/<thread>`), started, in clock ticks since
+ * boot. Empty for a zombie: it has exited, although
  * its number is not free until its parent has asked how it ended. Undefined if this process may not
  * see it (hidepid), or there is no /proc.
  */
-function startTime(processId: number): string | undefined {
+function startTime(processId: number | string): string | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1');
     // Fields 3 and 22, counted after the command name, which may contain spaces.

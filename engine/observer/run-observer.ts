@@ -139,7 +139,7 @@ async function runObserver(
       const isUnknown = hasCode(error, 'COMMIT_UNKNOWN');
       if (isUnknown && !cell.weak) doubtful.add(cell, observer, startTimestamp);
       if (!isRetryable(error) || attempt >= ATTEMPTS_MAX) throw error;
-      await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
+      await context.closing.sleep(context.clock, backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {
       transaction.discard(); // Also after a run with nothing to do.
     }

@@ -15,7 +15,7 @@
  * names a table that can never exist, or there is a bug.
  */
 import { type Trouble, Troubles } from '../base/index.ts';
-import type { CommittedNotification, Context } from '../transaction/index.ts';
+import { type CommittedNotification, type Context, wasClosed } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
 import { Peers } from './peers.ts';
 import { Rest } from './rest.ts';
@@ -88,11 +88,13 @@ export class Worker implements AsyncDisposable {
       stopping: this.#stopping.signal,
     });
     context.notified.add(this.#onNotified);
+    context.closing.signal.addEventListener('abort', this.#onClosing);
     this.#scanning = this.#scans.run();
     // `ended`, `idle` and `stop` report it; until then it must not end the process as unhandled.
     this.#ended.promise.catch(() => {});
     this.#scanning.catch((error: unknown) => this.#end(error));
     void this.#watch();
+    if (context.closing.signal.aborted) this.#onClosing();
   }
 
   /**
@@ -168,8 +170,11 @@ export class Worker implements AsyncDisposable {
     this.#rest.end();
     this.#peers.stop();
     this.#context.notified.delete(this.#onNotified);
+    this.#context.closing.signal.removeEventListener('abort', this.#onClosing);
     this.#runs.beginNoMore();
   }
+
+  readonly #onClosing = (): void => this.#end(wasClosed());
 
   readonly #onNotified = (notification: CommittedNotification): void => {
     this.#runs.marked(notification);

@@ -317,7 +317,7 @@ async function settleLocks(
       );
     }
     context.counters.lockWaits++;
-    await clock.sleep(backoffMs(context, attempt));
+    await context.closing.sleep(clock, backoffMs(context, attempt));
     askedMs = clock.monotonicMs();
     left = await livingAmong(context, left, dropped);
   }

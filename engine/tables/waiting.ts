@@ -49,7 +49,7 @@ export class Waiting {
    * taken too long. If not, waits a moment before it resolves.
    */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
-    const { clock, liveness } = this.#context;
+    const { clock, closing, liveness } = this.#context;
     const seen = this.#see(table, version);
     // `<liveness token>#<nonce>.<number>`; the token may contain # itself.
     const owner = creator.slice(0, creator.lastIndexOf('#'));
@@ -57,7 +57,7 @@ export class Waiting {
       owner === liveness.self
         ? !this.creating.has(creator)
         : liveness.isDead(owner) || this.#isTooLong(seen);
-    if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.waits));
+    if (!isOver) await closing.sleep(clock, backoffMs(this.#context, ++seen.waits));
     return isOver;
   }
 

@@ -73,6 +73,7 @@ export async function commit(context: Context, request: CommitRequest): Promise<
   const finished = Promise.withResolvers<void>();
   context.committing.set(startTimestamp, finished.promise);
   try {
+    context.closing.refuseNew();
     const binding = request.tables.bind([...request.rows, ...request.weak]);
     if (binding !== undefined) await binding;
     return await commitTwoPhases(context, request);

@@ -47,6 +47,11 @@ export class Committing {
     this.#all.add(this.#own);
   }
 
+  /** Resolves when the commits of this database that are in flight now have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#own.values());
+  }
+
   delete(startTimestamp: Timestamp): void {
     this.#own.delete(startTimestamp);
     if (this.#own.size === 0) this.#all.delete(this.#own);

@@ -11,6 +11,7 @@ import type { TableCatalog } from './catalog.ts';
 import type { Cause } from './cause.ts';
 import { type CallCounters, countCalls } from './counting.ts';
 import type { CellAddress } from './columns.ts';
+import { Closing } from './closing.ts';
 import { Committing } from './committing.ts';
 import { createHeartbeats, type Heartbeats } from './locks/heartbeat.ts';
 import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
@@ -65,6 +66,7 @@ export interface Context {
   readonly prefetchModel: PrefetchModel | undefined;
   /** Keeps what the transactions of this process still see from being collected. */
   readonly leases: Leases;
+  readonly closing: Closing;
   /** Transactions that are committing in the databases of this process that share the liveness. */
   readonly committing: Committing;
   /**
@@ -120,11 +122,12 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
   const counters = noCounts();
   const { store, direct = store, named = store, oracle, clock, liveness } = services;
   const nonce = nonceOf(services);
+  const closing = new Closing();
   const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
   return {
     ...services,
-    store: countCalls(store, counters),
-    named: countCalls(named, counters),
+    store: countCalls(store, counters, closing),
+    named: countCalls(named, counters, closing),
     catalog: services.catalog,
     identity: services.identity,
     isObserved: (table, column) => services.isObserved(table, column),
@@ -142,6 +145,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     heartbeats: createHeartbeats(direct, clock),
     lockWatch: createLockWatch(services.clock),
     prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,
+    closing,
     committing: new Committing(liveness),
     background: new Set(),
     notified: new Set(),

@@ -20,11 +20,13 @@
  *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
  *   transact.ts            the loop around all of it, with backoff.ts
  *   context.ts             what all of them share: options.ts, which transactions are committing
- *                          (committing.ts), how often the storage was called (counting.ts)
+ *                          (committing.ts), how often the storage was called (counting.ts), and
+ *                          whether the database is being closed (closing.ts)
  */
 export { backoffMs } from './backoff.ts';
 export { checkCellsOfRow } from './writes.ts';
 export { isTableNotFound } from './bound-tables.ts';
+export { wasClosed } from './closing.ts';
 export type { Incarnation, TableCatalog } from './catalog.ts';
 export { type Cause, causeAfter, decodeCause } from './cause.ts';
 export {

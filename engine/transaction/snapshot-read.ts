@@ -216,9 +216,9 @@ async function waitForOwner(
   attempt: number,
   msMax: number,
 ): Promise<void> {
-  const { clock, committing } = context;
+  const { clock, closing, committing } = context;
   const ours = committing.get(lock.startTimestamp);
-  if (ours === undefined) return clock.sleep(backoffMs(context, attempt));
+  if (ours === undefined) return closing.sleep(clock, backoffMs(context, attempt));
   const ended = new AbortController();
   await Promise.race([ours, clock.sleep(msMax + 1, ended.signal)]);
   ended.abort();

@@ -67,7 +67,8 @@ export async function snapshotAt(
 
 /** A fresh start timestamp; the hold comes first (see leases/leases.ts, steps 1 and 3). */
 async function holdNow(context: Context): Promise<HeldSnapshot> {
-  const { leases, oracle } = context;
+  const { leases, oracle, closing } = context;
+  closing.refuseNew();
   const hold = await leases.enter();
   try {
     const startTimestamp = await oracle.next();
@@ -84,6 +85,7 @@ async function holdNow(context: Context): Promise<HeldSnapshot> {
  * the horizon, then reads the holds. So either we see the horizon, or it sees the hold.
  */
 async function holdThen(context: Context, startTimestamp: Timestamp): Promise<HeldSnapshot> {
+  context.closing.refuseNew();
   const hold = await context.leases.pin(startTimestamp);
   try {
     await refuseBelowHorizon(context, startTimestamp);
@@ -125,7 +127,7 @@ export async function transact<T>(
       const isAnswered = !isRefusedAfterWait(error);
       unansweredSinceMs = isAnswered ? undefined : (unansweredSinceMs ?? nowMs);
       if (nowMs - (unansweredSinceMs ?? nowMs) >= context.options.unansweredMsMax) throw error;
-      await context.clock.sleep(backoffMs(context, attempt));
+      await context.closing.sleep(context.clock, backoffMs(context, attempt));
     }
   }
 }
@@ -167,7 +169,7 @@ export async function outcomeOf(
         `the transaction of ${startTimestamp} is still committing`,
       );
     }
-    await context.clock.sleep(backoffMs(context, attempt));
+    await context.closing.sleep(context.clock, backoffMs(context, attempt));
   }
 }
 

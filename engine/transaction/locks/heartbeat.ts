@@ -11,6 +11,8 @@
  * A beat is conditional on the lock still being there: a beat that arrives late, after the commit,
  * must not bring the lock back.
  *
+ * The loop does not keep the process alive: a commit in flight does, by what it waits for.
+ *
  * Until `stop`, the loop cannot end while there is a lock to beat for: only a clock that throws
  * could end it, and every beat catches its own failures. A process whose beats do not arrive learns
  * it from its commit: ROLLED_BACK.
@@ -51,7 +53,8 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
     while (beating.size > 0 && !stopped.signal.aborted) {
       let nextMs = Infinity; // A loop, because `Math.min` does not take arguments without limit.
       for (const { dueMs } of beating) nextMs = Math.min(nextMs, dueMs);
-      await clock.sleep(Math.max(1, nextMs - clock.monotonicMs()), stopped.signal);
+      const restMs = Math.max(1, nextMs - clock.monotonicMs());
+      await clock.sleep(restMs, stopped.signal, { background: true });
       const nowMs = clock.monotonicMs();
       // Beats are not awaited: one slow answer must not keep the other locks from beating.
       for (const one of beating) if (one.dueMs <= nowMs) void beat(one);

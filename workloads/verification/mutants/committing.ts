@@ -1,8 +1,30 @@
-/** Mistakes in committing: P9 to P18 (P13 has no mutant), P26, P60 and P61. */
-import { deletionsDuringStops } from './loads.ts';
+/** Mistakes in committing: P9 to P18 (P13 has no mutant), P26, P60, P61 and P81. */
+import { deletionsDuringStops, writersWhoseDatabasesClose } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const COMMITTING: readonly Mutant[] = [
+  {
+    rule: 'P81',
+    name: 'close-cuts-commits-off',
+    mistake: 'A database that is closed does not wait for its commits in flight.',
+    changes: [
+      change(
+        'percolator.ts',
+        '      () => this.#untilCommitted(),\n',
+        '      () => void this.#untilCommitted,\n',
+      ),
+    ],
+    load: writersWhoseDatabasesClose,
+    knobs: { events: { reopen: 5 } },
+  },
+  {
+    rule: 'P81',
+    name: 'commits-begin-while-closing',
+    mistake: 'A database that is being closed begins commits, and cuts them off.',
+    changes: [change('transaction/commit.ts', '    context.closing.refuseNew();\n', '')],
+    load: writersWhoseDatabasesClose,
+    knobs: { events: { reopen: 5 } },
+  },
   {
     rule: 'P76',
     name: 'callers-bytes-kept',

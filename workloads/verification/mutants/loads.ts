@@ -58,6 +58,19 @@ export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
   return [...writers, { ...COLLECTOR, transactions }];
 }
 
+/** Two processes write two cells at a time, while their databases are closed and opened again. */
+export function writersWhoseDatabasesClose(random: Random): readonly ProcessPlan[] {
+  return Array.from({ length: 2 }, (): ProcessPlan => {
+    const transactions = Array.from({ length: 400 }, (): TransactionPlan => {
+      const cells = [random.pick(CELLS), random.pick(CELLS)];
+      const operations = cells.map((cell) => ({ do: 'set', cell }) as const);
+      const think = { do: 'think', ms: random.integer(0, 20) } as const;
+      return { kind: 'begin', operations: [...operations, think] };
+    });
+    return { transactions, concurrency: 4, worker: false };
+  });
+}
+
 /**
  * Transactions write cells of three tables. The first process drops one of these tables and creates
  * it again all the time. Some snapshots read another one.

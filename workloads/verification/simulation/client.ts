@@ -31,6 +31,7 @@ import {
 import { SimulatedProcess } from './process.ts';
 import type { Run } from './run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
+import { locksOf } from './storage.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import { Transactions } from './transactions.ts';
 import { MESSAGE_LIFETIME_MS } from './world.ts';
@@ -53,6 +54,8 @@ const FAILURES_MAX = 1_000;
  * any more.
  */
 const EXIT_MS = 100;
+/** More than a commit and its second phase need, one after another, and the end of the lease. */
+const CLOSING_TRIPS = 30;
 
 export class Client implements Machine {
   readonly process: SimulatedProcess;
@@ -71,6 +74,11 @@ export class Client implements Machine {
   /** Otherwise it never meets an oracle of another database. */
   readonly #beganInTrouble: boolean;
   #isLeaving = false;
+  /** The database, or the next one, while this one is being closed and opened again. */
+  #opened: Promise<Percolator> | undefined;
+  #isOpen = false;
+  /** How often it was closed to be opened again. */
+  #reopened = 0;
 
   constructor(
     run: Run,
@@ -97,12 +105,63 @@ export class Client implements Machine {
     this.percolator = percolator;
     if (this.#life === 0) await this.#createTables(percolator);
     if (this.#isLeaving) return percolator;
+    this.#startWork(percolator);
+    return percolator;
+  }
+
+  #startWork(percolator: Percolator): void {
     if (this.#plan.worker) this.#startWorker(percolator);
     if (this.#plan.collector === true) {
       this.collector = percolator.startCollector(collectingOn(this.store));
       this.#orFail(this.collector.ended);
     }
+    this.#isOpen = true;
+  }
+
+  /** Whether the database is open, and neither the database nor the process is about to end. */
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#isLeaving;
+  }
+
+  /** Closes the database in the middle of its work, and opens it again. */
+  reopen(): void {
+    const { percolator } = this;
+    if (percolator === undefined || !this.isOpen) return;
+    this.#isOpen = false;
+    this.#reopened++;
+    this.transactions.mayBeClosed = true;
+    this.loops++; // Until then, the client has not finished.
+    this.#opened = this.#openAgain(percolator);
+    this.#orFail(this.#opened.then(() => void this.loops--));
+  }
+
+  async #openAgain(before: Percolator): Promise<Percolator> {
+    const beganMs = this.#run.world.timeline.nowMs;
+    await before.close();
+    this.runs?.close();
+    this.#judgeClosed(beganMs);
+    const percolator = await untilOpen(this.clock, () => this.#tryToOpen());
+    this.percolator = percolator;
+    this.#startWork(percolator);
     return percolator;
+  }
+
+  /** If nothing else goes wrong, commits in flight end soon, and leave no locks (P81). */
+  #judgeClosed(beganMs: number): void {
+    const { world } = this.#run;
+    const { umpire, knobs, timeline } = world;
+    if (!umpire.isGentle) return;
+    const left = locksOf(world, this.process.name);
+    if (left.length > 0) {
+      umpire.find(
+        'close: locks left',
+        `${this.process.name} has closed its database: ${left.join(', ')}`,
+      );
+    }
+    const tookMs = timeline.nowMs - beganMs;
+    const mayTakeMs = CLOSING_TRIPS * 2 * knobs.delayMsMax;
+    if (knobs.batching !== undefined || tookMs <= mayTakeMs) return;
+    umpire.find('durations: close', `it took ${tookMs} ms, more than ${mayTakeMs}`);
   }
 
   async #createTables(percolator: Percolator): Promise<void> {
@@ -123,11 +182,11 @@ export class Client implements Machine {
 
   /** Works through the plan: takes transactions from `next` until there are none. */
   start(next: () => TransactionPlan | undefined): void {
-    const opened = this.open();
+    this.#opened = this.open();
     for (let i = 0; i < Math.max(1, this.#plan.concurrency); i++) {
       this.loops++;
       this.#orFail(
-        this.#loop(opened, next).then(() => {
+        this.#loop(next).then(() => {
           this.loops--;
         }),
       );
@@ -166,6 +225,7 @@ export class Client implements Machine {
 
   #orFail(work: Promise<void>): void {
     work.catch((error: unknown) => {
+      if (this.transactions.wasClosed(error)) return; // The end of a worker or of a collector.
       if (!this.#isMisled(error)) this.#run.fail(error, this.process.name);
       else if (this.#run.world.troubled) this.process.kill();
     });
@@ -192,11 +252,11 @@ export class Client implements Machine {
     }
   }
 
-  async #loop(opened: Promise<Percolator>, next: () => TransactionPlan | undefined): Promise<void> {
-    const percolator = await opened;
-    while (!this.#isLeaving) {
-      const plan = next();
-      if (plan === undefined) return;
+  async #loop(next: () => TransactionPlan | undefined): Promise<void> {
+    for (;;) {
+      const percolator = await this.#opened;
+      const plan = this.#isLeaving ? undefined : next();
+      if (plan === undefined || percolator === undefined) return;
       await this.transactions.perform(percolator, plan);
     }
   }
@@ -225,7 +285,9 @@ export class Client implements Machine {
     const { world, oracles } = this.#run;
     if (oracles !== undefined) return oracles.clientFor(this);
     const { rangeSize } = world.knobs;
-    const options = { rangeSize, owner: this.process.name, clock: this.clock };
+    // Two owners of one name would hand out the same timestamps.
+    const again = this.#reopened === 0 ? '' : `, opened again ${this.#reopened}`;
+    const options = { rangeSize, owner: `${this.process.name}${again}`, clock: this.clock };
     return batchTimestamps(await openAllocator(this.store, options));
   }
 
@@ -242,7 +304,8 @@ export class Client implements Machine {
       onTrouble: () => {},
       onFailure: ({ cell, error, parked }) => {
         if (parked) runs.parked(cell);
-        if (error instanceof PlannedFailure || this.transactions.isGone(error)) return;
+        const isExpected = this.transactions.isGone(error) || this.transactions.wasClosed(error);
+        if (error instanceof PlannedFailure || isExpected) return;
         this.#run.fail(error, this.process.name);
       },
       onCommitted: (committed) => {

@@ -29,7 +29,7 @@ export function scheduleEvents(run: Run, clients: () => readonly Client[]): void
 /** The events that also happen to oracles. */
 const MACHINE_FAULTS: ReadonlySet<EventFault> = new Set(['clockJump', 'stop', 'suspend']);
 /** The events that happen to clients only. */
-const CLIENT_FAULTS: ReadonlySet<EventFault> = new Set(['crash', 'close', 'expireLease']);
+const CLIENT_FAULTS: ReadonlySet<EventFault> = new Set(['crash', 'close', 'reopen', 'expireLease']);
 /** The events of the model store, which a simulated HBase does not have. */
 const MODEL_FAULTS: ReadonlySet<EventFault> = new Set(['tabletUnavailable', 'ownerDeath']);
 
@@ -92,6 +92,9 @@ function happen(
       return;
     case 'close':
       client.leave();
+      return;
+    case 'reopen':
+      client.reopen();
       return;
     case 'stop':
       machine.process.pause(chooseBetween(1, world.longestStopMs, drawn));
@@ -156,6 +159,7 @@ function hits(
   if (MACHINE_FAULTS.has(fault)) return machine.process.isAlive;
   if (fault === 'crash') return client.process.isAlive;
   if (fault === 'close') return client.process.isAlive && !client.isLeaving;
+  if (fault === 'reopen') return client.process.isAlive && client.isOpen;
   // The lock service may not yet know that a process is dead.
   if (fault === 'expireLease') return !liveness.isDead(client.process.name);
   return fault !== 'collectorCrash' || collector?.process.isAlive === true;

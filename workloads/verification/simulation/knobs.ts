@@ -75,6 +75,8 @@ export const EVENT_FAULTS = [
   'crash',
   /** A process finishes its open work, closes the database and exits; then it is started again. */
   'close',
+  /** A process closes the database in the middle of its work, and opens it again. */
+  'reopen',
   /** A process, or an oracle, pauses, perhaps for longer than all leases. */
   'stop',
   /** As `stop`, and its monotonic clock pauses, too: its machine is suspended. */
@@ -229,6 +231,7 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   tabletUnavailable: 2,
   crash: 3,
   close: 1,
+  reopen: 1,
   stop: 0.5,
   suspend: 0.5,
   oracleFailOver: 3,
@@ -278,7 +281,7 @@ export function swarm(random: Random): Knobs {
 }
 
 /** These are drawn separately, so that the seeds from before they existed keep their plans. */
-const LATER_EVENTS: ReadonlySet<EventFault> = new Set(['ownerDeath', 'foreignOracle']);
+const LATER_EVENTS: ReadonlySet<EventFault> = new Set(['ownerDeath', 'foreignOracle', 'reopen']);
 const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => !LATER_EVENTS.has(fault));
 
 /** Lets the owner of the storage die, in some of the runs that have events. */
@@ -296,6 +299,13 @@ export function withSecondDatabase(knobs: Knobs, random: Random): Knobs {
   const foreignOracle = EVENT_RATE.foreignOracle * random.pick([0.3, 1, 2]);
   const secondDatabase = random.pick(['below', 'above'] as const);
   return { ...knobs, secondDatabase, events: { ...events, foreignOracle } };
+}
+
+/** Lets processes close their databases in the middle of their work, in some of the runs. */
+export function withReopening(knobs: Knobs, random: Random): Knobs {
+  if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.3) return knobs;
+  const reopen = EVENT_RATE.reopen * random.pick([1, 3]);
+  return { ...knobs, events: { ...knobs.events, reopen } };
 }
 
 /** Lets erases hide what is set later, in some of the runs. */

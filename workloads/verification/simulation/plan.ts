@@ -8,7 +8,14 @@
  */
 import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
-import { type Knobs, swarm, withOwnerDeaths, withSecondDatabase, withTombstones } from './knobs.ts';
+import {
+  type Knobs,
+  swarm,
+  withOwnerDeaths,
+  withReopening,
+  withSecondDatabase,
+  withTombstones,
+} from './knobs.ts';
 
 export type Operation =
   | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
@@ -98,7 +105,8 @@ export function planOf(seed: number): Plan {
   const random = createRandom(seed).fork('plan');
   const drawn = withOwnerDeaths(swarm(random), createRandom(seed).fork('owner'));
   const onStore = withTombstones(drawn, createRandom(seed).fork('tombstones'));
-  const knobs = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
+  const inNetwork = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
+  const knobs = withReopening(inNetwork, createRandom(seed).fork('reopen'));
   // Few cells cause conflicts, many allow progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);

@@ -231,13 +231,12 @@ class Simulation {
     const opened = last.open();
     await this.#await(opened, 'the last client to open');
     if (this.#violations.length > 0) return;
-    const checks = new FinalChecks(this.#world, last, await opened);
+    const percolator = await opened;
+    const checks = new FinalChecks(this.#world, last, percolator);
     await this.#runChecks(checks);
     if (this.#world.knobs.hbase === undefined) {
-      await this.#await(
-        judgeDurations(this.#run, last, await opened),
-        'the locks of a dead process',
-      );
+      const judging = judgeDurations(this.#run, last, percolator);
+      await this.#await(judging, 'the locks of a dead process');
       await this.#await(checks.loseStore(), 'a lost store to be noticed');
     }
     for (const client of this.#clients) client.process.kill();

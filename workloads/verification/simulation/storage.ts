@@ -2,6 +2,7 @@
 import type { Cell, CellFilter, Mutation } from '../../../engine/bigtable/index.ts';
 import {
   columnOf,
+  decodeLock,
   everywhere,
   LOCK,
   NOTIFY,
@@ -59,6 +60,18 @@ export function leftLocks(world: World): readonly string[] {
       (lock) =>
         `${historicCell({ table, row: lock.row, column: columnOf(lock) })}@${lock.timestamp}`,
     ),
+  );
+}
+
+/** The locks that a process has left, by its liveness token. */
+export function locksOf(world: World, token: string): readonly string[] {
+  return storedTables(world).flatMap((table) =>
+    leftCells(world, table, [everywhere(LOCK)])
+      .filter((lock) => decodeLock(lock).owner === token)
+      .map(
+        (lock) =>
+          `${historicCell({ table, row: lock.row, column: columnOf(lock) })}@${lock.timestamp}`,
+      ),
   );
 }
 

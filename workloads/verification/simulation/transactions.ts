@@ -27,6 +27,8 @@ export class Transactions {
   readonly scribe: RecordingOptions;
   /** The number of transactions that have failed, with any error. */
   failed = 0;
+  /** Whether the database may have been closed under a transaction. */
+  mayBeClosed = false;
   readonly #run: Run;
   readonly #process: SimulatedProcess;
   readonly #clock: SimulatedClock;
@@ -155,6 +157,11 @@ export class Transactions {
     return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
   }
 
+  /** Whether the error says that the database was closed, as planned. */
+  wasClosed(error: unknown): boolean {
+    return this.mayBeClosed && hasCode(error, 'STORE_CLOSED');
+  }
+
   async #byHand(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
     let recording: Recording | undefined;
     let transaction: Transaction | undefined;
@@ -252,7 +259,8 @@ export class Transactions {
     }
     // A mistake in the plan, which shrinking may make: a weak notification alone.
     const isRefused = hasCode(error, 'INVALID_ARGUMENT');
-    if (!isRetryable(error) && !isRefused && !this.isGone(error)) throw error;
+    const isExpected = isRefused || this.isGone(error) || this.wasClosed(error);
+    if (!isRetryable(error) && !isExpected) throw error;
     if (recording !== undefined && this.#process.isAlive) {
       this.#heard(recording, 'failed');
       const code = error instanceof PercolatorError ? error.code : '';
@@ -269,7 +277,8 @@ export class Transactions {
       if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
     } catch (error) {
       const isInDoubt = hasCode(error, 'STORE_IN_DOUBT');
-      if (!isRetryable(error) && !isInDoubt && !this.isGone(error)) throw error;
+      const isExpected = isInDoubt || this.isGone(error) || this.wasClosed(error);
+      if (!isRetryable(error) && !isExpected) throw error;
       if (!hasCode(error, 'LOCKED')) return;
       const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
       this.scribe.find('liveness: waits for itself', `waits for ${whose}`);

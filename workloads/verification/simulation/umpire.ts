@@ -35,6 +35,8 @@ export class Umpire {
   readonly violations: Violation[] = [];
   /** Nothing goes wrong in this run. */
   readonly isCalm: boolean;
+  /** At most databases are closed and opened again. */
+  readonly isGentle: boolean;
   /** At most answers are slow and messages repeated: no process may be taken for dead. */
   readonly isPatient: boolean;
   /** All locks that were ever set, to check at the end. */
@@ -53,6 +55,8 @@ export class Umpire {
 
   constructor(knobs: Knobs) {
     this.isCalm = isCalm(knobs);
+    const { reopen: _, ...events } = knobs.events;
+    this.isGentle = isCalm({ ...knobs, events });
     this.isPatient = isPatient(knobs);
   }
 

@@ -60,7 +60,7 @@ const FAILED: readonly Mutant[] = [
     name: 'unsynced-not-written-again',
     mistake: 'What waited for a sync that has failed is not written again.',
     changes: [
-      change(ROWS, '    this.change(() => this.#writeUnsyncedAgain());\n', ''),
+      change(ROWS, '    this.#writeUnsyncedAgain();\n', ''),
       change(ROWS, '  #writeUnsyncedAgain(): void {\n', '  writeUnsyncedAgain(): void {\n'),
     ],
     world: 'disk',

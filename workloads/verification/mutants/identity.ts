@@ -61,7 +61,7 @@ export const IDENTITY: readonly Mutant[] = [
     changes: [
       change(
         'observer/worker.ts',
-        '    if (!signal.aborted) await this.#context.identity?.check();\n',
+        '    if (!this.#stopping.signal.aborted) await this.#context.identity?.check();\n',
         '',
       ),
       change(

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError } from '../../base/index.ts';
+import { type Clock, PercolatorError } from '../../base/index.ts';
 import { servicesOf } from '../../testing/hbase/services.ts';
 import { SimulatedHBase } from '../../testing/hbase/simulated-hbase.ts';
 import { VirtualClock } from '../../testing/index.ts';
@@ -22,7 +22,7 @@ const TIMEOUT_MS = 10_000;
  * @param before awaited before a call
  */
 function open(
-  clock: VirtualClock,
+  clock: Clock,
   mistaken: (method: string) => boolean,
   before: (method: string, bytes: number) => Promise<void> = () => Promise.resolve(),
   hbase: SimulatedHBase = newHBase(),
@@ -150,6 +150,36 @@ test('an operation whose region is found only after its deadline is not sent', a
   await clock.advance(2 * TIMEOUT_MS); // Nor is it sent later.
   assert.equal(sent, 0);
 });
+
+for (const how of ['stopped', 'suspended'] as const) {
+  test(`P66: a mutation is not sent again by a process that was ${how} in the rest before the next try`, async () => {
+    const clock = new VirtualClock();
+    let tries = 0;
+    const stopping: Clock = {
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      yield: () => clock.yield(),
+      sleep: async (...rest) => {
+        await clock.sleep(...rest);
+        if (how === 'suspended') clock.suspend(3 * TIMEOUT_MS);
+        else await clock.sleep(3 * TIMEOUT_MS);
+      },
+    };
+    const moved = HBaseFailure.ofException('org.x.NotServingRegionException', 'not here');
+    const before = async (method: string): Promise<void> => {
+      if (method !== 'Multi') return;
+      tries++;
+      throw moved;
+    };
+    await using store = open(stopping, () => false, before);
+    await clock.runUntil(store.createTable('t', { families: ['f'] }));
+    for (const call of [calls['mutateRows'], calls['checkAndMutateRow']]) {
+      tries = 0;
+      await assert.rejects(clock.runUntil(call?.(store) ?? assert.fail()), { code: /^STORE_/ });
+      assert.equal(tries, 1);
+    }
+  });
+}
 
 test('the rows of one call wait for their regions together, not one after the other', async () => {
   const clock = new VirtualClock();

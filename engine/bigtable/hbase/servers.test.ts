@@ -42,6 +42,22 @@ test('after a silence, an answer needs a proof again', async () => {
   assert.equal(proofs(), 2);
 });
 
+test('P59: a proof ends as soon as either clock says so', async () => {
+  for (const pass of [
+    (clock: VirtualClock) => clock.advance(2100),
+    async (clock: VirtualClock) => clock.suspend(5000), // The monotonic clock stands.
+    async (clock: VirtualClock) => clock.jumpWall(-3_600_000),
+  ]) {
+    const { clock, servers, proofs, ask } = setUp();
+    await ask();
+    assert.equal(servers.isProven(SERVER), true);
+    await pass(clock);
+    assert.equal(servers.isProven(SERVER), false);
+    await ask();
+    assert.equal(proofs(), 2);
+  }
+});
+
 test('an answer without a proof is refused, and so is the next one', async () => {
   const { ask } = setUp();
   const fails = (): Promise<void> => Promise.reject(new Error('not the owner'));

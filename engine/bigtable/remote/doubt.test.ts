@@ -202,9 +202,19 @@ function claimAll(open: Open): void {
     assert.deepEqual(rowsSent(fake), ['a b c']);
   });
 
-  test('a blind mutation is not sent again after its deadline, not even by a process that was suspended meanwhile', async () => {
+  test('a blind mutation is not sent again after its deadline, not even by a process that stopped meanwhile', async () => {
     await using fake = await startFake();
-    const clock = new StoppableClock();
+    const clock = new StoppableClock('stop');
+    await using store = await open(fake.address, { clock });
+    fake.answer('MutateRow', { code: CODES.unavailable, details: 'later' }, { answers: [{}] });
+    clock.stopInNextSleepMs = 600_000;
+    await assert.rejects(store.mutateRows([mutation('r')]), { code: 'STORE_IN_DOUBT' });
+    assert.equal(sent(fake, 'MutateRow'), 1);
+  });
+
+  test('P59: nor by one whose machine was suspended, so that its monotonic clock stood', async () => {
+    await using fake = await startFake();
+    const clock = new StoppableClock('suspend');
     await using store = await open(fake.address, { clock });
     fake.answer('MutateRow', { code: CODES.unavailable, details: 'later' }, { answers: [{}] });
     clock.stopInNextSleepMs = 600_000;
@@ -234,17 +244,22 @@ function claimAll(open: Open): void {
   });
 }
 
-/** The clock of a process that is suspended in the middle of a sleep. */
+/** The clock of a process that stops in the middle of a sleep, or whose machine is suspended. */
 class StoppableClock implements Clock {
   stopInNextSleepMs = 0;
+  readonly #how: 'stop' | 'suspend';
   #stoodStillMs = 0;
+
+  constructor(how: 'stop' | 'suspend') {
+    this.#how = how;
+  }
 
   wallMs(): number {
     return systemClock.wallMs() + this.#stoodStillMs;
   }
 
   monotonicMs(): number {
-    return systemClock.monotonicMs() + this.#stoodStillMs;
+    return systemClock.monotonicMs() + (this.#how === 'stop' ? this.#stoodStillMs : 0);
   }
 
   async sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void> {

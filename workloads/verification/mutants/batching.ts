@@ -1,4 +1,4 @@
-/** Mistakes in batching and reading ahead (section 2.5): P11, P19, P20 and P40. */
+/** Mistakes in batching and reading ahead (section 2.5): P11, P19, P20, P31 and P40. */
 import { change, type Mutant } from './mutant.ts';
 
 /** Marks are lost on the way, so the outcome depends on what their commit assumes about them. */
@@ -57,6 +57,47 @@ export const BATCHING: readonly Mutant[] = [
       ),
     ],
     knobs: LOSING_MARKS,
+  },
+  {
+    rule: 'P31',
+    name: 'kept-before-it-was-validated',
+    mistake: 'The cells of a grouped read are kept, and then it is asked whether they are stale.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    await validateRead(this.#context, this.#held);\n    targets.forEach(',
+        '    targets.forEach(',
+      ),
+      change(
+        'transaction/reads.ts',
+        '      this.#keep(target, one);\n    });\n',
+        '      this.#keep(target, one);\n    });\n    await validateRead(this.#context, this.#held);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'single-read-kept-before-it-was-validated',
+    mistake: 'The cells of one row are kept, and then it is asked whether they are stale.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    const validating = validateRead(this.#context, this.#held);\n',
+        '    this.#keep(target, seen);\n    const validating = validateRead(this.#context, this.#held);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'grouped-by-what-was-asked-for',
+    mistake: 'Rows are read in one call although what is read ahead of them differs.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    areEqual(a.columns, b.columns) &&\n    areEqual(a.alongside ?? [], b.alongside ?? [])\n',
+        '    areEqual(a.columns, b.columns)\n',
+      ),
+    ],
   },
   {
     rule: 'P19',

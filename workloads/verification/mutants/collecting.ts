@@ -1,5 +1,5 @@
 /** Mistakes in collecting garbage and in leases: P4, P30, P31, P59 and P68. */
-import { pinsAtRenewals } from './loads.ts';
+import { pinsAtRenewals } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const COLLECTING: readonly Mutant[] = [
@@ -16,6 +16,25 @@ export const COLLECTING: readonly Mutant[] = [
     ],
     // A copy of a prewrite arrives after its marker was collected.
     knobs: {
+      messages: { replay: 0.2, pause: 0.02 },
+      leaseTimeToLiveMs: 100,
+      lockTimeToLiveMs: 50,
+    },
+  },
+  {
+    rule: 'P4',
+    name: 'wait-from-before-the-horizon',
+    mistake: 'The collector waits since it began to move the horizon, not since it has moved.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        '    const moved = await moveHorizon(',
+        '    const sinceMs = clock.monotonicMs();\n    const moved = await moveHorizon(',
+      ),
+      change('garbage-collection/cycle.ts', 'sinceMs: clock.monotonicMs() };', 'sinceMs };'),
+    ],
+    knobs: {
+      stopsAtWaits: true,
       messages: { replay: 0.2, pause: 0.02 },
       leaseTimeToLiveMs: 100,
       lockTimeToLiveMs: 50,

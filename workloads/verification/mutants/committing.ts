@@ -1,5 +1,5 @@
 /** Mistakes in committing: P9 to P18 (P13 has no mutant), P26, P60, P61 and P81. */
-import { deletionsDuringStops, writersWhoseDatabasesClose } from './loads.ts';
+import { deletionsDuringStops, writersWhoseDatabasesClose } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const COMMITTING: readonly Mutant[] = [

@@ -1,5 +1,5 @@
 /** Mistakes in dropping tables and creating them again: P52 to P55. */
-import { confirmationsDuringDrops, dropsInUse } from './loads.ts';
+import { confirmationsDuringDrops, dropsInUse } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const DROPPING: readonly Mutant[] = [

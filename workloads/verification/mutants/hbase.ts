@@ -1,6 +1,6 @@
 /**
- * Mistakes in the HBase client: what it believes of a server that stood still (P64), and what it
- * does when a region is elsewhere (P65).
+ * Mistakes in the HBase client: what it believes of a server that stood still (P64), what it does
+ * when a region is elsewhere (P65), and how late it sends (P59, P66).
  */
 import type { HBaseKnobs } from '../simulation/index.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -223,4 +223,66 @@ const MOVED: readonly Mutant[] = [
   },
 ];
 
-export const HBASE: readonly Mutant[] = [...STALE, ...MOVED];
+/** Stops of the client's machine in the rests between two tries, and much to try again. */
+const STOPPING: Partial<HBaseKnobs> = {
+  stopInRest: 0.1,
+  events: { move: 0.3, pause: 0.15, crash: 0.15 },
+  openMsMax: 2000,
+};
+
+const LATE: readonly Mutant[] = [
+  {
+    rule: 'P59',
+    name: 'proof-by-one-clock',
+    mistake: 'How old a proof is goes by the monotonic clock alone, which stands in a suspend.',
+    changes: [
+      change(
+        SERVERS,
+        'owned !== undefined && isWithin(clock, proofMs, owned)',
+        'owned !== undefined && (void isWithin, clock.monotonicMs() - owned.monotonicMs < proofMs)',
+      ),
+    ],
+    world: 'hbase',
+    // Servers that answer with what they had are common, and so are stops of clients.
+    cluster: { pauseMsMax: 9000, noticeMsMax: 2000, openMsMax: 50 },
+  },
+  {
+    rule: 'P66',
+    name: 'sent-after-a-stop-in-the-rest',
+    mistake: 'After a rest, a call is sent again without a look at its deadline.',
+    changes: [change(CALLS, '      if (!isWithin(clock, timeoutMs, begun)) return;\n', '')],
+    world: 'hbase',
+    cluster: STOPPING,
+  },
+  {
+    rule: 'P66',
+    name: 'deadline-by-one-clock',
+    mistake: 'A deadline goes by the monotonic clock alone, which stands in a suspend.',
+    changes: [
+      change(
+        CALLS,
+        '      if (!isWithin(clock, timeoutMs, begun)) return;\n',
+        '      if (clock.monotonicMs() - begun.monotonicMs >= timeoutMs) return;\n',
+      ),
+      change(CALLS, '    if (!isWithin(clock, timeoutMs, begun)) {\n', '    if (leftMs <= 0) {\n'),
+    ],
+    world: 'hbase',
+    cluster: STOPPING,
+  },
+  {
+    rule: 'P66',
+    name: 'sent-after-the-search',
+    mistake: 'A call is sent although finding the regions has taken until after its deadline.',
+    changes: [
+      change(
+        CALLS,
+        '    if (!isWithin(clock, timeoutMs, begun)) {\n',
+        '    if (leftMs === Infinity) {\n',
+      ),
+    ],
+    world: 'hbase',
+    cluster: STOPPING,
+  },
+];
+
+export const HBASE: readonly Mutant[] = [...STALE, ...MOVED, ...LATE];

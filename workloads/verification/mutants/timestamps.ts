@@ -2,7 +2,7 @@
  * Mistakes in handing out timestamps, and in storing them: P35 to P38, and the oracle's part in
  * P10, P23, P31, P54 and P59.
  */
-import { dropsInUse } from './loads.ts';
+import { dropsInUse } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 /** Without these checks the judges must notice the mistake themselves. */

@@ -1,7 +1,7 @@
 /** The findings of `./run.sh simulate`, for the report. */
 import { counted, verdictOf } from '#harness';
 import { type FindingsParts, type ResultTable } from '#results';
-import { notCovered, type Tally } from './index.ts';
+import { notCovered, notStoppedAt, type Tally } from './index.ts';
 
 /** A run that failed, after it was shrunk. */
 export interface Shrunk {
@@ -29,6 +29,7 @@ export function findingsOf(tally: Tally, planned: number, shrunk?: Shrunk): Find
     tables: [
       countTable(tally),
       faultTable(tally),
+      waitTable(tally),
       ...(shrunk === undefined ? [] : [storyTable(shrunk)]),
     ],
     charts: [],
@@ -76,6 +77,21 @@ function faultTable({ faults }: Tally): ResultTable {
     rows: Object.entries(faults)
       .toSorted(([a], [b]) => a.localeCompare(b))
       .map(([fault, count]) => [fault, count]),
+  };
+}
+
+/** Places of work outside of transactions, and how often a process stopped there. */
+function waitTable(tally: Tally): ResultTable {
+  const stopped = Object.entries(tally.stopped).toSorted(([a], [b]) => a.localeCompare(b));
+  const never = notStoppedAt(tally);
+  return {
+    name: 'waits',
+    title: 'Where work outside of transactions was stopped',
+    caption:
+      `A process stopped while this function of the engine waited, at ${stopped.length} of ` +
+      `${stopped.length + never.length} such functions; the others come last.`,
+    columns: ['function', 'times'],
+    rows: [...stopped, ...never.map((place): [string, number] => [place, 0])],
   };
 }
 

@@ -23,5 +23,13 @@ export { type Seeds, simulateSeeds } from './seeds.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';
 export { tellStory } from './story.ts';
 export type { WatchedEvent, WatchedLease } from './watched.ts';
-export { add, type FailedRun, NOTHING, notCovered, type Tally, tallyOf } from './tally.ts';
+export {
+  add,
+  type FailedRun,
+  NOTHING,
+  notCovered,
+  notStoppedAt,
+  type Tally,
+  tallyOf,
+} from './tally.ts';
 export type { FaultCounts } from './world.ts';

@@ -116,6 +116,8 @@ export interface Knobs {
   readonly groups?: Readonly<Partial<Record<GroupFault, number>>> | undefined;
   /** Events per second of virtual time. Absent: never. */
   readonly events: Readonly<Partial<Record<EventFault, number>>>;
+  /** Whether processes stop in the middle of work outside of transactions (waits.ts). */
+  readonly stopsAtWaits?: boolean | undefined;
   /**
    * How long a message is on its way, at most, in milliseconds; each takes its own time, so
    * messages overtake one another.
@@ -306,6 +308,12 @@ export function withReopening(knobs: Knobs, random: Random): Knobs {
   if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.3) return knobs;
   const reopen = EVENT_RATE.reopen * random.pick([1, 3]);
   return { ...knobs, events: { ...knobs.events, reopen } };
+}
+
+/** Lets processes stop where work outside of transactions waits, in some runs that have events. */
+export function withStopsAtWaits(knobs: Knobs, random: Random): Knobs {
+  if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.3) return knobs;
+  return { ...knobs, stopsAtWaits: true };
 }
 
 /** Lets erases hide what is set later, in some of the runs. */

@@ -3,6 +3,7 @@
  * what they need.
  */
 import { hasCode, isRetryable } from '../../../engine/base/index.ts';
+import { chooseBetween } from './chance.ts';
 import type { SimulatedProcess } from './process.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import type { World } from './world.ts';
@@ -15,6 +16,7 @@ export interface Machine {
 /** For draws of chance about a process as such, without a message. */
 const SKEW = 20;
 const RATE = 21;
+const STOP = 22;
 /** The rest after a failure, before the next attempt. */
 const REST_MS = 30;
 
@@ -24,6 +26,10 @@ export function clockOf(world: World, process: SimulatedProcess): SimulatedClock
   return new SimulatedClock(world.timeline, process, {
     skewMs: skewMs * around0(SKEW),
     rate: 1 + drift * around0(RATE),
+    onSleep: () => {
+      if (!world.troubled || !world.waits.stopsAtSleep(process)) return;
+      process.pause(chooseBetween(1, world.longestStopMs, world.draw(process, 0, STOP)));
+    },
   });
 }
 

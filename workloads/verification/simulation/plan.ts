@@ -9,57 +9,17 @@
 import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
 import {
-  type Knobs,
   swarm,
   withOwnerDeaths,
   withReopening,
   withSecondDatabase,
+  withStopsAtWaits,
   withTombstones,
 } from './knobs.ts';
+import { withLoad } from './loads.ts';
+import type { Operation, Plan, ProcessPlan, TransactionPlan } from './work.ts';
 
-export type Operation =
-  | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
-  | { readonly do: 'getMany'; readonly cells: readonly string[] }
-  /** Scans the whole table, or the part between two rows. */
-  | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
-  | { readonly do: 'think'; readonly ms: number };
-
-export interface TransactionPlan {
-  /**
-   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past;
-   * `replay` marks again the parked cells of the tables that the operations name; `recreate` drops
-   * the scratch table and creates it again.
-   */
-  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
-  readonly operations: readonly Operation[];
-  /** The observed columns of the scratch table when it is created again. Default none. */
-  readonly observedColumns?: readonly string[] | undefined;
-  /** For a snapshot: how many milliseconds ago its moment was. Default: now. */
-  readonly agoMs?: number | undefined;
-  /**
-   * Begins `plusMs` after the next whole multiple of `everyMs` on its process's clock. Default: at
-   * once.
-   */
-  readonly begins?: { readonly everyMs: number; readonly plusMs: number } | undefined;
-}
-
-export interface ProcessPlan {
-  readonly transactions: readonly TransactionPlan[];
-  /** Transactions in flight at a time. */
-  readonly concurrency: number;
-  /** Whether the process runs observers. */
-  readonly worker: boolean;
-  /** Whether the process collects garbage. Default false. */
-  readonly collector?: boolean | undefined;
-}
-
-export interface Plan {
-  readonly seed: number;
-  readonly knobs: Knobs;
-  readonly processes: readonly ProcessPlan[];
-  /** For each observer and cell, the runs that throw before one may succeed. */
-  readonly observerFailures: number;
-}
+export type { Operation, Plan, ProcessPlan, TransactionPlan } from './work.ts';
 
 /** A table that is dropped and created again, with other observed columns, in some runs. */
 export const SCRATCH: string = 's';
@@ -104,7 +64,8 @@ export function planOf(seed: number): Plan {
   // Forked, because streams of neighbouring seeds begin alike.
   const random = createRandom(seed).fork('plan');
   const drawn = withOwnerDeaths(swarm(random), createRandom(seed).fork('owner'));
-  const onStore = withTombstones(drawn, createRandom(seed).fork('tombstones'));
+  const stopping = withStopsAtWaits(drawn, createRandom(seed).fork('waits'));
+  const onStore = withTombstones(stopping, createRandom(seed).fork('tombstones'));
   const inNetwork = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
   const knobs = withReopening(inNetwork, createRandom(seed).fork('reopen'));
   // Few cells cause conflicts, many allow progress.
@@ -129,7 +90,35 @@ export function planOf(seed: number): Plan {
   const isParking = knobs.failuresMax !== undefined;
   const observerFailures = isParking || random.fraction() < 0.2 ? random.integer(1, 5) : 0;
   const plan = { seed, knobs, processes, observerFailures };
-  return knobs.drops === true ? withDrops(plan, createRandom(seed).fork('drops')) : plan;
+  const guessing =
+    knobs.prefetch === true ? withGuesses(plan, createRandom(seed).fork('guesses')) : plan;
+  const dropping =
+    knobs.drops === true ? withDrops(guessing, createRandom(seed).fork('drops')) : guessing;
+  return withLoad(dropping, createRandom(seed).fork('special load'));
+}
+
+/**
+ * Some transactions first read one column of several rows and then another one, which a prefetching
+ * client learns to read along. Mostly they have read that one in one of the rows already: then the
+ * guesses for that row and for the others differ.
+ */
+function withGuesses(plan: Plan, random: Random): Plan {
+  const one = (transaction: TransactionPlan): TransactionPlan => {
+    const { kind, operations } = transaction;
+    if (kind === 'replay' || kind === 'recreate' || random.fraction() < 0.7) return transaction;
+    const rows = shuffled(random, ['a', 'b', 'c', 'd']).slice(0, random.integer(2, 4));
+    const read = (column: string, some: readonly string[]): Operation => {
+      return { do: 'getMany', cells: some.map((row) => `t/${row}:${column}`) };
+    };
+    const before = random.fraction() < 0.7 ? [read('d', rows.slice(0, 1))] : [];
+    const reads = [...before, read('c', shuffled(random, rows)), read('d', rows)];
+    return { ...transaction, operations: [...reads, ...operations] };
+  };
+  const processes = plan.processes.map((process) => {
+    const transactions = process.transactions.map(one);
+    return Object.assign({}, process, { transactions });
+  });
+  return { ...plan, processes };
 }
 
 /**

@@ -1,8 +1,9 @@
 /**
  * Records what a client does in a transaction and what it is told: the clients' side of a history.
- * Reads of own writes are judged at once: each must return the last write.
+ * Reads of own writes are judged at once: each must return the last write. So is what a client
+ * hears when it does once more what was refused: it must be refused again.
  */
-import type { Clock } from '../../../engine/base/index.ts';
+import { type Clock, hasCode } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type {
   CellAddress,
@@ -136,9 +137,8 @@ export async function readOnly(
 ): Promise<void> {
   const { names } = scribe;
   if (operation.do === 'getMany') {
-    const answered = scribe.reading?.(recording.startTimestamp);
-    const values = await reader.getMany(operation.cells.map((cell) => names.address(cell)));
-    answered?.();
+    const cells = operation.cells.map((cell) => names.address(cell));
+    const values = await ask(scribe, recording, () => reader.getMany(cells));
     operation.cells.forEach((cell, i) => {
       note(scribe, recording, { cell: names.historic(cell), value: values[i]?.toString() });
     });
@@ -164,14 +164,7 @@ async function scan(
   recording: Recording,
 ): Promise<void> {
   const { table } = range;
-  const found = new Map<string, string>();
-  const answered = scribe.reading?.(recording.startTimestamp);
-  for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
-    for (const [column, value] of values) {
-      found.set(historicCell({ table, row, column }), value.toString());
-    }
-  }
-  answered?.();
+  const found = await ask(scribe, recording, () => cellsIn(reader, range));
   for (const [cell, value] of found) note(scribe, recording, { cell, value });
   // Its own writes hide what the snapshot has there: the judge (scans.ts) must not ask for it.
   const own = recording.writes.map(({ cell }) => cell);
@@ -186,6 +179,49 @@ async function scan(
   }
 }
 
+async function cellsIn(reader: Reader, range: ScanRange): Promise<Map<string, string>> {
+  const { table } = range;
+  const found = new Map<string, string>();
+  for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
+    for (const [column, value] of values) {
+      found.set(historicCell({ table, row, column }), value.toString());
+    }
+  }
+  return found;
+}
+
+/** Reads, and if the snapshot is stale, reads once more. */
+async function ask<T>(
+  scribe: RecordingOptions,
+  { startTimestamp }: Recording,
+  doRead: () => Promise<T>,
+): Promise<T> {
+  const answered = scribe.reading?.(startTimestamp);
+  try {
+    const answer = await doRead();
+    answered?.();
+    return answer;
+  } catch (error) {
+    if (hasCode(error, 'STALE_SNAPSHOT')) await expectRefused(scribe, startTimestamp, doRead);
+    throw error;
+  }
+}
+
+/** Does once more what was refused for good. */
+export async function expectRefused(
+  scribe: RecordingOptions,
+  startTimestamp: Timestamp,
+  again: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await again();
+  } catch {
+    return;
+  }
+  const message = `the transaction of ${startTimestamp} was answered after a refusal`;
+  scribe.find('refusals: not for good', message);
+}
+
 /** Reads a cell and records the value. */
 export async function read(
   scribe: RecordingOptions,
@@ -193,9 +229,8 @@ export async function read(
   cell: string,
   recording: Recording,
 ): Promise<string | undefined> {
-  const answered = scribe.reading?.(recording.startTimestamp);
-  const value = (await transaction.get(scribe.names.address(cell)))?.toString();
-  answered?.();
+  const address = scribe.names.address(cell);
+  const value = (await ask(scribe, recording, () => transaction.get(address)))?.toString();
   note(scribe, recording, { cell: scribe.names.historic(cell), value });
   return value;
 }

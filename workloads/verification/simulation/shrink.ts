@@ -63,7 +63,16 @@ function* simplerKnobs(plan: Plan): Generator<Plan> {
   const { knobs } = plan;
   if (plan.observerFailures > 0) yield { ...plan, observerFailures: 0 };
   if (knobs.skewMs > 0) yield { ...plan, knobs: { ...knobs, skewMs: 0 } };
-  for (const knob of ['drift', 'names', 'hangs', 'batching', 'prefetch', 'scanLocks'] as const) {
+  const simpler = [
+    'drift',
+    'names',
+    'hangs',
+    'batching',
+    'prefetch',
+    'scanLocks',
+    'stopsAtWaits',
+  ] as const;
+  for (const knob of simpler) {
     if (knobs[knob]) yield { ...plan, knobs: { ...knobs, [knob]: undefined } };
   }
   if (knobs.oracleProcesses) yield { ...plan, knobs: { ...knobs, oracleProcesses: false } };

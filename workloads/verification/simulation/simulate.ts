@@ -32,6 +32,8 @@ export interface Result {
   readonly history: History;
   readonly counts: RunCounts;
   readonly faults: FaultCounts;
+  /** How often a process was stopped at each place of work outside of transactions (waits.ts). */
+  readonly stopped: Readonly<Record<string, number>>;
   /** What happened to the simulated HBase, if that is the store. */
   readonly cluster?: Cluster['counts'] | undefined;
   readonly digest: number;
@@ -294,6 +296,7 @@ class Simulation {
       history,
       counts: this.#counts(),
       faults: this.#world.faults,
+      stopped: this.#world.waits.stopped,
       cluster: clusterOf(this.#world)?.counts,
       digest: this.#world.digest,
       lastedMs: this.#world.timeline.nowMs,

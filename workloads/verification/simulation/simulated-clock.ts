@@ -22,6 +22,7 @@ export class SimulatedClock implements Clock {
   readonly #process: SimulatedProcess;
   /** Milliseconds of its monotonic clock per millisecond of virtual time. */
   readonly #rate: number;
+  readonly #onSleep: () => void;
   /** Virtual time for which the machine was suspended, without the last suspend. */
   #stoodMs = 0;
   /** The last suspend, which may not be over. */
@@ -30,12 +31,22 @@ export class SimulatedClock implements Clock {
   constructor(
     timeline: Timeline,
     process: SimulatedProcess,
-    { skewMs, rate }: { readonly skewMs: number; readonly rate: number },
+    {
+      skewMs,
+      rate,
+      onSleep = () => {},
+    }: {
+      readonly skewMs: number;
+      readonly rate: number;
+      /** Called when a sleep has begun. */
+      readonly onSleep?: (() => void) | undefined;
+    },
   ) {
     this.#timeline = timeline;
     this.#process = process;
     this.skewMs = skewMs;
     this.#rate = rate;
+    this.#onSleep = onSleep;
   }
 
   wallMs(): number {
@@ -65,6 +76,7 @@ export class SimulatedClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
     const dueMs = this.monotonicMs() + Math.max(0, ms);
+    if (ms > 0) this.#onSleep();
     return new Promise((resolve) => {
       const wake = (): void => {
         signal?.removeEventListener('abort', wake); // Thousands of sleeps share one signal.

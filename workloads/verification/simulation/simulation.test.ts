@@ -11,6 +11,7 @@ import { Transaction } from '../../../engine/transaction/transaction.ts';
 import {
   NOTHING,
   notCovered,
+  notStoppedAt,
   planOf,
   shrink,
   simulate,
@@ -32,6 +33,17 @@ describe('no rule is broken', () => {
     assert.equal(tally.runs, SEEDS);
     assert.deepEqual(notCovered(tally), []);
     for (const [what, count] of Object.entries(tally.counts)) assert.ok(count > 0, what);
+  });
+
+  test('and processes have stopped at most places where work outside of transactions waits', () => {
+    const [stopped, never] = [Object.keys(tally.stopped), notStoppedAt(tally)];
+    assert.ok(stopped.length > never.length, `never at ${never.join(', ')}`);
+    for (const folder of ['garbage-collection', 'leases', 'observer', 'tables', 'oracle']) {
+      assert.ok(
+        stopped.some((place) => place.startsWith(`${folder}/`)),
+        folder,
+      );
+    }
   });
 });
 

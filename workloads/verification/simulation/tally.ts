@@ -1,6 +1,7 @@
 /** The results of many runs: how much was simulated, and which faults ever occurred. */
 import { EVENT_FAULTS, GROUP_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
 import type { Result, RunCounts } from './simulate.ts';
+import { allWaits } from './waits.ts';
 import type { FaultCounts } from './world.ts';
 
 export interface FailedRun {
@@ -13,6 +14,7 @@ export interface Tally {
   readonly runs: number;
   readonly counts: RunCounts;
   readonly faults: FaultCounts;
+  readonly stopped: Result['stopped'];
   /** Milliseconds of virtual time. */
   readonly lastedMs: number;
   /** The first violation of each run that has one. */
@@ -36,14 +38,15 @@ export const NOTHING: Tally = {
     cellsCollected: 0,
   },
   faults: {},
+  stopped: {},
   lastedMs: 0,
   failed: [],
 };
 
-export function tallyOf({ plan, counts, faults, lastedMs, violations }: Result): Tally {
+export function tallyOf({ plan, counts, faults, stopped, lastedMs, violations }: Result): Tally {
   const [first] = violations;
   const failed = first === undefined ? [] : [{ seed: plan.seed, ...first }];
-  return { runs: 1, counts, faults, lastedMs, failed };
+  return { runs: 1, counts, faults, stopped, lastedMs, failed };
 }
 
 export function add(a: Tally, b: Tally): Tally {
@@ -51,6 +54,7 @@ export function add(a: Tally, b: Tally): Tally {
     runs: a.runs + b.runs,
     counts: addCounts(a.counts, b.counts),
     faults: addCounts(a.faults, b.faults),
+    stopped: addCounts(a.stopped, b.stopped),
     lastedMs: a.lastedMs + b.lastedMs,
     failed: [...a.failed, ...b.failed].toSorted((one, other) => one.seed - other.seed),
   };
@@ -61,6 +65,11 @@ export function notCovered({ faults }: Tally): readonly string[] {
   return [...MESSAGE_FAULTS, ...GROUP_FAULTS, ...EVENT_FAULTS].filter(
     (fault) => (faults[fault] ?? 0) === 0,
   );
+}
+
+/** Places of work outside of transactions at which no process was stopped. */
+export function notStoppedAt({ stopped }: Tally): readonly string[] {
+  return allWaits().filter((place) => stopped[place] === undefined);
 }
 
 function addCounts<Counts extends object>(a: Counts, b: Counts): Counts {

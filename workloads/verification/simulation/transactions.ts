@@ -10,6 +10,7 @@ import type { Transaction } from '../../../engine/transaction/index.ts';
 import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import {
+  expectRefused,
   perform,
   readOnly,
   type Recording,
@@ -175,9 +176,19 @@ export class Transactions {
       this.#heard(recording, 'committed', wrote ? committed : undefined);
       this.#expectSecondPhase(percolator, recording.startTimestamp);
     } catch (error) {
+      if (recording?.outcome === 'unknown' && transaction) await this.#expectOver(transaction);
       transaction?.discard();
       await this.#failed(percolator, recording, error);
     }
+    if (transaction) await this.#expectOver(transaction);
+  }
+
+  /** A transaction that has committed or failed neither reads nor commits any more. */
+  async #expectOver(transaction: Transaction): Promise<void> {
+    const { startTimestamp } = transaction;
+    const cell = this.#run.world.names.address('t/a:c');
+    await expectRefused(this.scribe, startTimestamp, () => transaction.get(cell));
+    await expectRefused(this.scribe, startTimestamp, () => transaction.commit());
   }
 
   async #transact(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {

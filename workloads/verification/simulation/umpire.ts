@@ -10,6 +10,8 @@
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48),
  *     and do not commit after their worker has reported that it has stopped (P50)
  *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
+ *   - a collector begins to delete below a horizon only when that horizon has been persisted for as
+ *     long as a message may be in flight (P4)
  *   - no read is answered from a snapshot below the deletion horizon that a collector had announced
  *     when the read was served, even if the values are right (P31)
  */
@@ -48,12 +50,18 @@ export class Umpire {
     readonly value: Uint8Array;
   }[] = [];
 
+  /** Horizons in the order in which they were persisted, and when; each above the one before it. */
+  readonly #horizons: { readonly horizon: Timestamp; readonly atMs: number }[] = [];
+  /** How long a collector waits at least, in virtual time, whatever its clock says. */
+  readonly #waitMsMin: number;
   /** Collectors delete below it, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
   /** By process and snapshot: when the last read below the deletion horizon was served. */
   readonly #servedLate = new Map<string, number>();
 
-  constructor(knobs: Knobs) {
+  /** @param messageLifetimeMs for which collectors wait; 0 if that is not judged */
+  constructor(knobs: Knobs, messageLifetimeMs: number) {
+    this.#waitMsMin = messageLifetimeMs / (1 + (knobs.drift ?? 0)) - 1;
     this.isCalm = isCalm(knobs);
     const { reopen: _, ...events } = knobs.events;
     this.isGentle = isCalm({ ...knobs, events });
@@ -140,11 +148,24 @@ export class Umpire {
    * A collector has recorded its progress. It also does so before it deletes anything, with the
    * horizon below which it will.
    */
-  collectorIsAt(progress: Uint8Array): void {
-    const { deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
+  collectorIsAt(progress: Uint8Array, nowMs: number): void {
+    const { deletionHorizon, phase } = JSON.parse(Buffer.from(progress).toString()) as {
       readonly deletionHorizon: Timestamp;
+      readonly phase: string;
     };
+    const persisted = this.#horizons.find(({ horizon }) => horizon >= deletionHorizon);
+    const waitedMs = nowMs - (persisted?.atMs ?? -Infinity);
+    if (phase === 'resolving' && waitedMs < this.#waitMsMin) {
+      const what = `a collector begins to delete below ${deletionHorizon}`;
+      this.find('collector: too soon', `${what} ${waitedMs} ms after the horizon was persisted`);
+    }
     this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
+  }
+
+  /** A horizon was persisted, or is there again. */
+  horizonIsAt(horizon: Timestamp, nowMs: number): void {
+    if (horizon <= (this.#horizons.at(-1)?.horizon ?? 0)) return;
+    this.#horizons.push({ horizon, atMs: nowMs });
   }
 
   /**
@@ -172,8 +193,8 @@ export class Umpire {
   }
 }
 
-function isCalm({ messages, groups = {}, events, hbase }: Knobs): boolean {
-  if (hbase !== undefined) return false;
+function isCalm({ messages, groups = {}, events, hbase, stopsAtWaits }: Knobs): boolean {
+  if (hbase !== undefined || stopsAtWaits === true) return false;
   return [messages, groups, events].every((faults) => Object.keys(faults).length === 0);
 }
 

@@ -20,6 +20,7 @@ import {
   ROLLBACK,
   WRITE,
 } from '../../../engine/transaction/index.ts';
+import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
 import { historicCell, type HistoricMarker, type HistoricRecord } from '../judges/history.ts';
 import { chance } from './chance.ts';
 import {
@@ -36,6 +37,7 @@ import { Owner } from './owner.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
+import { Waits } from './waits.ts';
 import { type EventListener, PROGRESS_TABLE, snapshotsOf, watchMutations } from './watched.ts';
 
 /**
@@ -56,6 +58,8 @@ export class World {
   readonly tables: Map<string, ModelTable> = new Map();
   readonly incarnations: Incarnations = new Incarnations();
   readonly umpire: Umpire;
+  /** Where processes stop in the middle of work outside of transactions. */
+  readonly waits: Waits;
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
   /** Every write record and marker that was ever in the storage, in the order they came. */
@@ -92,7 +96,9 @@ export class World {
     this.seed = seed;
     this.knobs = knobs;
     this.names = knobs.names === 'awkward' ? awkwardNames(seed) : PLAIN;
-    this.umpire = new Umpire(knobs);
+    // A simulated HBase says on its own how long collectors wait.
+    this.umpire = new Umpire(knobs, knobs.hbase === undefined ? MESSAGE_LIFETIME_MS : 0);
+    this.waits = new Waits(seed, knobs.stopsAtWaits === true);
     let upTo = 0;
     this.#faultsUpTo = MESSAGE_FAULTS.map((fault) => {
       upTo += knobs.messages[fault] ?? 0;
@@ -120,7 +126,9 @@ export class World {
   faultOf(process: SimulatedProcess, message: number): MessageFault | undefined {
     if (!this.troubled) return undefined;
     const drawn = this.draw(process, message, 0);
-    return this.#faultsUpTo.find(({ upTo }) => drawn < upTo)?.fault;
+    const fault = this.#faultsUpTo.find(({ upTo }) => drawn < upTo)?.fault;
+    if (fault !== undefined || !this.waits.stopsAtMessage(process, message)) return fault;
+    return drawn < 0.5 ? 'pause' : 'stall';
   }
 
   expectUntil(timeMs: number): void {
@@ -164,11 +172,14 @@ export class World {
   /** Notes what an applied mutation says about the outcome of transactions. */
   observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
     if (this.watch !== undefined) watchMutations(this.watch, { table, row }, mutations ?? []);
+    const { nowMs } = this.timeline;
     for (const mutation of mutations ?? []) {
       if (mutation.kind !== 'set') continue;
       if (mutation.family === CELLS) this.#observeCell(table, row, mutation);
-      else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
-      else if (mutation.family === 'table') this.incarnations.defined(row, mutation.value);
+      else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value, nowMs);
+      else if (table === ORACLE_TABLE && mutation.qualifier === 'horizon') {
+        this.umpire.horizonIsAt(mutation.timestamp, nowMs);
+      } else if (mutation.family === 'table') this.incarnations.defined(row, mutation.value);
     }
   }
 

@@ -64,6 +64,11 @@ export interface HBaseKnobs {
   readonly noticeMsMax: number;
   /** How long a region is on its way to its next server, at most. */
   readonly openMsMax: number;
+  /**
+   * The share of the rests between two tries of a call in which the machine of its process stops.
+   * Only where the client runs alone. Absent: none.
+   */
+  readonly stopInRest?: number | undefined;
 }
 
 /** A random subset of the names, each with up to twice the usual rate. */

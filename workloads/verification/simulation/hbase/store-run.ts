@@ -8,6 +8,7 @@
  * engine's protocol. Values are also set blindly, alone and in batches.
  */
 import {
+  type Clock,
   createRandom,
   hasCode,
   PercolatorError,
@@ -17,6 +18,7 @@ import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.
 import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
 import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
 import type { Violation } from '../../judges/history.ts';
+import { jumpMs } from '../events.ts';
 import { SimulatedProcess } from '../process.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import { Timeline } from '../timeline.ts';
@@ -30,6 +32,12 @@ const SPLITS = ['c', 'f'];
 const OPERATIONS = 60;
 /** Deadlines of the client's calls: its default, and a short one. */
 const TIMEOUTS_MS = [10_000, 3000];
+/** What a process may take for less than its deadline (moment.ts). */
+const TOLERANCE = 1.06;
+/** Longest stops of a client's machine: some are shorter than a deadline, some longer than all. */
+const STOPS_MS = [6000, 25_000];
+/** The mean time between two stops of a machine. */
+const STOPS_EVERY_MS = 60_000;
 /** Longer than all that is in flight takes to arrive. */
 const REST_MS = 60_000;
 /** The shortest session that the proof of servers.ts allows. */
@@ -64,28 +72,55 @@ function knobsOf(random: Random): HBaseKnobs {
     pauseMsMax: random.pick([4000, 9000]),
     noticeMsMax: random.pick([50, 2000]),
     openMsMax: random.pick([50, 2000]),
+    stopInRest: random.pick([0, 0.02, 0.1]),
   };
 }
 
 interface ClientProcess {
-  readonly process: SimulatedProcess;
   readonly clock: SimulatedClock;
   readonly store: Bigtable;
+  readonly timeoutMs: number;
+}
+
+/** One call of a client, which begins now. */
+interface Call {
+  /** From its beginning until now. */
+  readonly span: () => Span;
+  /** To be called for each write that it sends. */
+  readonly sends: (row: string, timestamp: number) => void;
+  /** A second call of the same operation. */
+  readonly again: () => Call;
+}
+
+/** The clock of a client that rests between two tries of a call. */
+function stoppingInRests(clock: SimulatedClock, onRest: (ms: number) => void): Clock {
+  return {
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: (ms, signal) => {
+      onRest(ms);
+      return clock.sleep(ms, signal);
+    },
+    yield: () => clock.yield(),
+  };
 }
 
 class StoreRun {
   readonly #timeline = new Timeline();
-  readonly #truth = new Truth();
+  readonly #truth = new Truth(() => this.#timeline.nowMs);
   readonly #random: Random;
   readonly #cluster: Cluster;
   readonly #clients: readonly ClientProcess[];
   readonly #conditionals = new Set<string>();
   readonly #answers = { answered: 0, refused: 0, inDoubt: 0 };
+  readonly #knobs: HBaseKnobs;
+  readonly #stops: Random;
   #timestamp = 0;
 
   constructor(seed: number, favoured: Partial<HBaseKnobs>) {
     this.#random = createRandom(seed).fork('hbase');
-    const knobs = { ...knobsOf(this.#random), ...favoured };
+    const knobs = (this.#knobs = { ...knobsOf(this.#random), ...favoured });
+    this.#stops = createRandom(seed).fork('stops');
     const timeline = this.#timeline;
     this.#cluster = new Cluster(
       { seed, knobs, timeline },
@@ -93,21 +128,27 @@ class StoreRun {
     );
     this.#clients = Array.from({ length: this.#random.integer(2, 4) }, (_, id) => {
       const process = new SimulatedProcess(timeline, { name: `client ${id}`, id }, () => {});
-      const clock = new SimulatedClock(timeline, process, { skewMs: 0, rate: 1 });
+      const own = new SimulatedClock(timeline, process, { skewMs: 0, rate: 1 });
+      const clock = stoppingInRests(own, (ms) => this.#inRest(own, process, ms));
       const connect = connectTo({ seed, knobs, timeline, cluster: this.#cluster, process });
       const timeoutMs = this.#random.pick(TIMEOUTS_MS);
       const { store } = createHBase(new Servers({ clock, connect }), {
         clock,
         servers: this.#cluster.seeds,
         timeoutMs,
+        sessionTimeoutMs: knobs.sessionMs,
       });
-      return { process, clock, store };
+      this.#scheduleStops(own, process);
+      return { clock: own, store, timeoutMs };
     });
   }
 
   async run(): Promise<StoreRunResult> {
     const { store } = this.#clients[0] as ClientProcess;
     await this.#await(store.createTable(TABLE, { families: ['f'], splits: SPLITS }), 'the table');
+    // From now on each client knows the families, and the time of a call begins with the call.
+    const looks = this.#clients.map((one) => one.store.readRow(TABLE, 'a', FILTERS));
+    await this.#await(Promise.all(looks), 'the families');
     this.#cluster.trouble();
     const loops = this.#clients.flatMap((client, i) => {
       const random = this.#random.fork(`client ${i}`);
@@ -161,10 +202,9 @@ class StoreRun {
   async #loop(client: ClientProcess, random: Random, restMsMax: number): Promise<void> {
     for (let i = 0; i < OPERATIONS; i++) {
       await client.clock.sleep(random.integer(0, restMsMax));
-      if (random.fraction() < 0.01) client.process.pause(random.integer(1, 6000));
-      const begun = this.#truth.now();
+      const call = this.#callOf(client);
       try {
-        await this.#operate(client.store, random, () => ({ begun, ended: this.#truth.now() }));
+        await this.#operate(client.store, random, call);
         this.#answers.answered++;
       } catch (error) {
         if (!(error instanceof PercolatorError)) throw error;
@@ -175,7 +215,45 @@ class StoreRun {
     }
   }
 
-  async #operate(store: Bigtable, random: Random, span: () => Span): Promise<void> {
+  #callOf(client: ClientProcess): Call {
+    const { store, timeoutMs } = client;
+    const begun = this.#truth.now();
+    const deadlineMs = this.#timeline.nowMs + timeoutMs * TOLERANCE;
+    const { messageLifetimeMs = 0 } = store.manifest;
+    const endMs = deadlineMs + messageLifetimeMs - timeoutMs + this.#knobs.delayMsMax;
+    return {
+      span: () => ({ begun, ended: this.#truth.now(), deadlineMs }),
+      sends: (row, timestamp) => this.#truth.sends(row, timestamp, endMs),
+      again: () => this.#callOf(client),
+    };
+  }
+
+  /** Stops machines at moments that no code of theirs knows: while it waits for something. */
+  #scheduleStops(clock: SimulatedClock, process: SimulatedProcess): void {
+    this.#timeline.after(this.#stops.integer(1, 2 * STOPS_EVERY_MS), () => {
+      if (this.#cluster.troubled) this.#stop(clock, process);
+      this.#scheduleStops(clock, process);
+    });
+  }
+
+  #inRest(clock: SimulatedClock, process: SimulatedProcess, restMs: number): void {
+    if (this.#stops.fraction() >= (this.#knobs.stopInRest ?? 0)) return;
+    this.#timeline.after(this.#stops.integer(0, restMs), () => {
+      if (this.#cluster.troubled) this.#stop(clock, process);
+    });
+  }
+
+  /** Both clocks go on, or the wall clock alone; or the wall clock is set. */
+  #stop(clock: SimulatedClock, process: SimulatedProcess): void {
+    const ms = this.#stops.integer(1, this.#stops.pick(STOPS_MS));
+    const how = this.#stops.fraction();
+    if (how < 0.4) process.pause(ms);
+    else if (how < 0.9) clock.suspend(ms);
+    else clock.skewMs += jumpMs(2 * this.#stops.fraction() - 1);
+  }
+
+  async #operate(store: Bigtable, random: Random, call: Call): Promise<void> {
+    const { span } = call;
     const rows = ROWS.filter(() => random.fraction() < 0.4);
     const row = random.pick(ROWS);
     const kind = random.fraction();
@@ -198,8 +276,8 @@ class StoreRun {
       }
       return;
     }
-    if (kind < 0.65) return this.#write(store, kind < 0.55 ? [row] : rows, span);
-    return this.#lock(store, kind < 0.8 ? [row] : rows, random, span);
+    if (kind < 0.65) return this.#write(store, kind < 0.55 ? [row] : rows, call);
+    return this.#lock(store, kind < 0.8 ? [row] : rows, random, call);
   }
 
   async #look(
@@ -213,8 +291,9 @@ class StoreRun {
     return read;
   }
 
-  async #write(store: Bigtable, rows: readonly string[], span: () => Span): Promise<void> {
+  async #write(store: Bigtable, rows: readonly string[], { span, sends }: Call): Promise<void> {
     const timestamp = ++this.#timestamp;
+    for (const row of rows) sends(row, timestamp);
     try {
       await store.mutateRows(
         rows.map((row) => ({ table: TABLE, row, mutations: [value(timestamp)] })),
@@ -232,18 +311,14 @@ class StoreRun {
    * Half of the calls only lock the rows. The other half read them first, remove four in five of
    * the locks that they find, and try to lock all other rows.
    */
-  async #lock(
-    store: Bigtable,
-    rows: readonly string[],
-    random: Random,
-    span: () => Span,
-  ): Promise<void> {
+  async #lock(store: Bigtable, rows: readonly string[], random: Random, call: Call): Promise<void> {
     const looks = random.fraction() < 0.5;
-    const read = looks ? await this.#look(store, rows, span) : [];
-    const begun = this.#truth.now();
+    const read = looks ? await this.#look(store, rows, call.span) : [];
+    const { span, sends } = looks ? call.again() : call;
     const plans = rows.map((row, i) => {
       const timestamp = ++this.#timestamp;
       this.#conditionals.add(`${row}@${timestamp}`);
+      sends(row, timestamp);
       const held = random.fraction() < 0.8 ? lockIn(read[i]) : undefined;
       if (held === undefined) {
         const mutations = [{ ...value(timestamp), qualifier: 'lock' }];
@@ -268,7 +343,7 @@ class StoreRun {
         [applies]: mutations,
       })),
     );
-    const whole = { ...span(), begun };
+    const whole = span();
     plans.forEach((plan, i) => {
       const found = answers[i] as boolean | Error;
       if (found instanceof Error) {

@@ -4,10 +4,11 @@
  *     read            the row was as it was read, at some moment between call and answer
  *     condition       if a mutation is said not to be applied: the cell that it looks for was
  *                     there, or not, as answered, at such a moment
- *     mutation        if said to be applied, it was: between call and answer, and, if conditional,
- *                     only once
+ *     mutation        if said to be applied, it was: between call and answer, before its deadline,
+ *                     and, if conditional, only once
  *     refused         never applied, not even later
  *     in doubt        applied once or never, if conditional
+ *     any             never applied when no collector expects it any more (P66)
  */
 import type { CellFilter, Row } from '../../../../engine/bigtable/index.ts';
 import type { MutationProto } from '../../../../engine/bigtable/hbase/messages.ts';
@@ -24,6 +25,8 @@ export const FILTERS: readonly CellFilter[] = [LOCK, VALUE];
 export interface Span {
   readonly begun: number;
   readonly ended: number;
+  /** Virtual time after which the caller no longer waits. */
+  readonly deadlineMs: number;
 }
 
 interface State {
@@ -36,9 +39,17 @@ export class Truth {
   readonly table: MemoryTable = new MemoryTable({ families: ['f'] }, { tombstones: true });
   readonly #states = new Map<string, State[]>();
   /** When each write was applied: `row@timestamp` of what it sets. */
-  readonly #applied = new Map<string, number[]>();
+  readonly #applied = new Map<string, { readonly at: number; readonly atMs: number }[]>();
+  /** Virtual time after which each write may no longer be applied. */
+  readonly #endsMs = new Map<string, number>();
+  readonly #timeMs: () => number;
   readonly #refused = new Map<string, string>();
   #now = 0;
+
+  /** @param timeMs the virtual time */
+  constructor(timeMs: () => number) {
+    this.#timeMs = timeMs;
+  }
 
   /** A moment that is later than all before. */
   now(): number {
@@ -54,7 +65,17 @@ export class Truth {
     const set = mutations.find(({ kind }) => kind === 'set');
     if (set?.kind !== 'set') return;
     const name = `${row}@${set.timestamp}`;
-    this.#applied.set(name, [...(this.#applied.get(name) ?? []), now]);
+    const atMs = this.#timeMs();
+    this.#applied.set(name, [...(this.#applied.get(name) ?? []), { at: now, atMs }]);
+    const endMs = this.#endsMs.get(name) ?? Infinity;
+    if (atMs <= endMs) return;
+    const late = `${atMs - endMs} ms after no message could be in flight any more`;
+    this.find('mutations: applied too late', `${name} was applied ${late}`);
+  }
+
+  /** A write is about to be sent, which may not be applied after `endMs` of virtual time. */
+  sends(row: string, timestamp: number, endMs: number): void {
+    this.#endsMs.set(`${row}@${timestamp}`, endMs);
   }
 
   read(row: string, found: Row | undefined, span: Span): void {
@@ -84,11 +105,16 @@ export class Truth {
   }
 
   /** A mutation that was said to be applied. */
-  did(row: string, timestamp: number, { begun, ended }: Span): void {
+  did(row: string, timestamp: number, { begun, ended, deadlineMs }: Span): void {
     const name = `${row}@${timestamp}`;
-    const times = this.#applied.get(name) ?? [];
-    if (times.some((time) => time > begun && time < ended)) return;
-    this.find('mutations: lost', `${name} was said to be applied, and was not`);
+    const times = (this.#applied.get(name) ?? []).filter(({ at }) => at > begun && at < ended);
+    if (times.some(({ atMs }) => atMs <= deadlineMs)) return;
+    if (times.length === 0) {
+      this.find('mutations: lost', `${name} was said to be applied, and was not`);
+    } else {
+      const late = `${name} was applied after its deadline`;
+      this.find('mutations: after the deadline', `${late}, and its caller heard of no failure`);
+    }
   }
 
   refused(row: string, timestamp: number, why: string): void {

@@ -1,14 +1,39 @@
 /**
  * Loads that cause what the usual load rarely does, for mistakes that need several coincidences in
- * a row.
+ * a row. Mutants name them, and some seeds draw them.
  */
 import type { Random } from '../../../engine/base/index.ts';
-import type { ProcessPlan } from '../simulation/index.ts';
-
-type TransactionPlan = ProcessPlan['transactions'][number];
+import type { Knobs } from './knobs.ts';
+import type { Plan, ProcessPlan, TransactionPlan } from './work.ts';
 
 const CELLS = ['t/a:c', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:seen', 't/d:also'];
 const COLLECTOR: ProcessPlan = { transactions: [], concurrency: 1, worker: false, collector: true };
+
+type Load = (random: Random) => readonly ProcessPlan[];
+
+/** The share of seeds with one of these loads. */
+const SHARE = 0.03;
+const COLLECTED: Partial<Knobs> = { collector: true, leaseTimeToLiveMs: 1_000 };
+const DROPPED: Partial<Knobs> = { drops: true };
+
+/** One of the loads instead of the plan's own, in some of the runs, under the plan's faults. */
+export function withLoad(plan: Plan, random: Random): Plan {
+  if (random.fraction() >= SHARE) return plan;
+  const [load, knobs] = random.pick<readonly [Load, Partial<Knobs>]>([
+    [pinsAtRenewals, { ...COLLECTED, oracleProcesses: true }],
+    [deletionsDuringStops, COLLECTED],
+    [dropsInUse, DROPPED],
+    [confirmationsDuringDrops, DROPPED],
+  ]);
+  // A third of it: under the faults of a plan, all of it would take the time of many other runs.
+  const processes = load(random).map((process) => {
+    const { transactions } = process;
+    return Object.assign({}, process, {
+      transactions: transactions.slice(0, transactions.length / 3),
+    });
+  });
+  return { ...plan, processes, knobs: { ...plan.knobs, ...knobs } };
+}
 
 /**
  * One process writes, collects, and takes snapshots of a moment ago. Some snapshots begin at the

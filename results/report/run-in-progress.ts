@@ -11,7 +11,7 @@
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
-import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { refreshAll } from './all/build-all.ts';
 import { captureEnvironment } from './environment.ts';
@@ -135,10 +135,17 @@ function unclaim(folder: string): void {
 class RunFolder implements Run {
   readonly folder: string;
   #record: RunRecord;
+  /** A folder that another program has put in its place may hold another run. */
+  readonly #isInPlace: () => boolean;
 
   constructor(folder: string, record: RunRecord) {
     this.folder = folder;
     this.#record = record;
+    const { ino, dev } = statSync(folder);
+    this.#isInPlace = () => {
+      const found = statSync(folder, { throwIfNoEntry: false });
+      return found?.ino === ino && found.dev === dev;
+    };
     this.#replace({});
   }
 
@@ -205,6 +212,12 @@ class RunFolder implements Run {
     const next = { ...this.#record, ...parts };
     const text = recordText(next); // If it is refused, what was found before stays.
     this.#record = next; // Even if the disk is full now, the next write has all.
+    if (!this.#isInPlace()) {
+      throw new UsageError(
+        `The output folder ${JSON.stringify(this.folder)} was moved, removed or replaced during the ` +
+          'run; nothing was written to what is there now.',
+      );
+    }
     writeFileAtomically(path.join(this.folder, RECORD_FILE), text);
   }
 }

@@ -1,7 +1,15 @@
 /** A run's record is read back as written, and no other file is accepted as a run. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -115,6 +123,16 @@ describe('a run record', () => {
     const folder = temporaryFolder();
     createSampleRun(folder);
     assert.throws(() => createSampleRun(folder), UsageError);
+  });
+
+  test('of another run, whose folder was put in the place of this one, is not overwritten', () => {
+    const folder = path.join(temporaryFolder(), 'run');
+    const run = createSampleRun(folder);
+    renameSync(folder, `${folder}-moved`);
+    createSampleRun(folder);
+    const before = readFileSync(path.join(folder, 'run.json'), 'utf8');
+    assert.throws(() => run.close('finished'), /"[^"]*run" was moved, removed or replaced during/);
+    assert.equal(readFileSync(path.join(folder, 'run.json'), 'utf8'), before);
   });
 
   test('belongs to one of two runs that begin at once in one folder', async () => {

@@ -186,7 +186,7 @@ test('a folder with two stores is refused, and both are named', async () => {
   await (await openWithTable(folder)).close();
   cpSync(join(folder, 'store'), join(folder, 'store.other'), { recursive: true });
   await assert.rejects(openPatiently({ folder }, { attachMs: 300, requestMs: 300 }), {
-    code: 'STORE_UNAVAILABLE',
+    code: 'STORE_REFUSED',
     message: /it holds two stores, store and store\.other: move one of them elsewhere$/,
   });
 });

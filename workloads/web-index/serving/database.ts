@@ -1,5 +1,5 @@
 /** The file of the serving index: its schema, and how it is opened. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
@@ -70,6 +70,21 @@ function useWriteAheadLog(database: DatabaseSync): void {
 export function openToRead(folder: string): DatabaseSync {
   const options = { readOnly: true, timeout: BUSY_MS };
   return checked(new DatabaseSync(path.join(folder, FILE), options));
+}
+
+/**
+ * For a later look: SQLite goes on with a file that another program has moved, removed or replaced,
+ * and neither its writer nor its readers would hear that the folder holds another index by now.
+ * @returns a function that throws if it is so
+ */
+export function placeOf(folder: string): () => void {
+  const file = path.join(folder, FILE);
+  const { ino, dev } = statSync(file);
+  return () => {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.ino === ino && found.dev === dev) return;
+    throw new Error(`another program moved, removed or replaced ${file}; open the index again`);
+  };
 }
 
 export function inTransaction<T>(database: DatabaseSync, body: () => T): T {

@@ -1,7 +1,7 @@
 /** Writes to the serving index. Each call is one transaction, and one sync of the disk. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Anchor } from '../model/index.ts';
-import { inTransaction, numberOf, openToWrite, rowId } from './database.ts';
+import { inTransaction, numberOf, openToWrite, placeOf, rowId } from './database.ts';
 import { cleaned } from './excerpts.ts';
 import { hasWord } from './query.ts';
 import type { Change } from './serving-index.ts';
@@ -14,6 +14,7 @@ const WORD_TABLES = ['words', 'titles', 'anchors'] as const;
 
 export class IndexWriter implements Disposable {
   readonly #database: DatabaseSync;
+  readonly #assertInPlace: () => void;
   readonly #versionOf: StatementSync;
   readonly #setPage: StatementSync;
   readonly #setWords: StatementSync;
@@ -24,6 +25,7 @@ export class IndexWriter implements Disposable {
   constructor(folder: string) {
     const database = openToWrite(folder);
     this.#database = database;
+    this.#assertInPlace = placeOf(folder);
     this.#versionOf = database.prepare('SELECT version FROM pages WHERE url = ?');
     this.#setPage = database.prepare(
       `INSERT INTO pages (url, version, is_served, language, anchors, duplicates, rank, captured_ms)
@@ -48,6 +50,7 @@ export class IndexWriter implements Disposable {
     inTransaction(this.#database, () => {
       for (const change of changes) this.#apply(change);
     });
+    this.#assertInPlace(); // Afterwards: what is answered is in the folder.
   }
 
   replaceAll(changes: readonly Change[]): void {
@@ -55,6 +58,7 @@ export class IndexWriter implements Disposable {
       for (const table of [...WORD_TABLES, 'pages']) this.#database.exec(`DELETE FROM ${table}`);
       for (const change of changes) this.#apply(change);
     });
+    this.#assertInPlace();
   }
 
   [Symbol.dispose](): void {

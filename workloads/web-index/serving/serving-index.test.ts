@@ -1,6 +1,6 @@
 /** The serving index: exports in any order, the order of results, and texts that mean harm. */
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
@@ -372,6 +372,20 @@ describe('a folder', () => {
     );
     await assert.rejects(openServingIndex(path.join(folder, 'wrong')), isOneSentence);
     await assert.rejects(openIndexReader(path.join(folder, 'wrong')), isOneSentence);
+  });
+
+  test('that was moved or replaced while the index is open answers no export and no search', async () => {
+    for (const isReplaced of [false, true]) {
+      const folder = path.join(temporaryFolder(), 'index');
+      await using index = await openServingIndex(folder);
+      const page = pageOf({ title: 'before' });
+      await index.put(page, 1);
+      renameSync(folder, `${folder}-moved`);
+      if (isReplaced) await (await openServingIndex(folder))[Symbol.asyncDispose]();
+      const moved = /another program moved, removed or replaced .*index\.sqlite/;
+      await assert.rejects(index.put(page, 2), moved);
+      assert.throws(() => urlsFound(index, 'before'), moved);
+    }
   });
 
   test('with an index of another version is refused, and the sentence says what to do', async () => {

@@ -29,7 +29,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { UsageError } from '#harness';
 import type { Anchor, ServedPage } from '../model/index.ts';
-import { numberOf, openToRead, type Row, rowId, textOf } from './database.ts';
+import { numberOf, openToRead, placeOf, type Row, rowId, textOf } from './database.ts';
 import { Excerpts } from './excerpts.ts';
 import { expressionOf, phrasesOf } from './query.ts';
 import type {
@@ -52,7 +52,7 @@ const COLUMNS =
  */
 export async function openServingIndex(folder: string): Promise<ServingIndex> {
   const writer = await orUsageError(folder, () => WriterClient.open(folder));
-  const reader = new Reader(openToRead(folder));
+  const reader = new Reader(openToRead(folder), placeOf(folder));
   return {
     put: (page, version) => writer.apply({ url: page.url, page, version }),
     remove: (url, version) => writer.apply({ url, page: undefined, version }),
@@ -71,7 +71,7 @@ export async function openServingIndex(folder: string): Promise<ServingIndex> {
 
 /** @throws UsageError if there is no index in the folder */
 export async function openIndexReader(folder: string): Promise<IndexReader> {
-  return orUsageError(folder, async () => new Reader(openToRead(folder)));
+  return orUsageError(folder, async () => new Reader(openToRead(folder), placeOf(folder)));
 }
 
 async function orUsageError<T>(folder: string, open: () => Promise<T>): Promise<T> {
@@ -86,14 +86,16 @@ async function orUsageError<T>(folder: string, open: () => Promise<T>): Promise<
 
 class Reader implements IndexReader {
   readonly #database: DatabaseSync;
+  readonly #assertInPlace: () => void;
   readonly #count: StatementSync;
   readonly #matches: StatementSync;
   readonly #best: StatementSync;
   readonly #shown: StatementSync;
   readonly #excerpts = new Excerpts();
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, assertInPlace: () => void) {
     this.#database = database;
+    this.#assertInPlace = assertInPlace;
     this.#count = database.prepare(
       'SELECT count(*) AS n, avg(rank) AS rank FROM pages WHERE is_served',
     );
@@ -119,6 +121,7 @@ class Reader implements IndexReader {
 
   search(query: string, range: SearchRange): SearchResults {
     const phrases = phrasesOf(query);
+    this.#assertInPlace();
     if (phrases.length === 0) return { total: 0, haveAllWords: true, results: [] };
     return this.#atOneMoment(() => {
       const all = this.#find(phrases, 'AND', range);

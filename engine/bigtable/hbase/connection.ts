@@ -153,6 +153,8 @@ export class Connection implements Channel {
         : new HBaseFailure(
             'unsent',
             `no connection to ${this.#address}: ${(error as Error).message}`,
+            '',
+            error,
           );
       this.#notBeforeMs = this.#options.clock.monotonicMs() + PAUSE_MS;
       throw this.#lastFailure;

@@ -23,8 +23,8 @@ export class HBaseFailure extends Error {
   /** The class of the Java exception, without its package. */
   readonly className: string;
 
-  constructor(kind: FailureKind, message: string, className = '') {
-    super(message);
+  constructor(kind: FailureKind, message: string, className = '', cause?: unknown) {
+    super(message, { cause });
     this.kind = kind;
     this.className = className;
   }
@@ -93,6 +93,13 @@ export function mayRepeat(failure: unknown, purpose: Purpose): boolean {
   if (!(failure instanceof HBaseFailure)) return false;
   if (failure.kind === 'unsent' || BEFORE.has(failure.className)) return true;
   return purpose !== 'conditional' && !(failure.className in REFUSALS);
+}
+
+/** Whether the system knows that no process listens at the address, or that there is no such host. */
+export function isNoServer(failure: unknown): boolean {
+  const cause = failure instanceof HBaseFailure ? failure.cause : undefined;
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND';
 }
 
 /** What a call has failed with. Rethrows a mistake of this program, which is no answer. */

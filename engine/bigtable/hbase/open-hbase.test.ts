@@ -1,6 +1,9 @@
 /** How late a call may be applied, as the store tells collectors (P66); and wrong options. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { systemClock } from '../../base/index.ts';
 import { openHBase } from './index.ts';
 import { serveHBase } from './simulated-server.fixture.ts';
 
@@ -31,4 +34,38 @@ test('a wrong option is refused in one sentence, before any server is asked', as
     const options = { servers, ...given } as Parameters<typeof openHBase>[0];
     await assert.rejects(openHBase(options), { code: 'INVALID_ARGUMENT', message });
   }
+});
+
+/** Longer than a connection and a question may take (connection.ts, seeds.ts). */
+const LATE_MS = 3_500;
+
+test('a server that is late is waited for, for as long as a call may take', async () => {
+  const sockets = new Set<Socket>();
+  const openAtMs = systemClock.monotonicMs() + LATE_MS;
+  const front = async (listener: Server): Promise<Server> => {
+    const late = createServer(async (client) => {
+      sockets.add(client.on('error', () => {}));
+      await systemClock.sleep(Math.max(0, openAtMs - systemClock.monotonicMs()));
+      const { port } = listener.address() as AddressInfo;
+      const server = connect(port, '127.0.0.1').on('error', () => {});
+      client.pipe(server).pipe(client);
+    });
+    await once(late.listen(0, '127.0.0.1'), 'listening');
+    return late.unref();
+  };
+  await using served = await serveHBase({ front });
+  await using store = await openHBase({ servers: [served.master] });
+  assert.deepEqual(await store.listTables(), []);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('an address at which no process listens is refused at once', async () => {
+  const silent = createServer().listen(0, '127.0.0.1').unref();
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  silent.close();
+  const beganMs = systemClock.monotonicMs();
+  const opening = openHBase({ servers: [`127.0.0.1:${port}`], timeoutMs: 600_000 });
+  await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message: /no HBase answers at 127/ });
+  assert.ok(systemClock.monotonicMs() - beganMs < 300_000);
 });

@@ -16,7 +16,7 @@ import type { Bigtable, Manifest } from '../bigtable.ts';
 import { Deadlines } from '../deadlines.ts';
 import { durabilityOf } from '../durability.ts';
 import { Connection } from './connection.ts';
-import { asFailure } from './failures.ts';
+import { asFailure, isNoServer, mayRepeat } from './failures.ts';
 import { HBaseBigtable } from './hbase.ts';
 import { Master } from './master.ts';
 import { messageOf } from './messages.ts';
@@ -69,6 +69,8 @@ const KINDS: Kinds<HBaseOptions> = {
 };
 
 const TIMEOUT_MS = 10_000;
+/** Between two questions whether a server answers. */
+const RETRY_MS = 100;
 const SESSION_MS = 90_000;
 /** The name that HBase's logs and permissions have for this client. */
 const USER = 'percolator';
@@ -80,7 +82,7 @@ const USER = 'percolator';
  */
 export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   checkOptions('openHBase', options, KINDS, ['servers']);
-  const { clock = systemClock, tls = false } = options;
+  const { clock = systemClock, tls = false, timeoutMs = TIMEOUT_MS } = options;
   const common = { clock, deadlines: new Deadlines(clock), tls, user: USER };
   const servers = new Servers({
     clock,
@@ -88,7 +90,7 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   });
   const { store, seeds } = createHBase(servers, { ...options, clock });
   try {
-    await checkReachable(seeds, options.servers);
+    await checkReachable(seeds, options.servers, { clock, timeoutMs });
     await store.listTables();
   } catch (error) {
     await store.close();
@@ -122,18 +124,30 @@ export function createHBase(
   return { store, seeds };
 }
 
-/** Asks each server once, without waiting for one that is away for a moment. */
-async function checkReachable(seeds: Seeds, servers: readonly string[]): Promise<void> {
-  try {
-    await seeds.ask('GetActiveMaster', messageOf('GetActiveMasterResponse'));
-  } catch (error) {
-    if (error instanceof PercolatorError) throw error;
-    const reason = asFailure(error).message;
-    throw new PercolatorError(
-      'STORE_UNAVAILABLE',
-      `no HBase answers at ${servers.join(', ')}: ${reason}`,
-      { cause: error },
-    );
+/**
+ * Asks for as long as a call may take: a server that is busy accepts a connection late. But where
+ * no process listens, it says so at once.
+ */
+async function checkReachable(
+  seeds: Seeds,
+  servers: readonly string[],
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+): Promise<void> {
+  const endMs = clock.monotonicMs() + timeoutMs;
+  for (;;) {
+    try {
+      await seeds.ask('GetActiveMaster', messageOf('GetActiveMasterResponse'));
+      return;
+    } catch (error) {
+      if (error instanceof PercolatorError) throw error;
+      const failure = asFailure(error);
+      const mayAnswer = mayRepeat(failure, 'read') && !isNoServer(failure);
+      if (!mayAnswer || clock.monotonicMs() >= endMs) {
+        const message = `no HBase answers at ${servers.join(', ')}: ${failure.message}`;
+        throw new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
+      }
+      await clock.sleep(RETRY_MS);
+    }
   }
 }
 

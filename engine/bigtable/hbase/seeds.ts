@@ -1,5 +1,6 @@
 /** The servers that a user names: any of them knows where the master and `hbase:meta` are. */
 import { PercolatorError } from '../../base/index.ts';
+import { isNoServer } from './failures.ts';
 import { type Codec, messageOf, type ServerName } from './messages.ts';
 import type { Servers } from './servers.ts';
 
@@ -17,7 +18,7 @@ export class Seeds {
 
   /**
    * Asks one after the other, until one answers.
-   * @throws the last one's failure if none does; at once what no other server would mend, such as a
+   * @throws the failure of the one that is most likely to answer later if none does; at once what no other server would mend, such as a
    *   certificate that is not trusted
    */
   async ask<Response>(method: string, response: Codec<Response>): Promise<Response> {
@@ -29,7 +30,7 @@ export class Seeds {
         return await connection.call(method, message, TRY_MS);
       } catch (error) {
         if (error instanceof PercolatorError) throw error;
-        failure = error;
+        if (failure === undefined || isNoServer(failure)) failure = error;
       }
     }
     throw failure;

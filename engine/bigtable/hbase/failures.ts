@@ -95,7 +95,7 @@ export function mayRepeat(failure: unknown, purpose: Purpose): boolean {
   return purpose !== 'conditional' && !(failure.className in REFUSALS);
 }
 
-/** Whether the system knows that no process listens at the address, or that there is no such host. */
+/** Whether no process listens at the address, or there is no such host. */
 export function isNoServer(failure: unknown): boolean {
   const cause = failure instanceof HBaseFailure ? failure.cause : undefined;
   const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;

@@ -43,12 +43,13 @@ test('a server that is late is waited for, for as long as a call may take', asyn
   const sockets = new Set<Socket>();
   const openAtMs = systemClock.monotonicMs() + LATE_MS;
   const front = async (listener: Server): Promise<Server> => {
-    const late = createServer(async (client) => {
+    const late = createServer((client) => {
       sockets.add(client.on('error', () => {}));
-      await systemClock.sleep(Math.max(0, openAtMs - systemClock.monotonicMs()));
-      const { port } = listener.address() as AddressInfo;
-      const server = connect(port, '127.0.0.1').on('error', () => {});
-      client.pipe(server).pipe(client);
+      void systemClock.sleep(Math.max(0, openAtMs - systemClock.monotonicMs())).then(() => {
+        const { port } = listener.address() as AddressInfo;
+        const server = connect(port, '127.0.0.1').on('error', () => {});
+        client.pipe(server).pipe(client);
+      });
     });
     await once(late.listen(0, '127.0.0.1'), 'listening');
     return late.unref();

@@ -114,7 +114,15 @@ export interface RowMutation {
   readonly row: string;
   readonly mutations: readonly Mutation[];
   readonly provisional?: Provisional;
+  readonly essential?: Essential;
 }
+
+/**
+ * Whether readers wait for the mutation, and it is small: a range of timestamps, what resolves a
+ * lock. Default false. A store that knows how may keep room for those on a full disk (P78); other
+ * stores ignore it.
+ */
+export type Essential = boolean | undefined;
 
 /**
  * Whether a power failure may undo the mutation, together with everything that was applied after it
@@ -136,6 +144,7 @@ export interface ConditionalRowMutation {
   readonly ifFound?: readonly Mutation[] | undefined;
   readonly ifNotFound?: readonly Mutation[] | undefined;
   readonly provisional?: Provisional;
+  readonly essential?: Essential;
 }
 
 export interface TableSchema {

@@ -143,7 +143,8 @@ export async function mutateOracleRow(
   ifNotFound: readonly Mutation[],
 ): Promise<boolean> {
   try {
-    return !(await store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound }));
+    const where = { table: ORACLE_TABLE, row: ROW };
+    return !(await store.checkAndMutateRow({ ...where, anyOf, ifNotFound, essential: true }));
   } catch (error) {
     // The answer was lost. The caller reads the row again; if the request arrives even later, its
     // conditions refuse it, or it does what the caller wanted.

@@ -74,6 +74,8 @@ class Folder {
 }
 
 export class SimulatedDisk implements Disk {
+  /** The bytes that all files together may have; then a write is cut short and fails. */
+  roomBytes: number = Infinity;
   readonly #random: Random;
   #folder: Folder;
   #before: NonNullable<SimulatedDiskOptions['before']>;
@@ -234,14 +236,25 @@ export class SimulatedDisk implements Disk {
     { bytes, position }: { readonly bytes: Uint8Array; readonly position: number },
   ): Promise<void> {
     await this.#pause('write', name);
-    const failed = this.#before('write', name);
-    const done = failed === undefined ? bytes.length : this.#random.integer(0, bytes.length - 1);
+    const free = this.#freeAfter(content, position);
+    const failed = this.#before('write', name) ?? (bytes.length > free ? 'ENOSPC' : undefined);
+    const most = Math.min(bytes.length - 1, free);
+    const done = failed === undefined ? bytes.length : this.#random.integer(0, most);
     const write = { offset: position, bytes: Buffer.from(bytes.subarray(0, done)) };
     content.current = written(content.current, write);
     content.unsynced.push(write);
     await this.#pass();
     await this.#pause('written', name);
     if (failed !== undefined) throw failure(failed, `write ${name}`);
+  }
+
+  /** How many bytes fit into the file from the position on. */
+  #freeAfter(content: Content, position: number): number {
+    let used = 0;
+    for (const one of this.#names.values()) {
+      used += one === content ? Math.min(position, one.current.length) : one.current.length;
+    }
+    return Math.max(0, this.roomBytes - used);
   }
 
   async #sync(name: string, content: Content): Promise<void> {

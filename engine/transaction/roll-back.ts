@@ -28,6 +28,7 @@ export async function rollBackCell(
     row,
     anyOf: [{ ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp }],
     ifFound: rollBackMutations(column, startTimestamp),
+    essential: true,
   });
   if (found) context.counters.rolledBack++;
 }
@@ -98,7 +99,7 @@ export async function rollBackPrimary(
   assert(primary !== undefined, 'a row of a transaction has a write');
   const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
   const ifFound = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));
-  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound });
+  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound, essential: true });
 }
 
 /**
@@ -147,7 +148,7 @@ function rollbackMarker(
 
 function rollBackRow({ table, row, writes }: RowWrites, startTimestamp: Timestamp): RowMutation {
   const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));
-  return { table, row, mutations };
+  return { table, row, mutations, essential: true };
 }
 
 function rollBackMutations(column: string, startTimestamp: Timestamp): Mutation[] {

@@ -61,7 +61,8 @@ function rollForwardIfLocked(
   const { table, row, column } = write;
   const own = { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
   const ifFound = commitMutations(write, startTimestamp, commitTimestamp);
-  return { table, row, anyOf: [own], ifFound, provisional: true }; // Any process can do it again.
+  // Provisional: any process can do it again.
+  return { table, row, anyOf: [own], ifFound, provisional: true, essential: true };
 }
 
 /** Puts the write record at the commit timestamp, pointing to the data; erases the lock. */

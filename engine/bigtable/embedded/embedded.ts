@@ -53,6 +53,7 @@ import { Listeners } from './listeners.ts';
 import type { PendingRow } from './pending-row.ts';
 import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
 import type { RowPages, RowsRange } from './row-pages.ts';
+import { full, isFull, type Reserve } from './reserve.ts';
 import type { RowStore } from './row-store.ts';
 
 /** The row of the catalog, and its only cell. */
@@ -71,6 +72,7 @@ export const MANIFEST = {
 
 export interface EmbeddedParts {
   readonly rows: RowStore;
+  readonly reserve: Reserve;
   readonly manifest: Manifest;
   readonly readOnly: boolean;
   /** Ends all that serves the store, once its last group is durable. */
@@ -86,6 +88,7 @@ interface Scan extends Omit<RowsRange, 'start'> {
 export class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #rows: RowStore;
+  readonly #reserve: Reserve;
   readonly #readOnly: boolean;
   readonly #end: () => Promise<void>;
   readonly #listeners = new Listeners();
@@ -98,8 +101,9 @@ export class Embedded implements Bigtable {
   /** Why it was closed by another hand than the caller's. */
   #lost: PercolatorError | undefined;
 
-  constructor({ rows, manifest, readOnly, end }: EmbeddedParts) {
+  constructor({ rows, reserve, manifest, readOnly, end }: EmbeddedParts) {
     this.#rows = rows;
+    this.#reserve = reserve;
     this.manifest = manifest;
     this.#readOnly = readOnly;
     this.#end = end;
@@ -158,8 +162,12 @@ export class Embedded implements Bigtable {
     return scan.found;
   }
 
-  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
-    this.#assertWritable();
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    return this.#withRoom([conditional], () => this.#checkAndMutate(conditional));
+  }
+
+  async #checkAndMutate(conditional: ConditionalRowMutation): Promise<boolean> {
+    this.#assertWritable([conditional]);
     if (this.#rows.isInDoubt) await this.#settle();
     const found = this.#apply(conditional);
     await this.#unless(found, this.#applied([conditional]));
@@ -169,9 +177,23 @@ export class Embedded implements Bigtable {
   async checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
+    const answers = await this.#tryAll(conditionals);
+    const needsRoom = (i: number): boolean => isEssential(conditionals[i]) && isFull(answers[i]);
+    if (!answers.some((_, i) => needsRoom(i))) return answers;
+    return Promise.all(
+      answers.map((answer, i) => {
+        const conditional = conditionals[i] as ConditionalRowMutation;
+        return needsRoom(i) ? this.checkAndMutateRow(conditional).catch(asError) : answer;
+      }),
+    );
+  }
+
+  async #tryAll(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
     const answers: (boolean | Error)[] = [];
     try {
-      this.#assertWritable();
+      this.#assertWritable(conditionals);
       if (this.#rows.isInDoubt) await this.#settle();
       for (const conditional of conditionals) answers.push(this.#tryApply(conditional));
       await this.#applied(conditionals);
@@ -184,8 +206,12 @@ export class Embedded implements Bigtable {
     }
   }
 
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
-    this.#assertWritable();
+  mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    return this.#withRoom(rows, () => this.#mutateRows(rows));
+  }
+
+  async #mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertWritable(rows);
     if (this.#rows.isInDoubt) await this.#settle();
     const tables = rows.map((row) => this.#validateRowMutation(row));
     const failure = this.#rows.change(() => {
@@ -262,7 +288,7 @@ export class Embedded implements Bigtable {
   }
 
   async #settle(): Promise<void> {
-    await this.#rows.settle();
+    await this.#reserve.use(() => this.#rows.settle());
     this.#assertOpen(); // It may have been closed meanwhile.
   }
 
@@ -345,8 +371,9 @@ export class Embedded implements Bigtable {
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
     if (this.#rows.isInDoubt) await this.#settle();
     const changed = change(this.#pendingCatalog);
+    const isChange = changed !== this.#pendingCatalog;
     let failure: Error | undefined;
-    if (changed !== this.#pendingCatalog) {
+    if (isChange) {
       const value = Buffer.from(JSON.stringify(changed));
       failure = this.#rows.change(() => {
         const pending = this.#rows.pendingRow(CATALOG_ROW);
@@ -354,11 +381,13 @@ export class Embedded implements Bigtable {
       });
       this.#pendingCatalog = changed;
     }
-    const durable = this.#rows.durable(() => {
-      this.#catalog = changed;
-      this.#forgetDropped();
-    });
-    await this.#unless(failure, durable);
+    const durable = (): Promise<void> =>
+      this.#rows.durable(() => {
+        this.#catalog = changed;
+        this.#forgetDropped();
+      });
+    // A table that is there may still wait for its sync: who opens a database asks for each.
+    await (isChange ? this.#unless(failure, durable()) : this.#reserve.use(durable));
   }
 
   /** @param failure if it is an error, the group will fail, and this is what the caller hears */
@@ -412,10 +441,20 @@ export class Embedded implements Bigtable {
     return entry;
   }
 
-  #assertWritable(): void {
+  /** What readers wait for may use the room that is kept for a full disk (P78). */
+  #withRoom<T>(
+    mutations: readonly (ConditionalRowMutation | RowMutation)[],
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    return mutations.every(isEssential) ? this.#reserve.use(attempt) : attempt();
+  }
+
+  #assertWritable(mutations: readonly (ConditionalRowMutation | RowMutation)[] = []): void {
     this.#assertOpen();
-    if (!this.#readOnly) return;
-    throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
+    if (this.#readOnly) {
+      throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
+    }
+    if (this.#reserve.isInUse && !mutations.every(isEssential)) throw full();
   }
 
   /** What is read or checked after it, in the same turn, was so at a moment since the call. */
@@ -429,6 +468,10 @@ export class Embedded implements Bigtable {
 
 function isProvisional({ provisional }: ConditionalRowMutation | RowMutation): boolean {
   return provisional === true;
+}
+
+function isEssential(mutation: ConditionalRowMutation | RowMutation | undefined): boolean {
+  return mutation?.essential === true;
 }
 
 function validateMutations(table: TableEntry, row: string, mutations: readonly Mutation[]): void {

@@ -57,6 +57,8 @@ export interface Patience {
 }
 
 const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
+/** Some hundred mutations of readers, each in a file of its own: see reserve.ts. */
+const RESERVE_BYTES = 2 ** 20;
 /** Far below `attachMs`: for that long a process looks for a socket that was removed. */
 const WATCH_MS = 1_000;
 
@@ -83,7 +85,7 @@ export async function openPatiently(
       `the embedded store in ${folder} cannot be opened: ${reason}`,
       { cause },
     );
-  const settings = { fsync, readOnly, sizes: SIZES };
+  const settings = { fsync, readOnly, sizes: SIZES, reserveBytes: RESERVE_BYTES };
   const own = async (mustExist = false): Promise<Bigtable | undefined> => {
     try {
       return await ownFolder(folder, { ...settings, mustExist: mustExist || readOnly });

@@ -14,6 +14,7 @@ import { withValues } from './page.ts';
 import type { PendingPage } from './pending-row.ts';
 import { type LogRecord, nameOfLog } from './record.ts';
 import { applyRecords, recover } from './recovery.ts';
+import { Reserve } from './reserve.ts';
 import { RowStore } from './row-store.ts';
 import type { Sizes } from './sizes.ts';
 
@@ -23,6 +24,8 @@ export interface DiskSettings {
   readonly sizes: Sizes;
   /** Whether a folder without a store is refused. Default: the value of `readOnly`. */
   readonly mustExist?: boolean | undefined;
+  /** What is kept free for a full disk (reserve.ts). Default 0. */
+  readonly reserveBytes?: number | undefined;
   /** For how long a look at the ownership counts. Default: the system's. */
   readonly clock?: Clock | undefined;
   /** Called with what looks at the ownership; once a second, it should be asked to look at all. */
@@ -38,6 +41,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   const log = new Log(disk, state, sizes, clock);
   const { ownership } = log;
   let hints: HintWriter | undefined;
+  let reserves: Reserve | undefined;
   try {
     const flush = async (): Promise<number> => {
       await rows.flush();
@@ -45,11 +49,14 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     };
     const writer = (hints = new HintWriter(disk, { index, log, flush }, replayedBytes));
     let store: Embedded | undefined;
+    const reserve = new Reserve(disk, readOnly ? 0 : (settings.reserveBytes ?? 0));
+    reserves = reserve;
     const rows = new RowStore(
       { index, log },
       {
         onVisible: (bytes) => {
           writer.added(bytes);
+          reserve.added(bytes);
           store?.changed();
         },
         onFailed: () => store?.failed(),
@@ -63,12 +70,14 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     if (readOnly) applyRecords(index, last ?? []);
     else if (last !== undefined) {
       if (!usesHint) await removeHint(disk);
-      await rows.restore(pagesOf(last));
+      await reserve.use(() => rows.restore(pagesOf(last)));
     }
-    if (isNew) await rows.writeEmptyGroup(); // From now on the folder holds a store.
+    if (isNew) await reserve.use(() => rows.writeEmptyGroup()); // From now on the folder holds a store.
     if (!readOnly) for (const name of leftovers) if (!isUnfinished(name)) disk.remove(name);
+    if (!readOnly) await reserve.fill();
     const end = async (): Promise<void> => {
       try {
+        await reserve.close();
         // No caller was promised that what is visible is durable by now.
         if (!readOnly) await flush().catch(() => undefined);
         if (!readOnly) await writer.close();
@@ -79,6 +88,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     };
     store = new Embedded({
       rows,
+      reserve,
       manifest: { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) },
       readOnly,
       end,
@@ -89,6 +99,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     settings.onOwned?.(ownership);
     return opened;
   } catch (error) {
+    await reserves?.close();
     await hints?.idle(); // The folder must not change once another process may own it.
     log.close();
     ownership.look(); // Says so if that is why it failed, also if it failed in doubt.

@@ -18,8 +18,8 @@ export class Seeds {
 
   /**
    * Asks one after the other, until one answers.
-   * @throws the failure of the one that is most likely to answer later if none does; at once what no other server would mend, such as a
-   *   certificate that is not trusted
+   * @throws the failure of the one that is most likely to answer later if none does; at once what
+   *   no other server would mend, such as a certificate that is not trusted
    */
   async ask<Response>(method: string, response: Codec<Response>): Promise<Response> {
     const message = { type: messageOf(`${method}Request`), value: {}, response };

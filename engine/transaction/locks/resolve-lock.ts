@@ -244,6 +244,7 @@ async function forbidPrimary(
       { ...placeOf(WRITE, column), from: since },
     ],
     ifNotFound: [forbiddingMarker(column, startTimestamp)],
+    essential: true,
   });
 }
 

@@ -181,7 +181,7 @@ export class Embedded implements Bigtable {
     const needsRoom = (i: number): boolean => isEssential(conditionals[i]) && isFull(answers[i]);
     if (!answers.some((_, i) => needsRoom(i))) return answers;
     return Promise.all(
-      answers.map((answer, i) => {
+      answers.map(async (answer, i) => {
         const conditional = conditionals[i] as ConditionalRowMutation;
         return needsRoom(i) ? this.checkAndMutateRow(conditional).catch(asError) : answer;
       }),

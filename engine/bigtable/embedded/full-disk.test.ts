@@ -54,7 +54,7 @@ async function rowsOf(database: Percolator): Promise<readonly string[]> {
   const snapshot = await database.snapshot();
   const rows: string[] = [];
   for await (const { row } of snapshot.scan({ table: 't', columns: ['c'] })) rows.push(row);
-  snapshot.close();
+  await snapshot.close();
   return rows;
 }
 

@@ -150,7 +150,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/roll-back.ts',
-        '  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound });\n',
+        '  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound, essential: true });\n',
         '  void own;\n  await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n  return true;\n',
       ),
     ],

@@ -1,4 +1,4 @@
-/** Mistakes in notifications and observers: P40 to P50 (P46 has no mutant), P56, P57 and P63. */
+/** Mistakes in notifications and observers: P40 to P50 (without P46), P56, P57, P63, P83 to P85. */
 import { change, type Mutant } from './mutant.ts';
 
 export const NOTIFYING: readonly Mutant[] = [
@@ -42,6 +42,65 @@ export const NOTIFYING: readonly Mutant[] = [
         'from: 0, to: startTimestamp + 1_000_000_000 } as const;',
       ),
     ],
+  },
+  {
+    rule: 'P41',
+    name: 'weak-mark-cleared-up-to-the-commit',
+    mistake: "A run for a weak mark clears what was marked until the run's commit.",
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        'seenUpTo = Math.min(seenUpTo, startTimestamp);',
+        'seenUpTo = Math.min(seenUpTo, (cell.weak ? commitTimestamp : undefined) ?? startTimestamp);',
+      ),
+    ],
+  },
+  {
+    rule: 'P83',
+    name: 'cause-not-handed-on',
+    mistake: 'What a run marks does not say that the run has caused it.',
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        '  transaction.causedBy(causeAfter(cell.cause, cell));\n',
+        '  void causeAfter;\n',
+      ),
+    ],
+    knobs: { mischief: 'loop' },
+  },
+  {
+    rule: 'P84',
+    name: 'no-place-of-its-own',
+    mistake: 'Runs of one column may take all places.',
+    changes: [change('observer/queue.ts', ' || next?.running === 0;', ';')],
+    knobs: { mischief: 'hang' },
+  },
+  {
+    rule: 'P84',
+    name: 'scan-waits-for-hanging-runs',
+    mistake: 'A scan waits until there is room for the column that it has found most of.',
+    changes: [change('observer/runs.ts', 'observers.size > 1 ?', 'observers.size < 1 ?')],
+    knobs: { mischief: 'hang' },
+  },
+  {
+    rule: 'P85',
+    name: 'observers-not-said',
+    mistake: 'A process does not say which observers its workers have.',
+    changes: [
+      change(
+        'leases/leases.ts',
+        'const says = this.#says.size === 0 ? undefined : this.said;',
+        'const says = this.#says.size >= 0 ? undefined : this.said;',
+      ),
+    ],
+    knobs: { mischief: 'differ' },
+  },
+  {
+    rule: 'P85',
+    name: 'said-once-is-said-for-ever',
+    mistake: 'A process goes on saying which observers a worker has that was stopped.',
+    changes: [change('observer/worker.ts', '    this.#peers.stop();\n', '')],
+    knobs: { mischief: 'differ' },
   },
   {
     rule: 'P42',

@@ -6,7 +6,7 @@
  * When it dies, or has closed the database and exited, its next life continues with the next
  * transaction of the plan, under a new name.
  */
-import { createRandom, hasCode } from '../../../engine/base/index.ts';
+import { createRandom, hasCode, type TroubleKind } from '../../../engine/base/index.ts';
 import type { Bigtable } from '../../../engine/bigtable/index.ts';
 import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
 import type { Collector } from '../../../engine/garbage-collection/index.ts';
@@ -18,6 +18,7 @@ import {
 } from '../../../engine/oracle/index.ts';
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
 import { hbaseOf } from './hbase/database-run.ts';
+import type { Mischief } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { FAILURE_BACKOFF_MS, ObserverRuns, PlannedFailure } from './observers.ts';
 import {
@@ -45,8 +46,10 @@ const ATTEMPTS_MAX_AT_LAST = 200;
 /** A collector with short pauses, which waits no longer than its store says. */
 export function collectingOn({ manifest }: Bigtable): CollectorOptions {
   const { messageLifetimeMs = MESSAGE_LIFETIME_MS } = manifest;
-  return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20 };
+  return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20, onTrouble: () => {} };
 }
+/** The troubles that only mischief may cause (mischief.ts). */
+const MISCHIEF_OF: Partial<Record<TroubleKind, Mischief>> = { loop: 'loop', observers: 'differ' };
 /** By default cells are never parked: this is more failures than any plan has. */
 const FAILURES_MAX = 1_000;
 /**
@@ -301,7 +304,13 @@ export class Client implements Machine {
       failureBackoffMs: FAILURE_BACKOFF_MS,
       failuresMax: knobs.failuresMax ?? FAILURES_MAX,
       rangeLocks: this.#run.scanLocks?.locksFor(this.process),
-      onTrouble: () => {},
+      slowMs: 5_000,
+      loopRuns: 20,
+      onTrouble: ({ kind, sentence, isOver }) => {
+        const isPlanned = knobs.mischief === MISCHIEF_OF[kind];
+        if (isOver || MISCHIEF_OF[kind] === undefined || isPlanned) return;
+        this.#run.world.umpire.find(`observers: false alarm`, `${this.process.name}: ${sentence}`);
+      },
       onFailure: ({ cell, error, parked }) => {
         if (parked) runs.parked(cell);
         const isExpected = this.transactions.isGone(error) || this.transactions.wasClosed(error);

@@ -107,6 +107,8 @@ export const EVENT_FAULTS = [
 
 export type EventFault = (typeof EVENT_FAULTS)[number];
 
+export type Mischief = 'hang' | 'loop' | 'differ';
+
 export interface Knobs {
   /** The store is a simulated HBase, through its real client. Absent: the model store. */
   readonly hbase?: HBaseKnobs | undefined;
@@ -182,6 +184,8 @@ export interface Knobs {
   readonly drops?: boolean | undefined;
   /** The share of an observer's runs that hang for a while. Default 0. */
   readonly hangs?: number | undefined;
+  /** How observers misbehave on purpose (mischief.ts). Default: not at all. */
+  readonly mischief?: Mischief | undefined;
   /** Failures of an observer before a cell is parked. Default: never parked. */
   readonly failuresMax?: number | undefined;
   /** The first timestamp of the run: large ones lose digits where they are mishandled. */
@@ -319,6 +323,18 @@ export function withStopsAtWaits(knobs: Knobs, random: Random): Knobs {
 /** Lets erases hide what is set later, in some of the runs. */
 export function withTombstones(knobs: Knobs, random: Random): Knobs {
   return random.fraction() < 0.2 ? { ...knobs, tombstones: true } : knobs;
+}
+
+/**
+ * Lets observers misbehave, in some of the runs: not where a process may have ended because it was
+ * misled. A process whose observers hang cannot leave.
+ */
+export function withMischief(knobs: Knobs, random: Random): Knobs {
+  if (random.fraction() > 0.1 || knobs.secondDatabase !== undefined) return knobs;
+  const { close, ...events } = knobs.events;
+  const mischief = random.pick(['hang', 'loop', 'differ'] as const);
+  const kept = mischief === 'hang' || close === undefined ? events : { ...events, close };
+  return { ...knobs, mischief, events: kept };
 }
 
 function batching(random: Random): BatchingKnobs {

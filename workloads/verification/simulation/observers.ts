@@ -5,6 +5,7 @@
  *     t/<row>:seen ──copier──▶ u/<row>:copy ──chained──▶ u/<row>:done
  *           └───────counter──▶ t/<row>:count
  *     t/<row>:also ──watcher             s/<row>:seen ──scratcher, while the column is observed
+ *     t/<row>:stuck ──hanger             t/<row>:spin ──looper, in runs with mischief (mischief.ts)
  *
  * Each run is a transaction of the history like any other. Some fail, and some hang for a while.
  */
@@ -14,6 +15,7 @@ import type { Transaction } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import type { ObservedColumn } from '../judges/notifications.ts';
 import { chance, chooseBetween } from './chance.ts';
+import { isStrange, MISCHIEF_COLUMNS } from './mischief.ts';
 import type { Names } from './names.ts';
 import { SCRATCH } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -28,7 +30,12 @@ const OBSERVERS: readonly ObservedColumn[] = [
   { name: 'chained', table: 'u', column: 'copy' },
   { name: 'watcher', table: 't', column: 'also' },
   { name: 'scratcher', table: SCRATCH, column: 'seen' },
+  { name: 'hanger', table: 't', column: MISCHIEF_COLUMNS.hang },
+  { name: 'looper', table: 't', column: MISCHIEF_COLUMNS.loop },
 ];
+
+/** What it sees is not judged: only one worker has it. */
+const STRANGER: ObservedColumn = { name: 'stranger', table: 't', column: 'also' };
 
 /** The observers, for the judge. */
 export function observersOf(names: Names): readonly ObservedColumn[] {
@@ -42,6 +49,9 @@ export function observersOf(names: Names): readonly ObservedColumn[] {
 /** For draws of chance. */
 const HANG = 30;
 const HANG_FOR = 31;
+
+/** Between two looks of a run that hangs at whether it still should. */
+const HANG_MS = 50;
 
 /** The rows of plans that have observed cells. */
 const OBSERVED_ROWS = ['d', 'e'];
@@ -72,7 +82,8 @@ export class ObserverRuns {
     this.#process = process;
     this.#transactions = transactions;
     const { names } = run.world;
-    this.observers = OBSERVERS.map(({ name, table, column }) => ({
+    const all = isStrange(run, process.name) ? [...OBSERVERS, STRANGER] : OBSERVERS;
+    this.observers = all.map(({ name, table, column }) => ({
       name: names.observer(name),
       table: names.table(table),
       column: names.column(column),
@@ -112,6 +123,7 @@ export class ObserverRuns {
     // judgement.ts finds out which runs are weak: those without an acknowledgment.
     recording.run = { observer: names.observer(observer), cell, weak: false };
     this.#recordings.set(startTimestamp, recording);
+    this.#run.world.umpire.ran(names.observer(observer), cell, startTimestamp);
     const name = `${observer} ${cell}`;
     if (this.#running.has(name) && !this.#run.hasWeak) this.#find('twice at once', name);
     this.#running.add(name);
@@ -158,10 +170,19 @@ export class ObserverRuns {
         return;
       }
       case 'watcher':
+      case 'stranger':
         await get(`t/${row}:also`);
         return;
       case 'scratcher':
         await get(`s/${row}:seen`);
+        return;
+      case 'hanger':
+        await get(`t/${row}:stuck`);
+        while (this.#run.isMischievous) await scribe.clock.sleep(HANG_MS);
+        return;
+      case 'looper':
+        await get(`t/${row}:spin`);
+        if (this.#run.isMischievous) set(`t/${row}:spin`, `${startTimestamp} again`);
         return;
       default:
         set(`u/${row}:done`, `${startTimestamp} saw ${await get(`u/${row}:copy`)}`);

@@ -10,6 +10,7 @@ import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
 import {
   swarm,
+  withMischief,
   withOwnerDeaths,
   withReopening,
   withSecondDatabase,
@@ -26,7 +27,7 @@ export const SCRATCH: string = 's';
 export const TABLES = ['t', 'u', 's'] as const;
 /** Columns that leave notifications, for each table as first created. */
 export const OBSERVED: Readonly<Record<(typeof TABLES)[number], readonly string[]>> = {
-  t: ['seen', 'also'],
+  t: ['seen', 'also', 'stuck', 'spin'],
   u: ['copy'],
   s: ['seen'],
 };
@@ -43,6 +44,8 @@ export const CELLS: readonly string[] = [
   't/e:seen',
   't/d:also',
 ];
+/** Those of them that are observed. */
+export const OBSERVED_CELLS: readonly string[] = ['t/d:seen', 't/e:seen', 't/d:also'];
 /** Cells with lists. */
 export const LISTS: readonly string[] = ['t/l:list', 't/m:list', 'u/l:list'];
 /** Cells of the scratch table. */
@@ -53,6 +56,8 @@ const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...SCRATCHED, ...DERIV
 /** Every column that has values. */
 export const SCANNED: readonly string[] = [
   ...new Set(ALL_CELLS.map((cell) => addressOf(cell).column)),
+  'stuck', // Of mischief.ts.
+  'spin',
 ];
 /** Where the tables are split. Scanners begin at a random one of these rows. */
 export const SPLITS: readonly string[] = ['c', 'e'];
@@ -67,7 +72,8 @@ export function planOf(seed: number): Plan {
   const stopping = withStopsAtWaits(drawn, createRandom(seed).fork('waits'));
   const onStore = withTombstones(stopping, createRandom(seed).fork('tombstones'));
   const inNetwork = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
-  const knobs = withReopening(inNetwork, createRandom(seed).fork('reopen'));
+  const reopened = withReopening(inNetwork, createRandom(seed).fork('reopen'));
+  const knobs = withMischief(reopened, createRandom(seed).fork('mischief'));
   // Few cells cause conflicts, many allow progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);

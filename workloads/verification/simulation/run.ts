@@ -27,6 +27,8 @@ export interface Run {
   replayed: number;
   /** How often the scratch table was dropped. */
   dropped: number;
+  /** Whether observers misbehave, if that is planned (mischief.ts). Becomes false once. */
+  isMischievous: boolean;
   /** Runs of observers that have hung. */
   hung: number;
   /**

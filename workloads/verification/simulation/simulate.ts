@@ -15,6 +15,8 @@ import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
 import type { Cluster } from './hbase/cluster.ts';
 import { calmCluster, clusterOf } from './hbase/database-run.ts';
+import { judgeMischief } from './mischief.ts';
+import { observersOf } from './observers.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
 import { judgeDurations } from './durations.ts';
@@ -126,6 +128,7 @@ class Simulation {
       };
     }
     setFirstTimestamp(world);
+    world.observed = observersOf(world.names);
     this.#run = {
       plan,
       world,
@@ -139,6 +142,7 @@ class Simulation {
       replayed: 0,
       dropped: 0,
       hung: 0,
+      isMischievous: true,
       hasWeak: plan.processes.some(({ transactions }) =>
         transactions.some(({ operations }) => operations.some((one) => one.do === 'weak')),
       ),
@@ -226,6 +230,12 @@ class Simulation {
     this.#world.troubled = false;
     calmCluster(this.#world);
     for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
+    await judgeMischief(this.#run, {
+      clients: this.#slots.map(({ client }) => client),
+      until: (isOver, what) => this.#until(isOver, what),
+      await: (work, what) => this.#await(work, what),
+    });
+    if (this.#violations.length > 0) return;
     const stopping = this.#slots.map(({ client }) => client.stopBackground());
     await this.#await(Promise.all(stopping), 'workers and collector to stop');
     await this.#await(this.#judgeDebris(), 'background work to end');

@@ -123,6 +123,7 @@ export class SimulatedBigtable implements Bigtable {
         this.#mutate(row, immunity, {
           fate: 'sentAgain',
           arrive: () => {
+            this.#world.clears(table, row, mutations);
             this.#world.table(table).mutateRow(row, mutations);
             this.#applied(table, row, mutations);
           },

@@ -9,6 +9,8 @@
  *   - a process knows that its own transactions have ended (P29)
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48),
  *     and do not commit after their worker has reported that it has stopped (P50)
+ *   - a weak mark is cleared only when each observer of the cell has begun a run that sees it (P41):
+ *     a later run, for another reason, would hide the loss from a judge of the history
  *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
  *   - a collector begins to delete below a horizon only when that horizon has been persisted for as
  *     long as a message may be in flight (P4)
@@ -58,6 +60,9 @@ export class Umpire {
   #deletionHorizon: Timestamp = 0;
   /** By process and snapshot: when the last read below the deletion horizon was served. */
   readonly #servedLate = new Map<string, number>();
+
+  /** By cell, and by observer: the newest snapshot of a run. */
+  readonly #seen = new Map<string, Map<string, Timestamp>>();
 
   /** @param messageLifetimeMs for which collectors wait; 0 if that is not judged */
   constructor(knobs: Knobs, messageLifetimeMs: number) {
@@ -185,6 +190,25 @@ export class Umpire {
     if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;
     const what = `a read of ${process} at ${snapshot} was answered, although collectors had announced the deletion horizon`;
     this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
+  }
+
+  /** A run of an observer has begun. */
+  ran(observer: string, cell: string, startTimestamp: Timestamp): void {
+    const seen = this.#seen.get(cell) ?? new Map<string, Timestamp>();
+    this.#seen.set(cell, seen);
+    seen.set(observer, Math.max(seen.get(observer) ?? 0, startTimestamp));
+  }
+
+  /** A weak mark is about to be cleared by a process that observes its cell. */
+  cleared(cell: string, timestamp: Timestamp, observers: readonly string[]): void {
+    for (const observer of observers) {
+      if ((this.#seen.get(cell)?.get(observer) ?? 0) >= timestamp) continue;
+      const what = `the weak mark of ${cell} at ${timestamp} was cleared`;
+      this.find(
+        'observers: unseen mark cleared',
+        `${what} before a run of ${observer} had seen it`,
+      );
+    }
   }
 
   find(claim: string, message: string): void {

@@ -18,10 +18,13 @@ import {
   isOf,
   LOCK,
   ROLLBACK,
+  WEAK,
   WRITE,
 } from '../../../engine/transaction/index.ts';
 import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
 import { historicCell, type HistoricMarker, type HistoricRecord } from '../judges/history.ts';
+import type { ObservedColumn } from '../judges/notifications.ts';
+import { companionOf } from '../../../engine/tables/names.ts';
 import { chance } from './chance.ts';
 import {
   type EventFault,
@@ -60,6 +63,8 @@ export class World {
   readonly umpire: Umpire;
   /** Where processes stop in the middle of work outside of transactions. */
   readonly waits: Waits;
+  /** What is observed, and judged. */
+  observed: readonly ObservedColumn[] = [];
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
   /** Every write record and marker that was ever in the storage, in the order they came. */
@@ -180,6 +185,26 @@ export class World {
       else if (table === ORACLE_TABLE && mutation.qualifier === 'horizon') {
         this.umpire.horizonIsAt(mutation.timestamp, nowMs);
       } else if (mutation.family === 'table') this.incarnations.defined(row, mutation.value);
+    }
+  }
+
+  /**
+   * Notes which weak marks an unconditional mutation is about to clear. Not those of a table that
+   * was created again: runs name the table, not its incarnation.
+   */
+  clears(companion: string, row: string, mutations: readonly Mutation[]): void {
+    for (const mutation of mutations) {
+      if (mutation.kind !== 'erase' || mutation.family !== WEAK) continue;
+      const { family, qualifier: column, from, to } = mutation;
+      const table = companionOf(companion) ?? companion;
+      const observers = this.observed
+        .filter((one) => one.table === table && one.column === column)
+        .map(({ name }) => name);
+      const marks = this.table(companion).readRow(row, [{ family, qualifier: column, from, to }]);
+      for (const { timestamp } of marks?.cells ?? []) {
+        const cell = historicCell({ table, row, column });
+        this.umpire.cleared(cell, timestamp, observers);
+      }
     }
   }
 

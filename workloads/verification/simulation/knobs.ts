@@ -327,14 +327,14 @@ export function withTombstones(knobs: Knobs, random: Random): Knobs {
 
 /**
  * Lets observers misbehave, in some of the runs: not where a process may have ended because it was
- * misled. A process whose observers hang cannot leave.
+ * misled. A process whose observers hang cannot close its database.
  */
 export function withMischief(knobs: Knobs, random: Random): Knobs {
   if (random.fraction() > 0.1 || knobs.secondDatabase !== undefined) return knobs;
-  const { close, ...events } = knobs.events;
   const mischief = random.pick(['hang', 'loop', 'differ'] as const);
-  const kept = mischief === 'hang' || close === undefined ? events : { ...events, close };
-  return { ...knobs, mischief, events: kept };
+  if (mischief !== 'hang') return { ...knobs, mischief };
+  const { close: _close, reopen: _reopen, ...events } = knobs.events;
+  return { ...knobs, mischief, events };
 }
 
 function batching(random: Random): BatchingKnobs {

@@ -13,24 +13,15 @@
 import { isRetryable, type TroubleKind } from '../../../engine/base/index.ts';
 import type { Client } from './client.ts';
 import type { Mischief } from './knobs.ts';
-import { OBSERVED_CELLS } from './plan.ts';
+import { isStrange } from './observers.ts';
+import { MISCHIEF_COLUMNS, OBSERVED_CELLS } from './plan.ts';
 import type { Run } from './run.ts';
 import { leftMarks } from './storage.ts';
 
-/** The observed columns of table t that are there for mischief, and their rows. */
-export const MISCHIEF_COLUMNS = { hang: 'stuck', loop: 'spin' } as const;
 /** More rows than places of a worker, and than its queue may have before scans wait for room. */
 const ROWS = 12;
 /** Milliseconds of virtual time between two looks. */
 const LOOK_MS = 20;
-
-/** The client whose worker has one observer more. */
-const STRANGE = /^client 0\b/;
-
-/** Whether the worker of this process has one observer more, which is in no plan. */
-export function isStrange({ world }: Run, processName: string): boolean {
-  return world.knobs.mischief === 'differ' && STRANGE.test(processName);
-}
 
 /** What the simulation does for mischief. */
 export interface Watchers {

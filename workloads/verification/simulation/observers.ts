@@ -15,9 +15,8 @@ import type { Transaction } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import type { ObservedColumn } from '../judges/notifications.ts';
 import { chance, chooseBetween } from './chance.ts';
-import { isStrange, MISCHIEF_COLUMNS } from './mischief.ts';
 import type { Names } from './names.ts';
-import { SCRATCH } from './plan.ts';
+import { MISCHIEF_COLUMNS, SCRATCH } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { read, type Recording, write } from './recording.ts';
 import type { Run } from './run.ts';
@@ -36,6 +35,14 @@ const OBSERVERS: readonly ObservedColumn[] = [
 
 /** What it sees is not judged: only one worker has it. */
 const STRANGER: ObservedColumn = { name: 'stranger', table: 't', column: 'also' };
+
+/** The client whose worker has one observer more. */
+const STRANGE = /^client 0\b/;
+
+/** Whether the worker of this process has one observer more, which is in no plan. */
+export function isStrange({ world }: Run, processName: string): boolean {
+  return world.knobs.mischief === 'differ' && STRANGE.test(processName);
+}
 
 /** The observers, for the judge. */
 export function observersOf(names: Names): readonly ObservedColumn[] {

@@ -59,6 +59,8 @@ export const SCANNED: readonly string[] = [
   'stuck', // Of mischief.ts.
   'spin',
 ];
+/** The observed columns of table t that are there for mischief (mischief.ts). */
+export const MISCHIEF_COLUMNS = { hang: 'stuck', loop: 'spin' } as const;
 /** Where the tables are split. Scanners begin at a random one of these rows. */
 export const SPLITS: readonly string[] = ['c', 'e'];
 /** Tables that always exist. */

@@ -1,7 +1,7 @@
 /**
  * Observers that misbehave on purpose, in some runs, and what the others are owed all the same. It
- * is judged when all transactions of the plan have ended and nothing else goes wrong any more, while
- * the misbehaviour goes on:
+ * is judged when all transactions of the plan have ended and nothing else goes wrong any more,
+ * while the misbehaviour goes on:
  *
  *     hang     every run for a column hangs ─▶ changes of all other columns are seen (P84)
  *     loop     an observer writes its own cell for ever ─▶ a worker reports it, until it stops (P83)

@@ -9,8 +9,8 @@
  *   - a process knows that its own transactions have ended (P29)
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48),
  *     and do not commit after their worker has reported that it has stopped (P50)
- *   - a weak mark is cleared only when each observer of the cell has begun a run that sees it (P41):
- *     a later run, for another reason, would hide the loss from a judge of the history
+ *   - a weak mark is cleared only when each observer of the cell has begun a run that sees it
+ *     (P41): a later run, for another reason, would hide the loss from a judge of the history
  *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
  *   - a collector begins to delete below a horizon only when that horizon has been persisted for as
  *     long as a message may be in flight (P4)

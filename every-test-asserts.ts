@@ -6,11 +6,13 @@
  *   2. The test runner does not follow promises. By default it follows them, to name the test whose
  *      code fails after the test has ended; the engine then runs at half its speed. Such an error
  *      still fails the file.
+ *   3. A file that loops, or that does not end with its tests, is ended (engine/testing/watched.ts).
  */
 import assert from 'node:assert/strict';
 import asyncHooks from 'node:async_hooks';
 import type { TestContext } from 'node:test';
 import { isMainThread } from 'node:worker_threads';
+import { watchTests } from './engine/testing/watched.ts';
 
 let assertions = 0;
 
@@ -19,6 +21,7 @@ let assertions = 0;
 // `execArgv` or `nodeOptions`.
 if (isMainThread && /\.test\.ts$|quick-tests\.ts$/.test(process.argv[1] ?? '')) {
   leavePromisesAlone();
+  watchTests();
   // Imported only now: the test runner takes hold of `createHook` when it is loaded.
   const { afterEach, beforeEach } = await import('node:test');
   countCalls(assert);

@@ -1,8 +1,6 @@
 /** The claims of the virtual clock. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { VirtualClock } from './index.ts';
 
 test('time stands still until told to move', async () => {
@@ -86,15 +84,4 @@ test('runUntil rejects as the promise does', async () => {
 test('waiting for what will never happen is a failed assertion, not a hang', async () => {
   const clock = new VirtualClock();
   await assert.rejects(clock.runUntil(new Promise(() => undefined)), /a caller sleeps/);
-});
-
-test('a test that loops without waiting is ended, and fails, although no timer can fire', () => {
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const file = fileURLToPath(new URL('standstill.fixture.ts', import.meta.url));
-  const { status, stdout } = spawnSync(process.execPath, ['--test', file], {
-    env,
-    encoding: 'utf8',
-  });
-  assert.equal(status, 1);
-  assert.match(stdout, /A test loops without waiting for anything/);
 });

@@ -13,11 +13,12 @@
  *
  * In such a world, a loop that should wait and does not lets no timer fire, and no signal be
  * handled: no time limit ends its test, and the test runner waits for ever. So a thread watches a
- * process of tests that has such a clock, and ends it.
+ * process of tests (watched.ts), and ends it.
  */
 import { env } from 'node:process';
-import { isMainThread, Worker } from 'node:worker_threads';
+import { isMainThread } from 'node:worker_threads';
 import { assert, systemClock, type Clock, type SleepOptions } from '../base/index.ts';
+import { watchTests } from './watched.ts';
 
 interface Sleeper {
   readonly wakeMs: number;
@@ -46,7 +47,7 @@ export class VirtualClock implements Clock {
 
   constructor(startMs = 0) {
     this.#nowMs = startMs;
-    if (isMainThread && env['NODE_TEST_CONTEXT'] !== undefined) watchEventLoop();
+    if (isMainThread && env['NODE_TEST_CONTEXT'] !== undefined) watchTests();
   }
 
   wallMs(): number {
@@ -141,37 +142,3 @@ export class VirtualClock implements Clock {
     while (this.#yielding > 0);
   }
 }
-
-/** Far more processor time than any test takes between two turns of the event loop. */
-const STANDSTILL_CPU_MS = 30_000;
-const BEAT_MS = 500;
-
-let isWatched = false;
-
-/** Kills this process if it works for so long, and its event loop makes no turn meanwhile. */
-export function watchEventLoop(cpuMsMax: number = STANDSTILL_CPU_MS): void {
-  if (isWatched) return;
-  isWatched = true;
-  const beats = new Int32Array(new SharedArrayBuffer(4));
-  void (async () => {
-    for (;;) {
-      Atomics.add(beats, 0, 1);
-      await systemClock.sleep(BEAT_MS, undefined, { background: true });
-    }
-  })();
-  new Worker(WATCHER, { eval: true, workerData: { beats, cpuMsMax } }).unref();
-}
-
-/** Processor time: a stopped process, or one on a busy machine, is not stuck. */
-const WATCHER = `
-  const { beats, cpuMsMax } = require('node:worker_threads').workerData;
-  const cpuMs = () => (({ user, system }) => (user + system) / 1000)(process.cpuUsage());
-  let [last, sinceMs] = [Atomics.load(beats, 0), cpuMs()];
-  setInterval(() => {
-    const beat = Atomics.load(beats, 0);
-    if (beat !== last) [last, sinceMs] = [beat, cpuMs()];
-    if (cpuMs() - sinceMs < cpuMsMax) return;
-    require('node:fs').writeSync(2, 'A test loops without waiting for anything: its process is killed.\\n');
-    process.kill(process.pid, 'SIGKILL');
-  }, ${BEAT_MS});
-`;

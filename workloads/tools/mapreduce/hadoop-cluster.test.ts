@@ -16,9 +16,6 @@ import { runProgram } from '../../harness/testing/run-script.ts';
 
 const MAIN = new URL('main.ts', import.meta.url);
 
-/** Ten times what the test takes on an idle machine. */
-const LONG = { timeout: 600_000 };
-
 const why = await whyNoHadoopCluster();
 if (why === undefined) claimAll(await startHadoop());
 else test('the clustering on a Hadoop cluster', { skip: why }, () => {});
@@ -26,25 +23,21 @@ else test('the clustering on a Hadoop cluster', { skip: why }, () => {});
 function claimAll(hadoop: LocalHadoop): void {
   after(() => hadoop.stop());
 
-  test(
-    'Hadoop finds the same clusters of documents as our runner, with a program that came with the job',
-    LONG,
-    async () => {
-      const folder = path.join(temporaryFolder(), 'with a spacé, 100%41 [new]');
-      await mkdir(folder);
-      const crawl = path.join(folder, 'crawl');
-      await writeFile(crawl, documents());
-      const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];
-      const options = (output: string) => ['--input', crawl, '--output', output, '--workers', '1'];
-      const onCluster = ['--engine', 'hadoop', '--setting', 'mapreduce.job.maps=1'];
-      await succeeds(options(ours));
-      await succeeds([...options(theirs), ...onCluster], { HADOOP_CONF_DIR: hadoop.configuration });
-      const digest = await digestClusters(readClusters(theirs));
-      assert.equal(digest, await digestClusters(readClusters(ours)));
-      assert.ok((await readdir(theirs)).every((part) => part.startsWith('part-')));
-      assert.ok((await givenFiles(hadoop)).some((file) => file.endsWith('cluster-job.ts')));
-    },
-  );
+  test('Hadoop finds the same clusters of documents as our runner, with a program that came with the job', async () => {
+    const folder = path.join(temporaryFolder(), 'with a spacé, 100%41 [new]');
+    await mkdir(folder);
+    const crawl = path.join(folder, 'crawl');
+    await writeFile(crawl, documents());
+    const [ours, theirs] = [path.join(folder, 'ours'), path.join(folder, 'theirs')];
+    const options = (output: string) => ['--input', crawl, '--output', output, '--workers', '1'];
+    const onCluster = ['--engine', 'hadoop', '--setting', 'mapreduce.job.maps=1'];
+    await succeeds(options(ours));
+    await succeeds([...options(theirs), ...onCluster], { HADOOP_CONF_DIR: hadoop.configuration });
+    const digest = await digestClusters(readClusters(theirs));
+    assert.equal(digest, await digestClusters(readClusters(ours)));
+    assert.ok((await readdir(theirs)).every((part) => part.startsWith('part-')));
+    assert.ok((await givenFiles(hadoop)).some((file) => file.endsWith('cluster-job.ts')));
+  });
 }
 
 /**

@@ -14,8 +14,6 @@ import { execa, ExecaError, execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { buildPackage } from './build-package.ts';
 
-/** A slow registry sends Node and TypeScript for minutes. */
-const LONG = { timeout: 600_000 };
 /** The oldest Node that the package allows, and the oldest TypeScript. */
 const OTHERS = ['node@22.13.0', 'typescript@5.9'];
 const PRINTED = 'Bob has $3, credit is poor\nJoe has $9, credit is good';
@@ -40,52 +38,45 @@ const STRICTEST = {
   outDir: 'out',
 };
 
-test(
-  'the packed engine installs, type-checks and runs outside, and carries no tests',
-  LONG,
-  async (context) => {
-    const folder = temporaryFolder();
-    const cwd = folder;
-    const { tarball, files } = await buildPackage(cwd);
-    assert.deepEqual(
-      files.filter((file) => /test|fixture|workloads|results|(?<!\.d)\.ts$/.test(file)),
-      [],
-    );
-    assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
+test('the packed engine installs, type-checks and runs outside, and carries no tests', async (context) => {
+  const folder = temporaryFolder();
+  const cwd = folder;
+  const { tarball, files } = await buildPackage(cwd);
+  assert.deepEqual(
+    files.filter((file) => /test|fixture|workloads|results|(?<!\.d)\.ts$/.test(file)),
+    [],
+  );
+  assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
 
-    await writeFile(path.join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
-    const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, ...OTHERS];
-    if (!(await installs(install, cwd, context))) return;
-    const modules = path.join(cwd, 'node_modules');
-    const readme = await readFile(path.join(modules, 'percolator-engine/README.md'), 'utf8');
-    const [, program = ''] = /```ts\n([^]*?)```/.exec(readme) ?? [];
-    const projects = await readFile(
-      path.resolve(import.meta.dirname, '../../../README.md'),
-      'utf8',
-    );
-    assert.ok(program !== '' && projects.includes(program), 'both pages show one program');
-    await writeFile(path.join(cwd, 'accounts.mts'), program);
-    await writeFile(
-      path.join(cwd, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: STRICTEST, files: ['accounts.mts'] }),
-    );
+  await writeFile(path.join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, ...OTHERS];
+  if (!(await installs(install, cwd, context))) return;
+  const modules = path.join(cwd, 'node_modules');
+  const readme = await readFile(path.join(modules, 'percolator-engine/README.md'), 'utf8');
+  const [, program = ''] = /```ts\n([^]*?)```/.exec(readme) ?? [];
+  const projects = await readFile(path.resolve(import.meta.dirname, '../../../README.md'), 'utf8');
+  assert.ok(program !== '' && projects.includes(program), 'both pages show one program');
+  await writeFile(path.join(cwd, 'accounts.mts'), program);
+  await writeFile(
+    path.join(cwd, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: STRICTEST, files: ['accounts.mts'] }),
+  );
 
-    const old = { node: path.join(modules, '.bin/node'), tsc: path.join(modules, '.bin/tsc') };
-    assert.match((await execa(old.node, ['--version'])).stdout, /^v22\./);
-    await execa(old.tsc, { cwd }); // Rejects with the compiler's errors, if there are any.
-    await execa('tsc', ['--project', cwd, '--noEmit'], {
-      preferLocal: true,
-      localDir: import.meta.dirname,
-    });
-    for (const [node, file] of [
-      [old.node, 'out/accounts.mjs'],
-      [process.execPath, 'accounts.mts'],
-    ] as const) {
-      assert.equal((await execa(node, [file], { cwd })).stdout, PRINTED);
-      await rm(path.join(cwd, 'accounts'), { recursive: true });
-    }
-  },
-);
+  const old = { node: path.join(modules, '.bin/node'), tsc: path.join(modules, '.bin/tsc') };
+  assert.match((await execa(old.node, ['--version'])).stdout, /^v22\./);
+  await execa(old.tsc, { cwd }); // Rejects with the compiler's errors, if there are any.
+  await execa('tsc', ['--project', cwd, '--noEmit'], {
+    preferLocal: true,
+    localDir: import.meta.dirname,
+  });
+  for (const [node, file] of [
+    [old.node, 'out/accounts.mjs'],
+    [process.execPath, 'accounts.mts'],
+  ] as const) {
+    assert.equal((await execa(node, [file], { cwd })).stdout, PRINTED);
+    await rm(path.join(cwd, 'accounts'), { recursive: true });
+  }
+});
 
 test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
   // Once while the compiler runs, and once while npm does; each would take more than a minute.

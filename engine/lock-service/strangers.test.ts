@@ -9,7 +9,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { systemClock, type Trouble } from '../base/index.ts';
 import { openAllocator, serveOracle } from '../oracle/index.ts';
 import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
-import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
+import { createMemoryBigtable, until, VirtualClock } from '../testing/index.ts';
 import { connectLockService, type LockServiceClient, serveLocks } from './index.ts';
 import { RangeLockTable } from './range-locks.ts';
 import { type Beat, lockService, type Numbered } from './service.ts';
@@ -165,8 +165,4 @@ function stayAt({ channel }: RpcClient): ClientDuplexStream<object, object> {
   const stay = channel.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
   stay.on('error', () => {});
   return stay;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await systemClock.sleep(2);
 }

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../testing/index.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 
-test('a worker runs the observer of a change made by another process within tens of milliseconds', async () => {
+test('a worker runs the observer of a change made by another process within milliseconds, or within ten times of what the commit took', async () => {
   const folder = temporaryFolder();
   await using percolator = await openPercolator({ folder, fsync: false });
   await percolator.createTable('t', { observedColumns: ['seen'] });
@@ -36,17 +36,21 @@ test('a worker runs the observer of a change made by another process within tens
     },
   };
   await using worker = percolator.startWorker([observer]);
+  const commits: number[] = [];
   const latencies: number[] = [];
   for (let i = 0; i < 15; i++) {
     const row = `row ${i}`;
+    const sentMs = systemClock.monotonicMs();
     child.send(row);
     await once(child, 'message');
     const committedMs = systemClock.monotonicMs();
+    commits.push(committedMs - sentMs);
     while (!seenAtMs.has(row)) await systemClock.sleep(1);
     latencies.push((seenAtMs.get(row) ?? 0) - committedMs);
   }
-  const median = latencies.toSorted((a, b) => a - b)[7] ?? Infinity;
-  assert.ok(median < 100, `the median took ${median} ms`);
+  const median = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[7] ?? Infinity;
+  const [commitMs, runMs] = [median(commits), median(latencies)];
+  assert.ok(runMs < 100 + 10 * commitMs, `${runMs} ms after commits that took ${commitMs} ms`);
   await worker.idle();
   assert.equal(worker.counters.runs, 15);
   child.disconnect();

@@ -8,7 +8,14 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { createRandom, type Random, systemClock } from '../base/index.ts';
 import { type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
-import { cell, type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import {
+  cell,
+  type Client,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+  until,
+} from '../testing/index.ts';
 import { NOTIFY, notifyTable } from '../transaction/index.ts';
 import { type Observer, Worker, type WorkerOptions } from './index.ts';
 import { randomKeyIn } from './random-key.ts';
@@ -313,15 +320,4 @@ async function mark(database: TestDatabase, row: string): Promise<void> {
   const dirty = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
   const mutations = [{ kind: 'set', ...dirty } as const];
   await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const startedMs = systemClock.monotonicMs();
-  while (!isSo()) {
-    assert.ok(
-      systemClock.monotonicMs() - startedMs < 20_000,
-      'the condition holds within 20 seconds',
-    );
-    await systemClock.sleep(2);
-  }
 }

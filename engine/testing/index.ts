@@ -12,6 +12,7 @@ export {
   type ReadCall,
 } from './faulty-bigtable.ts';
 export { VirtualClock, wakingEarly } from './virtual-clock.ts';
+export { until } from './until.ts';
 export { SimulatedDisk, type DiskFailure, type DiskOperation } from './simulated-disk.ts';
 export { ScriptedOracle } from './scripted-oracle.ts';
 export {

@@ -87,7 +87,7 @@ async function stopDuring(call: RegExp, script: HadoopScript): Promise<string> {
 }
 
 /** Longer than a test may take. */
-const FOREVER = 'sleep 180';
+const FOREVER = 'sleep 3600';
 /** Once this is among the calls, the job has printed its number. */
 const TOLD = /^told$/m;
 

@@ -151,7 +151,7 @@ describe('a run record', () => {
       while (Date.now() < beginMs);
       createSampleRun(${JSON.stringify(folder)});
     `;
-    const options = { reject: false, timeout: 60_000 } as const;
+    const options = { reject: false, timeout: 300_000 } as const;
     const both = await Promise.all(
       [1, 2].map(() => execaNode('--input-type=module', ['--eval', begin], options)),
     );

@@ -45,7 +45,7 @@ test('ctrl-C ends a load, and the next one completes the index; the search page 
   assert.equal(interrupted.exitCode, 130, interrupted.stderr);
   assert.equal(interrupted.stdout, '');
 
-  const child = execaNode(MAIN, [...words, '--serve'], { reject: false, timeout: 60_000 });
+  const child = execaNode(MAIN, [...words, '--serve'], { reject: false, timeout: 600_000 });
   const address = untilSaid(child.stderr, /^Search: (http.*)$/m);
   const result = untilSaid(child.stdout, /^(30 captures in .*)$/m);
   assert.match(await (await fetch(await address)).text(), /Loading the crawl/);

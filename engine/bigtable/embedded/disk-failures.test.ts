@@ -509,7 +509,7 @@ test('a writer whose files may not grow any more is told so, is not killed, and 
   // 64 blocks of 512 or 1,024 bytes. Node ignores the signal that the system sends at the limit.
   const limited = 'ulimit -f 64 && exec "$0" "$@"';
   const args = ['-c', limited, process.execPath, WRITE, folder, 'row '];
-  const { status, stdout, stderr } = spawnSync('sh', args, { timeout: 60_000, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync('sh', args, { timeout: 600_000, encoding: 'utf8' });
   assert.equal(status, 1, stderr);
   assert.match(stderr, /STORE_UNAVAILABLE/);
   assert.match(stderr, /the embedded store failed to commit \(EFBIG: .*\); nothing was applied/);

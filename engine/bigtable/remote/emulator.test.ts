@@ -8,12 +8,12 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { findEmulator } from './find-emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
+import { until } from '../../testing/until.ts';
 
 const FIXTURE = fileURLToPath(new URL('emulator.fixture.ts', import.meta.url));
 const folder = temporaryFolder();
@@ -112,8 +112,7 @@ describe('a program that has started', () => {
     const PATH = `${path.dirname(program)}:${process.env['PATH']}`;
     await using emulator = await startEmulator({ environment: { PATH } });
     assert.equal(emulator.address, '127.0.0.1:1');
-    for (let i = 0; i < 500 && !existsSync(done); i++) await sleep(10);
-    assert.ok(existsSync(done));
+    await until(() => existsSync(done));
   });
 });
 
@@ -143,8 +142,7 @@ describe('the official emulator', { skip: isThere ? false : 'no emulator found' 
       assert.equal(await answers(address), true);
       owner.kill(signal);
       await owner;
-      for (let i = 0; i < 300 && (await answers(address)); i++) await sleep(10);
-      assert.equal(await answers(address), false);
+      await until(async () => !(await answers(address)));
     });
   }
 });

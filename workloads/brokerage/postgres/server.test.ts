@@ -15,7 +15,7 @@ import { execa } from 'execa';
 import pg from 'pg';
 import { systemClock } from '#engine';
 import { UsageError } from '#results';
-import { temporaryFolder } from '#engine/testing';
+import { temporaryFolder, until } from '#engine/testing';
 import { copyBinaries } from './binaries.ts';
 import { tryPostgres } from './postgres.fixture.ts';
 import { quiesce } from './quiesce.ts';
@@ -91,20 +91,20 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
         owner.kill(signal);
         await owner;
       }
-      assert.ok(await becomes(() => readdirSync(folder).length === 0));
-      assert.ok(await becomes(() => !processes.some(isAlive)));
+      await until(() => readdirSync(folder).length === 0);
+      await until(() => !processes.some(isAlive));
     });
   }
 
   test('leaves no folder if its owner is killed while it is being made', async () => {
     const owner = startOwner();
     try {
-      assert.ok(await becomes(() => clusterBeingMade() !== undefined));
+      await until(() => clusterBeingMade() !== undefined);
     } finally {
       owner.kill('SIGKILL');
       await owner;
     }
-    assert.ok(await becomes(() => readdirSync(folder).length === 0));
+    await until(() => readdirSync(folder).length === 0);
   });
 
   test('leaves no process if its guard was killed and its folder cannot be removed', async () => {
@@ -118,7 +118,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
     await rename(parent, moved);
     writeFileSync(parent, '');
     await assert.rejects(async () => server[Symbol.asyncDispose](), { code: 'ENOTDIR' });
-    assert.ok(await becomes(() => !processes.some(isAlive)));
+    await until(() => !processes.some(isAlive));
     for (const left of [parent, moved, server.connection.host ?? '']) {
       await rm(left, { recursive: true });
     }
@@ -127,7 +127,7 @@ describe('a private PostgreSQL', { skip: tried.skip }, () => {
   test('fails to start if a signal ends it before it is ready, and the error names the signal', async () => {
     const message = /^PostgreSQL did not start: it ended with SIGKILL; it said: nothing$/;
     const refused = assert.rejects(providePostgres({ environment: {}, folder }), { message });
-    assert.ok(await becomes(() => clusterBeingMade() !== undefined));
+    await until(() => clusterBeingMade() !== undefined);
     // Initdb runs the program too, but never with -D as the first argument.
     const program = path.join(clusterBeingMade() ?? '', 'native', 'bin', 'postgres');
     const script = `#!/bin/sh\n[ "$1" = -D ] && kill -KILL $$\nexec "$0.real" "$@"\n`;
@@ -297,12 +297,6 @@ async function databasesOf(server: PostgresServer): Promise<readonly string[]> {
 async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
   for await (const text of stream) return String(text).trim();
   throw new Error('the process wrote nothing');
-}
-
-/** Whether `isTrue` holds within 15 seconds. */
-async function becomes(isTrue: () => boolean): Promise<boolean> {
-  for (let i = 0; i < 1500 && !isTrue(); i++) await systemClock.sleep(10);
-  return isTrue();
 }
 
 /** A process and its children. */

@@ -6,11 +6,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { UsageError } from '#results';
-import { temporaryFolder } from '#engine/testing';
+import { temporaryFolder, until } from '#engine/testing';
 import { openCrawl } from './crawl.ts';
 import { readWarc, type CrawlRecord } from './warc.ts';
 
@@ -145,8 +144,7 @@ test(
     for (const file of files) {
       for await (const { kind } of readWarc(file)) if (kind === 'page') break;
     }
-    // Closing takes a moment; five seconds allow for a busy machine.
-    for (let tries = 0; openFiles() > before && tries < 500; tries++) await sleep(10);
+    await until(() => openFiles() <= before); // Closing takes a moment.
     assert.equal(openFiles(), before);
   },
 );

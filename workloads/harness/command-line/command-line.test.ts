@@ -417,7 +417,7 @@ async function runScript(
     reject: false,
     env,
     cwd,
-    timeout: 20_000,
+    timeout: 300_000,
   });
   return { stdout, stderr, exitCode };
 }

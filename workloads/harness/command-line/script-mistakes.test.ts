@@ -109,7 +109,7 @@ for (const { script, words, env = {}, says } of MISTAKES) {
     const before = readdirSync(place, { recursive: true });
     const program = path.join(ROOT, packageJson.scripts[script].replace('node ', ''));
     // Without the test runner's own options, which load every-test-asserts.ts.
-    const options = { cwd: place, nodeOptions: [], reject: false, env, timeout: 30_000 } as const;
+    const options = { cwd: place, nodeOptions: [], reject: false, env, timeout: 300_000 } as const;
     const { exitCode, stdout, stderr } = await execaNode(program, words, options);
     assert.match(stderr, says);
     assert.deepEqual([exitCode, stdout], [2, ''], stderr);

@@ -283,7 +283,7 @@ async function runSample(body: string, words: readonly string[] = [], parts = ''
   const { stdout, stderr, exitCode } = await execa(
     process.execPath,
     [file, '--out', out, '--seed', '7', ...words],
-    { reject: false, timeout: 20_000 },
+    { reject: false, timeout: 300_000 },
   );
   return {
     stdout,

@@ -228,7 +228,7 @@ test('an audit that is interrupted says so, and never that the database is clean
   const startedMs = performance.now();
   const { exitCode, stdout } = await interruptProgram(PROGRAM, words, 'auditing ...');
   assert.equal(exitCode, 130);
-  assert.ok(performance.now() - startedMs < 30_000, 'at once');
+  assert.ok(performance.now() - startedMs < 60_000, 'before the minute is over');
   assert.match(stdout, /^Interrupted: the rest of the database was not audited\.$/m);
   assert.doesNotMatch(stdout, /clean|consistent/i);
 });

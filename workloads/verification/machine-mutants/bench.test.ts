@@ -15,7 +15,8 @@ const LOADING: Step = { kind: 'tests', name: FILE };
 const CALLING: Step = { kind: 'tests', name: 'engine/transaction/rules-reads.test.ts' };
 const LOOK_MS = 200;
 const WAIT_MS = 20;
-const WAITS_MAX = 1_000;
+/** Two minutes. */
+const WAITS_MAX = 6_000;
 
 /**
  * A job on a file that computes when it is loaded, and when its function is first called, and then

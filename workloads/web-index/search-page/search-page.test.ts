@@ -293,8 +293,7 @@ describe('the search page', () => {
     test('refuses methods other than GET and HEAD, and other paths, and answers malformed queries', async () => {
       assert.equal((await ask({ method: 'POST' })).statusCode, 405);
       assert.equal(await text(await ask({ method: 'HEAD', path: '/?q=many' })), '');
-      const signal = AbortSignal.timeout(10_000);
-      assert.equal((await ask({ method: 'HEAD', path: '/status', signal })).statusCode, 200);
+      assert.equal((await ask({ method: 'HEAD', path: '/status' })).statusCode, 200);
       for (const path of ['/../search-server.ts', '/%2e%2e/package.json', '//', '/%', '/page']) {
         assert.equal((await ask({ path })).statusCode, 404, path);
       }

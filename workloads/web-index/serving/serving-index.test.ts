@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { cpuUsage } from 'node:process';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import fc from 'fast-check';
@@ -338,15 +339,15 @@ describe('hostile', () => {
       pageOf({ url: 'http://a.org/word', text: `the ${'x'.repeat(3_000_000)} the` }),
     ];
     await Promise.all(big.map((page) => index.put(page, 1)));
-    const startedMs = performance.now();
+    const before = cpuUsage();
     const { results } = index.search('the', { limit: 10 });
-    const ms = performance.now() - startedMs;
+    const ms = cpuUsage(before).user / 1_000;
     assert.equal(results.length, 2);
     for (const { title, snippet } of results) {
       assert.ok(shown(title).length < 600 && shown(snippet).length < 1000);
     }
     // With FTS5's own snippets it is half an hour.
-    assert.ok(ms < 10_000, `${ms} ms`);
+    assert.ok(ms < 10_000, `${ms} ms of the processor`);
   });
 });
 

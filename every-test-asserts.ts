@@ -6,7 +6,7 @@
  *   2. The test runner does not follow promises. By default it follows them, to name the test whose
  *      code fails after the test has ended; the engine then runs at half its speed. Such an error
  *      still fails the file.
- *   3. A file that loops, or that does not end with its tests, is ended (engine/testing/watched.ts).
+ *   3. A file that loops, or does not end with its tests, is ended (engine/testing/watched.ts).
  */
 import assert from 'node:assert/strict';
 import asyncHooks from 'node:async_hooks';

@@ -24,7 +24,7 @@ const BEAT_MS = 500;
 
 let isWatched = false;
 
-/** Kills this process once it has passed a limit; a later call for the same process does nothing. */
+/** Kills this process once it has passed a limit; later calls of the process do nothing. */
 export function watchTests({ cpuMsMax = 120_000, msMax = 7_200_000 }: WatchLimits = {}): void {
   if (isWatched) return;
   isWatched = true;

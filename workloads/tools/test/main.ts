@@ -22,8 +22,8 @@ import { patternOf, slowTests } from './slow.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 /**
  * A test that has not ended after twenty minutes never will: the longest one takes less than a
- * tenth of it, and a machine under load may be slower by as much. Four files of tests run at a time, two more than two cores could run, because many wait for a
- * clock.
+ * tenth of it, and a machine under load may be slower by as much. Four files of tests run at a
+ * time, two more than two cores could run, because many wait for a clock.
  */
 const RUNNER = [
   '--import',

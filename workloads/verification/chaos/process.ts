@@ -14,7 +14,6 @@ import {
   type Random,
   systemClock,
   type Worker,
-  type WorkerCounters,
   type WorkerOptions,
 } from '#engine';
 import { observeCollection } from '../judges/index.ts';
@@ -44,7 +43,7 @@ import {
   MESSAGE_LIFETIME_MS,
   PATIENCE_MS,
 } from './plan.ts';
-import { sumEach } from './sum-each.ts';
+import { NO_RUNS, sumEach } from './sum-each.ts';
 
 /** Loops of each workload, so that transactions of one process conflict with one another. */
 const CLIENTS = 3;
@@ -71,8 +70,6 @@ const WATCH_MS = 10;
  */
 const FAR_LOOKS = 0.02;
 
-const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
-
 await serve(async (options: ProcessOptions) => {
   const history = openHistoryFile(options.history, options.name);
   const { store, disk } = options;
@@ -84,7 +81,7 @@ await serve(async (options: ProcessOptions) => {
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
   const random = createRandom(options.seed).fork(options.name);
   const workers = Array.from(
-    { length: options.role === 'client' ? options.engine.scanners : 0 },
+    { length: isWorking(options, workloads) ? options.engine.scanners : 0 },
     () =>
       startWorker(percolator, workloads, {
         recorder,
@@ -140,6 +137,11 @@ async function openDatabaseOf(
     await store.close();
     throw error;
   }
+}
+
+/** Not all workloads have observers. */
+function isWorking({ role }: ProcessOptions, workloads: readonly Workload[]): boolean {
+  return role === 'client' && workloads.some(({ observers }) => observers.length > 0);
 }
 
 function startWorker(

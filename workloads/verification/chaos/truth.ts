@@ -19,6 +19,7 @@ import {
   type Work,
   type Workload,
 } from '../invariants/index.ts';
+import { NO_RUNS } from './sum-each.ts';
 
 export interface Truth {
   readonly stored: StoredHistory;
@@ -122,6 +123,7 @@ async function runObservers(
   { recorder, signal, violations }: SettlingContext,
 ): Promise<Readonly<WorkerCounters>> {
   const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
+  if (observers.length === 0) return NO_RUNS;
   const worker = percolator.startWorker(observers, {
     onCommitted: recordingCommits(recorder),
     onFailure: ({ cell, error }) => {

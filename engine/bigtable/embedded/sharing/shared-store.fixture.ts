@@ -7,6 +7,8 @@ import type { CellFilter, ConditionalRowMutation } from '../../bigtable.ts';
 export const FILTERS: readonly CellFilter[] = [{ family: 'data' }, { family: 'lock' }];
 /** Times of a client that soon gives up. */
 export const IMPATIENT = { attachMs: 300, requestMs: 300 };
+/** Times of a client that waits for a process that has yet to start, on any machine. */
+export const PATIENT = { attachMs: 120_000, requestMs: 120_000 };
 
 export const codeOf = ({ code }: PercolatorError): string => code;
 

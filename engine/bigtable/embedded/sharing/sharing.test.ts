@@ -18,7 +18,7 @@ import { Connection } from './connection.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
 import { Service } from './service.ts';
-import { codeOf, FILTERS, IMPATIENT, lockRow, newStore } from './shared-store.fixture.ts';
+import { codeOf, FILTERS, IMPATIENT, lockRow, newStore, PATIENT } from './shared-store.fixture.ts';
 
 test('each of two processes sees at once what the other has written', async () => {
   const folder = temporaryFolder();
@@ -259,7 +259,7 @@ test('a process that may not own the store waits for one that owns it', async ()
     code: 'STORE_UNAVAILABLE',
     message: /cannot be opened: no process that owns it answers, and this one may not own it$/,
   });
-  const waiting = openEmbedded({ folder, own: false });
+  const waiting = openPatiently({ folder, own: false }, PATIENT);
   assert.equal(await ownerOf(folder), undefined);
   await using owner = await OtherProcess.open(folder);
   await using client = await waiting;
@@ -299,7 +299,8 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
     listTables: async () => ['t'],
   };
   const service = await Service.start(folder, stub as unknown as Bigtable, { fsync: true });
-  const client = await openPatiently({ folder, own: false }, IMPATIENT);
+  const times = { attachMs: 1_000, requestMs: 1_000 };
+  const client = await openPatiently({ folder, own: false }, times);
   await assert.rejects(client.readRow('t', 'wrong', FILTERS), /BigInt/);
   assert.deepEqual(await client.listTables(), ['t']);
   await assert.rejects(client.readRow('t', 'large', FILTERS), { code: 'STORE_UNAVAILABLE' });

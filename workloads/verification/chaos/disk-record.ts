@@ -31,8 +31,8 @@ export type DiskLine =
   /** A sync of the names has begun, or has ended; each has an id. */
   | { readonly kind: 'syncing names' | 'synced names'; readonly sync: string };
 
-/** The files of the folder that are not part of the log: the owner's address. */
-const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['socket-at', 'socket-at.new']);
+/** Files that hold nothing of the store: the owner's address, and the room for a full disk. */
+const NOT_OF_THE_LOG: ReadonlySet<string> = new Set(['socket-at', 'socket-at.new', 'reserve']);
 
 /** The file with the lines, in the folder of the record. */
 export function recordOf(record: string): string {
@@ -86,8 +86,11 @@ function replacements(folder: string, record: string, note: Note): Partial<typeo
   const { openSync, closeSync, renameSync, rmSync, readdirSync, fdatasync } = fs;
   /** Inode numbers of the open files, by descriptor. */
   const files = new Map<number, number>();
-  const nameOf = (file: fs.PathLike): string | undefined =>
-    isStoreOf(folder, folderOf(String(file))) ? path.basename(String(file)) : undefined;
+  const nameOf = (file: fs.PathLike): string | undefined => {
+    const name = path.basename(String(file));
+    const isRecorded = isStoreOf(folder, folderOf(String(file))) && !NOT_OF_THE_LOG.has(name);
+    return isRecorded ? name : undefined;
+  };
   return {
     openSync: (file, flags, mode) => {
       const opened = openSync(file, flags, mode);

@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, parseStoreName } from '#engine';
 import { drawFaults, type Fault } from './faults.ts';
+import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
 import { matrixOf, optionsOf, settingOf, TABLE } from './matrix.ts';
 import { LEASE_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
+
+const ALL = Object.keys(FOLDER_FAULTS) as FolderFaultName[];
 
 function faultsOf(seed: number, seconds: number): readonly Fault[] {
   const faults: Fault[] = [];
   let leftMs = 1_000 * seconds;
-  for (const fault of drawFaults(createRandom(seed))) {
+  for (const fault of drawFaults(createRandom(seed), ALL)) {
     leftMs -= fault.afterMs;
     if (leftMs < 0) return faults;
     faults.push(fault);
@@ -47,7 +50,15 @@ test('an hour has faults at every pace', () => {
     assert.ok(between(min, max).length > 10, `${min} to ${max} ms`);
   }
   assert.deepEqual(between(6_001, 7_999), []);
-  assert.ok(between(801, 999).every(({ kind }) => kind === 'pause'));
+  assert.ok(between(801, 999).every(({ kind }) => kind !== 'kill'));
+});
+
+test('the folder has each of its faults once before it has one again', () => {
+  const names = faultsOf(1, 600).flatMap((fault) => (fault.kind === 'folder' ? [fault.what] : []));
+  for (let i = 0; i + ALL.length <= names.length; i += ALL.length) {
+    assert.deepEqual(new Set(names.slice(i, i + ALL.length)), new Set(ALL));
+  }
+  assert.ok(names.length >= 2 * ALL.length, `only ${names.length}`);
 });
 
 test('a round of four seconds has at least four faults', () => {

@@ -18,8 +18,12 @@
  * other processes take a live transaction for dead. A long one also outlasts the lease of the
  * process and the lifetime of its messages, so collectors delete what the process still relies on,
  * wherever it was stopped.
+ *
+ * After every few of these faults, something happens to the folder of an embedded store
+ * (folder-faults.ts): each of these comes once before one comes again.
  */
 import type { Random } from '#engine';
+import type { FolderFaultName } from './folder-faults.ts';
 import { LOCK_TIME_TO_LIVE_MS, LONG_PAUSE_MS } from './plan.ts';
 
 interface Timed {
@@ -50,7 +54,12 @@ export interface Pause extends Timed {
   readonly long: boolean;
 }
 
-export type Fault = Kill | Pause;
+export interface FolderFault extends Timed {
+  readonly kind: 'folder';
+  readonly what: FolderFaultName;
+}
+
+export type Fault = Kill | Pause | FolderFault;
 
 interface Pace extends Pick<Timed, 'settled'> {
   /** Milliseconds before each fault; `settled` says from when. */
@@ -82,14 +91,40 @@ const OWNER = 0.3;
 const LONG = 0.6;
 const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
 
-/** An endless schedule. */
-export function* drawFaults(random: Random): Generator<Fault, never> {
+/** After so many other faults, the folder has one. */
+const FAULTS_PER_FOLDER_FAULT = 2;
+
+/** An endless schedule. @param ofFolder what may happen to the folder of the store */
+export function* drawFaults(
+  random: Random,
+  ofFolder: readonly FolderFaultName[],
+): Generator<Fault, never> {
+  const folderFaults = drawFolderFaults(random.fork('folder'), ofFolder);
+  let drawn = 0;
   for (let pace: Pace = START_UP; ; pace = random.pick(PACES)) {
-    for (let left = random.integer(...pace.faults); left > 0; left--) yield drawFault(random, pace);
+    for (let left = random.integer(...pace.faults); left > 0; left--) {
+      const fault = drawFault(random, pace);
+      yield fault;
+      const { afterMs, settled, victim } = fault;
+      const what = ++drawn % FAULTS_PER_FOLDER_FAULT === 0 ? folderFaults.next().value : undefined;
+      if (what !== undefined) yield { kind: 'folder', what, afterMs, settled, victim };
+    }
   }
 }
 
-function drawFault(random: Random, { afterMs, settled, pauses }: Pace): Fault {
+/** All of them in an order of their own, again and again. */
+function* drawFolderFaults(
+  random: Random,
+  names: readonly FolderFaultName[],
+): Generator<FolderFaultName> {
+  while (names.length > 0) {
+    for (const left = [...names]; left.length > 0;) {
+      yield* left.splice(random.integer(0, left.length - 1), 1);
+    }
+  }
+}
+
+function drawFault(random: Random, { afterMs, settled, pauses }: Pace): Kill | Pause {
   const timed = { afterMs: random.integer(...afterMs), settled, victim: random.fraction() };
   if (random.fraction() >= pauses) {
     const starting = random.fraction() < STARTING;

@@ -16,11 +16,17 @@ test('a run whose rounds were all skipped has proven nothing', () => {
 
 /** A round in which nothing happened. */
 function roundOf(changed: Partial<Plan>): Round {
-  const size = { floors: { pairs: 1, runs: 0 }, isStrict: true, seconds: 1 };
+  const size = { floors: { pairs: 1, runs: 0, folderFaults: 0 }, isStrict: true, seconds: 1 };
   const usual = { number: 1, seed: 7, workloads: WORKLOADS, processes: 3, regionServers: 3 };
   const plan = { ...settingOf({ engine: {} }), ...size, ...usual, fsync: true, powerCut: false };
   const verdict = { violations: [], writeSkews: 0 };
-  const rest = { tallies: new Map(), faults: { takeoversMs: [] }, engine: {}, pairs: 0, verdict };
+  const rest = {
+    tallies: new Map(),
+    faults: { takeoversMs: [], folder: new Map() },
+    engine: {},
+    pairs: 0,
+    verdict,
+  };
   return { plan: { ...plan, folder: '', ...changed }, ...rest } as unknown as Round;
 }
 
@@ -52,9 +58,12 @@ test('a round whose power cut could destroy nothing has tested too little', () =
   const cut = { bytesAtRisk: 0, bytesLost: 0, namesAtRisk: 0 };
   const cuts = [cut, { ...cut, bytesAtRisk: 1 }];
   const rounds = cuts.map((one, i) =>
-    Object.assign(roundOf({ number: i + 1, powerCut: true, floors: { pairs: 0, runs: 0 } }), {
-      cut: one,
-    }),
+    Object.assign(
+      roundOf({ number: i + 1, powerCut: true, floors: { pairs: 0, runs: 0, folderFaults: 0 } }),
+      {
+        cut: one,
+      },
+    ),
   );
   const { check } = findingsOf(rounds, planned);
   assert.equal(check.passed, false);

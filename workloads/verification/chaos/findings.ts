@@ -5,6 +5,8 @@
 import { counted, verdictOf } from '#harness';
 import { type FindingsParts, formatCount, type ResultTable } from '#results';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
+import { folderFaultsIn } from './fleet.ts';
+import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
 import { optionsOf } from './matrix.ts';
 import { type Plan, PROCESSES } from './plan.ts';
 import type { Round } from './round.ts';
@@ -105,6 +107,14 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['milliseconds until the next owner served, longest', takeovers(rounds).at(-1) ?? null],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
+      ...Object.entries(FOLDER_FAULTS).map(([name, what]): [string, number] => [
+        `the folder of the store ${what}`,
+        of(({ faults: { folder } }) => folder.get(name as FolderFaultName) ?? 0),
+      ]),
+      [
+        'owners that lost the store with its folder, and said so',
+        of(({ faults }) => faults.displaced),
+      ],
       ['bytes not synced at a power cut', of(({ cut }) => cut?.bytesAtRisk ?? 0)],
       [
         'bytes lost at a power cut, also synced bytes of files whose name was not synced',
@@ -172,7 +182,7 @@ function allOptionsOf(plan: Plan): string {
 
 /** The floors that the round did not reach; a power cut that can destroy nothing tests nothing. */
 function shortfalls(round: Round): readonly string[] {
-  const { pairs, runs } = round.plan.floors;
+  const { pairs, runs, folderFaults } = round.plan.floors;
   const short = (name: string, reached: number, floor: number): readonly string[] =>
     reached >= floor || floor === Infinity
       ? []
@@ -182,6 +192,7 @@ function shortfalls(round: Round): readonly string[] {
   return [
     ...short('pairs', round.pairs, pairs),
     ...short('runs', runsOf(round), runs),
+    ...short('faults of the folder', folderFaultsIn(round.faults), folderFaults),
     ...(isIdle ? ['a power cut with nothing at risk'] : []),
   ];
 }

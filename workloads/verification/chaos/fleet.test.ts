@@ -4,11 +4,14 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pid } from 'node:process';
 import { test } from 'node:test';
-import { systemClock } from '#engine';
+import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { newServices } from '../../harness/processes/index.ts';
+import { bank } from '../invariants/bank.ts';
 import { Fleet } from './fleet.ts';
+import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
 import { settingOf } from './matrix.ts';
+import { setUp } from './round.ts';
 
 const { engine, gc } = settingOf({ engine: {} });
 const SKIP = process.platform === 'linux' ? false : 'only Linux tells the states of processes';
@@ -46,6 +49,29 @@ test('P73: a process that knows only the oracle of another database refuses it',
   assert.deepEqual(fleet.deaths, []);
   assert.equal(fleet.counts.misled, 1);
 });
+
+test('P69: whatever happens to the folder, only some faults displace an owner, which then says so', async () => {
+  const folder = temporaryFolder();
+  const store = { kind: 'embedded', folder: path.join(folder, 'store') } as const;
+  const since = await setUpBank(store);
+  const common = { store, database: undefined, engine, gc, history: folder };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since }, 2);
+  fleet.start();
+  const timed = { afterMs: 0, settled: false, victim: 0.9 };
+  const names = Object.keys(FOLDER_FAULTS) as FolderFaultName[];
+  for (const what of names) await fleet.hit({ kind: 'folder', what, ...timed }, () => false);
+  assert.deepEqual(fleet.deaths, []);
+  assert.deepEqual([...fleet.counts.folder.keys()], names);
+  assert.ok(fleet.counts.displaced >= 2, 'who is usurped or replaced is displaced');
+});
+
+async function setUpBank(address: StoreAddress): Promise<number> {
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store });
+  const sink = { began: () => {}, ended: () => {}, violation: () => {} };
+  const recorder = { sink, process: 'parent', nowMs: () => performance.now() };
+  return await setUp(percolator, { workloads: [bank] }, recorder);
+}
 
 test(
   'a process that has failed before it is killed has ended on its own',

@@ -2,13 +2,15 @@
  * The processes of a round: started, killed, stopped for a while, and started again.
  *
  * A process that is killed here comes back as the next life of its slot. A process that ends on its
- * own is a violation, whatever the reason; it is restarted nevertheless.
+ * own is a violation, whatever the reason; it is restarted nevertheless. Only an owner of the store
+ * whose folder has a fault that takes the store from it may end, and must say so (P69).
  *
  * Where oracles are processes, there is also the oracle of a second database (P73). Some lives are
  * given its address before the right ones, which must make no difference. Some are given no other
  * one: such a life must end on its own, and say why.
  */
-import { systemClock } from '#engine';
+import { systemClock, unreachable } from '#engine';
+import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
 import type { Violation } from '../judges/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
@@ -19,8 +21,18 @@ import {
   type ServiceOptions,
   stopFor,
 } from '../../harness/processes/index.ts';
-import type { Fault, Pause } from './faults.ts';
-import type { ProcessOptions } from './messages.ts';
+import type { Fault, FolderFault, Pause } from './faults.ts';
+import {
+  DISPLACING,
+  FOLDER_FAULTS,
+  type FolderFaultName,
+  moveAway,
+  removeLock,
+  removeSocket,
+  replaceByCopy,
+  type Touch,
+} from './folder-faults.ts';
+import { type ProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
 import { ORACLE_LEASE_MS, PATIENCE_MS } from './plan.ts';
 
 interface Life {
@@ -33,6 +45,10 @@ interface Life {
   isPaused: boolean;
   /** Whether it knows only the oracle of the second database. */
   readonly isMisled: boolean;
+  /** Whether a fault of the folder may have taken the store from it. */
+  mayBeDisplaced: boolean;
+  /** Called when it has gone through the files of the folder. */
+  onTouched: () => void;
 }
 
 /** All options of a process except its name and its role. */
@@ -54,8 +70,17 @@ export interface FaultCounts {
   readonly restarts: number;
   /** Processes that knew only the oracle of another database, and refused it. */
   readonly misled: number;
+  /** Faults of the folder of the store. */
+  readonly folder: ReadonlyMap<FolderFaultName, number>;
+  /** Owners that have lost the store to such a fault, and have said so. */
+  readonly displaced: number;
   /** Milliseconds from each kill of an owner until another process served the store. */
   readonly takeoversMs: readonly number[];
+}
+
+/** How many faults the folder of the store has had. */
+export function folderFaultsIn({ folder }: Pick<FaultCounts, 'folder'>): number {
+  return [...folder.values()].reduce((sum, count) => sum + count, 0);
 }
 
 const PROGRAM = new URL('process.ts', import.meta.url);
@@ -66,6 +91,8 @@ const DEATHS_MAX = 5;
 const LIVES = 6;
 const MISLED_LIFE = 2;
 const MIXED_LIVES: ReadonlySet<number> = new Set([3, 5]);
+/** What a displaced owner says (engine/bigtable/embedded/disk.ts). */
+const DISPLACED = /STORE_CLOSED|the embedded store was closed, because /;
 /**
  * The share of faults that hit services if these are processes. It is small because no client can
  * work without an oracle.
@@ -88,6 +115,10 @@ export class Fleet implements AsyncDisposable {
   #longPauses = 0;
   #restarts = 0;
   #misled = 0;
+  readonly #folder = new Map<FolderFaultName, number>();
+  #displaced = 0;
+  /** Pending while the folder is away: a process that opens the store would make a new one. */
+  #away = Promise.resolve();
   readonly #takeoversMs: number[] = [];
   #isOver = false;
 
@@ -110,6 +141,8 @@ export class Fleet implements AsyncDisposable {
       longPauses: this.#longPauses,
       restarts: this.#restarts,
       misled: this.#misled,
+      folder: this.#folder,
+      displaced: this.#displaced,
       takeoversMs: this.#takeoversMs,
     };
   }
@@ -134,6 +167,7 @@ export class Fleet implements AsyncDisposable {
    * late by then.
    */
   async hit(fault: Fault, isLate: () => boolean): Promise<void> {
+    if (fault.kind === 'folder') return this.#hitFolder(fault, isLate);
     while (!isLate() && !this.isHopeless) {
       const owner = fault.kind === 'kill' ? await this.#owner() : undefined;
       const life = (fault.kind === 'kill' && fault.owner && owner) || this.#victimOf(fault);
@@ -148,6 +182,102 @@ export class Fleet implements AsyncDisposable {
       return undefined;
     }
     return undefined;
+  }
+
+  /** Resolves when an owner serves the store again, or it is too late. */
+  async #hitFolder({ what, victim }: FolderFault, isLate: () => boolean): Promise<void> {
+    const { store } = this.#common;
+    const isOver = (): boolean => isLate() || this.isHopeless;
+    let owner: Life | undefined;
+    for (; !isOver() && owner === undefined; await systemClock.sleep(LOOK_MS)) {
+      // A process that opens the store, or is stopped, would make it unclear who owns it.
+      if (this.isComplete && ![...this.#lives.values()].some(({ isPaused }) => isPaused)) {
+        owner = await this.#owner();
+      }
+    }
+    if (owner === undefined || store.kind !== 'embedded') return;
+    owner.mayBeDisplaced = DISPLACING.has(what);
+    const isDone = await this.#harm(what, { folder: store.folder, owner, victim, isOver });
+    if (isDone) this.#folder.set(what, (this.#folder.get(what) ?? 0) + 1);
+    let next: Life | undefined;
+    while (!isOver() && next === undefined) {
+      await systemClock.sleep(LOOK_MS);
+      next = await this.#owner();
+    }
+    if (next === undefined || next === owner || owner.mayBeDisplaced) return;
+    const message = `${next.process.name} owns the store of ${owner.process.name}, whose folder ${FOLDER_FAULTS[what]}`;
+    this.#deaths.push({ claim: 'folder: only some faults displace an owner', message });
+  }
+
+  /** Whether it was done: some need a process that is not there. */
+  async #harm(what: FolderFaultName, harm: Harm): Promise<boolean> {
+    const { folder, owner, victim } = harm;
+    switch (what) {
+      case 'copied':
+      case 'read':
+        return this.#touch(owner, what);
+      case 'unlocked':
+        removeLock(folder);
+        return true;
+      case 'unreachable':
+        removeSocket(folder);
+        return true;
+      case 'usurped':
+        return this.#usurp(harm);
+      case 'moved':
+        await (this.#away = moveAway(folder, victim));
+        return true;
+      case 'replaced':
+        this.signal('SIGSTOP');
+        await (this.#away = replaceByCopy(
+          folder,
+          Array.from(this.#lives.values(), ({ process }) => process.pid),
+        ));
+        this.signal('SIGCONT');
+        await this.#awaitDisplaced(owner);
+        return true;
+      default:
+        return unreachable(what);
+    }
+  }
+
+  async #touch(owner: Life, touch: Touch): Promise<boolean> {
+    if (owner.isService) return false;
+    const touched = new Promise<void>((resolve) => (owner.onTouched = resolve));
+    owner.process.send({ touch } satisfies TouchMessage);
+    await Promise.race([touched, owner.process.ended]);
+    return true;
+  }
+
+  /**
+   * Kills another client; its next life finds neither lock nor socket. The owner makes its socket
+   * again, once a second.
+   */
+  async #usurp({ folder, owner, victim, isOver }: Harm): Promise<boolean> {
+    const others = [...this.#lives].filter(
+      ([slot, life]) => slot !== WATCHER && !life.isService && life !== owner,
+    );
+    const other = others[Math.floor(victim * others.length)]?.[1];
+    if (other === undefined) return false;
+    const owned = storeIn(folder);
+    this.#kill(other);
+    removeLock(folder);
+    while (!isOver() && storeIn(folder) === owned) {
+      removeSocket(folder);
+      await systemClock.sleep(LOOK_MS);
+    }
+    if (storeIn(folder) !== owned) await this.#awaitDisplaced(owner);
+    return true;
+  }
+
+  /** Also if the round is over by then: what goes on in spite of it would harm the store. */
+  async #awaitDisplaced({ process }: Life): Promise<void> {
+    const over = new AbortController();
+    void process.ended.then(() => over.abort());
+    await systemClock.sleep(PATIENCE_MS, over.signal);
+    if (over.signal.aborted) return;
+    const message = `${process.name} goes on without its store`;
+    this.#deaths.push({ claim: 'folder: a displaced owner says so, and ends', message });
   }
 
   /**
@@ -218,7 +348,10 @@ export class Fleet implements AsyncDisposable {
       oracles: addressesOf(common.database.oracles, second?.address, isClient ? number : 0),
     };
     const options = { ...common, database, name, role } satisfies ProcessOptions;
-    const process = new Member({ name, program: PROGRAM, options, ...service });
+    const onMessage = (message: unknown): void => {
+      if (message === TOUCHED) life.onTouched();
+    };
+    const process = new Member({ name, program: PROGRAM, options, onMessage, ...service });
     const isService = service !== undefined;
     const life: Life = {
       process,
@@ -227,6 +360,8 @@ export class Fleet implements AsyncDisposable {
       isKilled: false,
       isPaused: false,
       isMisled,
+      mayBeDisplaced: false,
+      onTouched: () => {},
     };
     this.#lives.set(slot, life);
     process.ready.then(
@@ -238,8 +373,9 @@ export class Fleet implements AsyncDisposable {
       },
       () => {}, // The process ended first; its end is handled below.
     );
-    const end = this.#awaitEnd(life).then(() => {
+    const end = this.#awaitEnd(life).then(async () => {
       this.#ends.delete(end);
+      await this.#away;
       if (this.#isOver || this.isHopeless) return;
       this.#restarts++;
       this.#start(slot, number + 1);
@@ -253,6 +389,10 @@ export class Fleet implements AsyncDisposable {
     if (life.isKilled && end.signal === 'SIGKILL') return;
     if (life.isMisled && end.lastLines.some((line) => line.includes("'WRONG_DATABASE'"))) {
       this.#misled++;
+      return;
+    }
+    if (life.mayBeDisplaced && end.lastLines.some((line) => DISPLACED.test(line))) {
+      this.#displaced++;
       return;
     }
     const message = sentenceOf(life.process, end);
@@ -274,6 +414,14 @@ export class Fleet implements AsyncDisposable {
       life.isPaused = false;
     });
   }
+}
+
+interface Harm {
+  readonly folder: string;
+  readonly owner: Life;
+  /** Below 1. */
+  readonly victim: number;
+  readonly isOver: () => boolean;
 }
 
 /**

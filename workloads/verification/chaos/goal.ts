@@ -16,11 +16,15 @@ import { type RoundMinimums, LONG_PAUSE_MS } from './plan.ts';
 import { PairCounter, writerOf } from './pairs.ts';
 
 export class Goal {
-  readonly #minimums: RoundMinimums;
+  readonly #minimums: Pick<RoundMinimums, 'pairs' | 'runs'>;
   readonly #untilMs: number;
   readonly #history: LiveHistory;
 
-  constructor(minimums: RoundMinimums, seconds: number, historyFolder: string) {
+  constructor(
+    minimums: Pick<RoundMinimums, 'pairs' | 'runs'>,
+    seconds: number,
+    historyFolder: string,
+  ) {
     this.#minimums = minimums;
     this.#untilMs = monotonicMs() + seconds * 1_000;
     this.#history = new LiveHistory(historyFolder);

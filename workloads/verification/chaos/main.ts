@@ -43,7 +43,8 @@ await runExperiment(
     subject: { kind: 'proof', kicker: 'Verification', title: 'Real processes, killed at random' },
     description:
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
-      'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
+      'them for so long that other processes take them for dead, copies, moves and replaces the folder of the ' +
+      'embedded store under its owner, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
       'in --store, --services, --batching, --prefetch, --scanners and --gc, except in those that options change.',
     sizes: SIZES,

@@ -2,6 +2,7 @@
 import type { StoreAddress } from '#engine';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import type { SharedDatabase } from '../../harness/processes/index.ts';
+import type { Touch } from './folder-faults.ts';
 
 export interface ProcessOptions {
   /** The name of one life of one process: `2.17`. */
@@ -26,3 +27,11 @@ export interface ProcessOptions {
   /** A timestamp at which all workloads were set up: snapshots of the past go back to it. */
   readonly since: number;
 }
+
+/** Asks the owner of the store to go through the files of its folder. */
+export interface TouchMessage {
+  readonly touch: Touch;
+}
+
+/** Its answer, when it has. */
+export const TOUCHED = 'touched';

@@ -1,16 +1,17 @@
 /**
  * What a run of chaos does, and its sizes. A round ends when it has reached its floors:
  *
- *                            pairs of overlapping writers     runs of observers
- *     smoke      1 round                   1,000                       100   in every test run
- *     quick      1 round                  50,000                     5,000   2 to 5 minutes
- *     standard   7 rounds                 20,000                     2,000   one for each setting
- *     full       7 rounds                100,000                    10,000   one for each setting
+ *                       pairs of overlapping writers   runs of observers   faults of the folder
+ *     smoke      1 round              1,000                     100                 2
+ *     quick      1 round             50,000                   5,000                 7
+ *     standard   7 rounds            20,000                   2,000                 7
+ *     full       7 rounds           100,000                  10,000                14
  *
- * On stores other than the embedded one, where every call takes longer, a tenth of that is enough.
- * Kills are not part of the floors: processes that are killed all the time do nothing but start.
- * The settings are in matrix.ts. Rounds bound the memory for histories, because a history is judged
- * as a whole.
+ * A smoke run is in every test run, a quick one takes 2 to 5 minutes, and the others have a round
+ * for each setting. Only the embedded store has a folder. On other stores, where every call takes
+ * longer, a tenth of the rest is enough. Kills are not part of the floors: processes that are
+ * killed all the time do nothing but start. The settings are in matrix.ts. Rounds bound the memory
+ * for histories, because a history is judged as a whole.
  */
 import path from 'node:path';
 import type { Sizes } from '#harness';
@@ -18,6 +19,7 @@ import { type StoreDescription, UsageError } from '#results';
 import { checkStoreName, describeStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import type { Workload } from '../invariants/index.ts';
+import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
 import { matrixOf, nameOf, type PartialSetting, type Setting, settingOf } from './matrix.ts';
 
 /** What a round must have seen when it ends. */
@@ -26,6 +28,8 @@ export interface RoundMinimums {
   readonly pairs: number;
   /** Committed runs of observers. */
   readonly runs: number;
+  /** Faults of the folder of the store; see folder-faults.ts. */
+  readonly folderFaults: number;
 }
 
 interface RoundSize extends RoundMinimums {
@@ -50,22 +54,22 @@ const GIVEN = { pairs: undefined, runs: undefined, seconds: undefined };
 export const SIZES: Sizes<Size> = {
   smoke: {
     ...GIVEN,
-    round: { pairs: 1_000, runs: 100, secondsMax: 60, isStrict: false },
+    round: { pairs: 1_000, runs: 100, folderFaults: 2, secondsMax: 60, isStrict: false },
     isMatrix: false,
   },
   quick: {
     ...GIVEN,
-    round: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
+    round: { pairs: 50_000, runs: 5_000, folderFaults: 7, secondsMax: 1_200, isStrict: true },
     isMatrix: false,
   },
   standard: {
     ...GIVEN,
-    round: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
+    round: { pairs: 20_000, runs: 2_000, folderFaults: 7, secondsMax: 900, isStrict: true },
     isMatrix: true,
   },
   full: {
     ...GIVEN,
-    round: { pairs: 100_000, runs: 10_000, secondsMax: 3_600, isStrict: true },
+    round: { pairs: 100_000, runs: 10_000, folderFaults: 14, secondsMax: 3_600, isStrict: true },
     isMatrix: true,
   },
 };
@@ -202,15 +206,27 @@ function storeOf({ store, powerCuts }: ChaosOptions): Setting['store'] | undefin
   return name;
 }
 
+/** What may happen to the folder. A copy in its place is not in the record for power cuts. */
+export function folderFaultsOf({
+  store,
+  powerCut,
+}: Pick<Plan, 'store' | 'powerCut'>): readonly FolderFaultName[] {
+  if (store !== 'embedded') return [];
+  const names = Object.keys(FOLDER_FAULTS) as FolderFaultName[];
+  return names.filter((name) => name !== 'replaced' || !powerCut);
+}
+
 /** If only one floor is given, the other one is 0. */
 function floorsOf(
   { round, pairs, runs, seconds }: ChaosOptions,
   { store }: Setting,
 ): RoundMinimums {
-  if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
-  if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
-  const part = store === 'embedded' ? 1 : REMOTE_PART;
-  return { pairs: part * round.pairs, runs: part * round.runs };
+  if (pairs !== undefined || runs !== undefined) {
+    return { pairs: pairs ?? 0, runs: runs ?? 0, folderFaults: 0 };
+  }
+  if (seconds !== undefined) return { pairs: Infinity, runs: Infinity, folderFaults: 0 };
+  if (store === 'embedded') return round;
+  return { pairs: REMOTE_PART * round.pairs, runs: REMOTE_PART * round.runs, folderFaults: 0 };
 }
 
 /** The stores of all rounds, in the words of a run's record. */

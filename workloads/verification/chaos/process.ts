@@ -31,12 +31,14 @@ import {
   openDatabase,
   patiently,
   serve,
+  tellParent,
 } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
-import type { ProcessOptions } from './messages.ts';
+import { touchFiles } from './folder-faults.ts';
+import { type ProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
 import {
   LEASE_TIME_TO_LIVE_MS,
   LOCK_TIME_TO_LIVE_MS,
@@ -107,7 +109,11 @@ await serve(async (options: ProcessOptions) => {
   );
   // An error ends this process, and a process that ends on its own is a violation (fleet.ts).
   void Promise.all([...loops, ...background]);
-  return { stop: neverAsked };
+  const onMessage = ({ touch }: TouchMessage): void => {
+    if (store.kind !== 'embedded') return;
+    void touchFiles(store.folder, touch).then(() => tellParent(TOUCHED));
+  };
+  return { onMessage, stop: neverAsked };
 });
 
 /** Processes of a round are killed, and never asked to stop. */

@@ -34,11 +34,11 @@ import { provideStore } from '../../harness/stores/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
 import { drawFaults } from './faults.ts';
-import { type CommonProcessOptions, type FaultCounts, Fleet } from './fleet.ts';
+import { type CommonProcessOptions, type FaultCounts, Fleet, folderFaultsIn } from './fleet.ts';
 import { Goal } from './goal.ts';
 import { openHistoryFile, readHistory, type RecordedHistory } from './history-file.ts';
 import { countPairs } from './pairs.ts';
-import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
+import { folderFaultsOf, LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
 import { cutPower, hasUnsyncedBytes, type PowerCut } from './power-cut.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
 import { sumEach } from './sum-each.ts';
@@ -224,11 +224,11 @@ async function runProcesses(
   );
   fleet.start();
   const isOver = (): boolean => {
-    const isReached = signal.aborted || fleet.isHopeless || goal.isReached();
+    const isReached = goal.isReached() && folderFaultsIn(fleet.counts) >= plan.floors.folderFaults;
     progress.update(goal.pairs);
-    return isReached;
+    return signal.aborted || fleet.isHopeless || goal.isLate || isReached;
   };
-  for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
+  for (const fault of drawFaults(createRandom(seed).fork('faults'), folderFaultsOf(plan))) {
     if (fault.settled) await waitFor(() => fleet.isComplete || isOver(), { signal });
     await waitFor(isOver, { signal, forMs: fault.afterMs });
     if (isOver()) break;

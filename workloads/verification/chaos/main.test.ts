@@ -57,7 +57,7 @@ test('a process that ends on its own is a violation: exit code 1, and everything
   const out = path.join(folder, 'planted');
   // The round takes longer than the test needs to kill the watcher, which starts first, however
   // slow the machine.
-  const child = start('--pairs', '200', '--workloads', 'bank', '--out', out);
+  const child = start('--pairs', '20', '--workloads', 'bank', '--out', out);
   kill(await processOf(out, 'watcher'), 'SIGKILL');
   const { exitCode, stdout, stderr } = await child;
   assert.equal(exitCode, 1, `${stdout}\n${stderr}`);

@@ -7,11 +7,13 @@
  * store that was opened read-only. The database may be in use, by this process and by others.
  */
 import { audit, type Audit, type AuditedTable, type AuditOptions } from './audit/index.ts';
+import { DamagedRows } from './audit/index.ts';
 import { type Finding, repair, type Severity } from './audit/index.ts';
 import {
   type Clock,
   createRandom,
   entropySeed,
+  hasCode,
   PercolatorError,
   systemClock,
 } from './base/index.ts';
@@ -64,17 +66,20 @@ export interface FsckOptions extends AuditOptions {
 export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<Audit> {
   if (options.tables !== undefined) check('tables', options.tables, TEXTS);
   const existing = new Set(await store.listTables());
-  const context = await openContext(store, existing, options);
-  const { audited, findings } = await chooseTables(store, existing, options.tables);
+  const damaged = new DamagedRows(store);
+  const hasOracle = existing.has(ORACLE_TABLE) && (await isOracleLegible(damaged.store));
+  const context = await openContext(damaged.store, existing, { ...options, hasOracle });
+  const { audited, findings } = await chooseTables(damaged, existing, options.tables);
   const missing = await missingTables(store, existing);
   const before = [
     ...missing.map(engineTableMissing),
     ...findings,
     ...(existing.has(LEASES_TABLE) ? await judgeLeases(context) : []),
   ];
+  before.push(...damaged.take().map(withConsequence));
   // An oracle made anew would hand out again timestamps that the tables already contain.
-  const repairs = options.repair === true && existing.has(ORACLE_TABLE);
-  const ofTables = audit(context, audited, { ...options, repair: repairs });
+  const repairs = options.repair === true && hasOracle;
+  const ofTables = audit(context, audited, { ...options, repair: repairs }, damaged);
   return {
     counters: ofTables.counters,
     async *[Symbol.asyncIterator]() {
@@ -101,9 +106,14 @@ async function missingTables(
 async function openContext(
   store: Bigtable,
   existing: ReadonlySet<string>,
-  { clock = systemClock, liveness, repair: repairs }: FsckOptions,
+  {
+    clock = systemClock,
+    liveness,
+    repair: repairs = false,
+    hasOracle,
+  }: FsckOptions & { readonly hasOracle: boolean },
 ): Promise<Context> {
-  const oracle = await openOracle(store, existing, { clock, repairs: repairs === true });
+  const oracle = hasOracle ? await openOracle(store, { clock, repairs }) : NO_ORACLE;
   return createContext({
     store,
     oracle,
@@ -117,24 +127,37 @@ async function openContext(
 
 async function openOracle(
   store: Bigtable,
-  existing: ReadonlySet<string>,
   { clock, repairs }: { readonly clock: Clock; readonly repairs: boolean },
 ): Promise<TimestampOracle> {
-  if (existing.has(ORACLE_TABLE)) {
-    return repairs
-      ? batchTimestamps(await openAllocator(store, { clock }))
-      : watchTimestamps(store);
+  return repairs ? batchTimestamps(await openAllocator(store, { clock })) : watchTimestamps(store);
+}
+
+/** No timestamp counts as ahead of an oracle that does not exist, or cannot be read. */
+const NO_ORACLE: TimestampOracle = {
+  next: async () => TIMESTAMP_MAX,
+  horizon: 0,
+  readHorizon: async () => 0,
+  raiseHorizon: async () => 0,
+  drops: 0,
+  announceDrop: async () => 0,
+  belongTo: async () => {},
+};
+
+async function isOracleLegible(store: Bigtable): Promise<boolean> {
+  try {
+    await watchTimestamps(store).readHorizon();
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'STORE_DAMAGED')) return false;
+    throw error;
   }
-  // No timestamp counts as ahead of an oracle that does not exist.
-  return {
-    next: async () => TIMESTAMP_MAX,
-    horizon: 0,
-    readHorizon: async () => 0,
-    raiseHorizon: async () => 0,
-    drops: 0,
-    announceDrop: async () => 0,
-    belongTo: async () => {},
-  };
+}
+
+/** The damaged row of the oracle says what that means. */
+function withConsequence(finding: Finding): Finding {
+  const { table } = finding.cell;
+  if (table !== ORACLE_TABLE) return finding;
+  return { ...finding, sentence: `${finding.sentence}: ${UNKNOWN_TIMESTAMPS}` };
 }
 
 /** A table that the storage has, or should have. */
@@ -147,11 +170,13 @@ interface Candidate {
 
 /** The tables to audit, and the findings about their definitions. */
 async function chooseTables(
-  store: Bigtable,
+  damaged: DamagedRows,
   existing: ReadonlySet<string>,
   wanted: readonly string[] | undefined,
 ): Promise<{ readonly audited: readonly AuditedTable[]; readonly findings: readonly Finding[] }> {
-  const definitions = existing.has(TABLES_TABLE) ? await allDefinitions(store) : new Map();
+  const { store } = damaged;
+  const definitions = new Map(existing.has(TABLES_TABLE) ? await allDefinitions(store) : []);
+  for (const name of damaged.of(TABLES_TABLE)) definitions.set(name, undefined);
   const candidates = [...definitions].flatMap(([name, one]) =>
     one === undefined ? illegible(name, existing) : defined(name, one, existing),
   );
@@ -303,11 +328,12 @@ async function leftover(
   return { name: table, finding };
 }
 
+const UNKNOWN_TIMESTAMPS =
+  'it is unknown which timestamps were handed out; nothing is repaired without it';
+
 function engineTableMissing(table: string): Finding {
   const lost =
-    table === ORACLE_TABLE
-      ? 'it is unknown which timestamps were handed out; nothing is repaired without it'
-      : 'it is unknown which columns are observed';
+    table === ORACLE_TABLE ? UNKNOWN_TIMESTAMPS : 'it is unknown which columns are observed';
   return {
     code: 'engine-table-missing',
     severity: 'error',

@@ -13,9 +13,13 @@
  * that, because it acknowledges before it clears. The audit of a table that is dropped meanwhile
  * ends there.
  *
- * Memory is bounded: a batch of rows, and the gathered locks. Without `repair` nothing is written.
+ * A row that the storage cannot read any more is a finding of its own (damaged-rows.ts). Nothing is
+ * concluded from what may be in it: without its marks a row is judged as if its table had none.
+ *
+ * Memory is bounded: a batch of rows, the gathered locks, and the keys of damaged rows. Without
+ * `repair` nothing is written.
  */
-import { PercolatorError } from '../base/index.ts';
+import { hasCode, PercolatorError } from '../base/index.ts';
 import { type Cell, type Row, rowBatches, type RowRange } from '../bigtable/index.ts';
 import {
   type Context,
@@ -25,6 +29,7 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { historiesOf } from './column-history.ts';
+import { DamagedRows } from './damaged-rows.ts';
 import { type Finding, keyOf } from './finding.ts';
 import { judgeLock, type LockToJudge, type LockVerdict, wasDropped } from './judge-lock.ts';
 import type { AuditedTable, RowWithMarks } from './judge-notifications.ts';
@@ -55,13 +60,17 @@ export interface Audit extends AsyncIterable<Finding> {
   readonly counters: { readonly tables: number; readonly rows: number; readonly cells: number };
 }
 
-/** Audits the tables on the store of `context`, whose oracle and liveness are asked as well. */
+/**
+ * Audits the tables on the store of `context`, whose oracle and liveness are asked as well.
+ * @param damaged reads around the damaged rows of that store
+ */
 export function audit(
   context: Context,
   tables: readonly AuditedTable[],
   options: AuditOptions = {},
+  damaged: DamagedRows = new DamagedRows(context.store),
 ): Audit {
-  return new TablesAudit(context, tables, options);
+  return new TablesAudit({ ...context, store: damaged.store }, tables, options, damaged);
 }
 
 /** Locks gathered before their primaries are read. */
@@ -74,10 +83,17 @@ class TablesAudit implements Audit {
   readonly #context: Context;
   readonly #tables: readonly AuditedTable[];
   readonly #options: AuditOptions;
+  readonly #damaged: DamagedRows;
   #limits: Limits = { bound: 0, horizon: 0 };
   #locks: LockToJudge[] = [];
 
-  constructor(context: Context, tables: readonly AuditedTable[], options: AuditOptions) {
+  constructor(
+    context: Context,
+    tables: readonly AuditedTable[],
+    options: AuditOptions,
+    damaged: DamagedRows,
+  ) {
+    this.#damaged = damaged;
     this.#context = context;
     this.#tables = tables;
     this.#options = options;
@@ -96,6 +112,7 @@ class TablesAudit implements Audit {
       yield* this.#auditTable(audited);
     }
     yield* this.#judgeLocks();
+    yield* this.#damaged.take();
   }
 
   async *#auditTable(audited: AuditedTable): AsyncGenerator<Finding> {
@@ -115,13 +132,17 @@ class TablesAudit implements Audit {
     }
     // A repair creates the companion again, empty; the audit then reports each lost notification.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
-    const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
+    const known = hasCompanion ? audited : withoutMarks(audited);
     try {
       for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
+        yield* this.#damaged.take();
         yield* this.#auditBatch(known, rows, { range, hasCompanion });
       }
     } catch (error) {
-      if (!isTableNotFound(error) || !(await wasDropped(this.#context, table))) throw error;
+      if (hasCode(error, 'STORE_DAMAGED')) {
+        // The storage does not say which row it is, so there is no way around it.
+        yield tableFinding(table, 'row-damaged', `${error.message}; the rest was not audited`);
+      } else if (!isTableNotFound(error) || !(await wasDropped(this.#context, table))) throw error;
     }
   }
 
@@ -140,11 +161,17 @@ class TablesAudit implements Audit {
     const batches = hasCompanion ? rowBatches(this.#context.store, companion, range, MARKS) : [];
     for await (const batch of batches) {
       for (const { key, cells: marks } of batch.rows) {
+        if (this.#damaged.has(audited.table, key)) continue;
         yield* this.#auditRow(audited, key, unmarked.get(key) ?? [], marks);
         unmarked.delete(key);
       }
     }
-    for (const [key, cells] of unmarked) yield* this.#auditRow(audited, key, cells, []);
+    yield* this.#damaged.take();
+    for (const [key, cells] of unmarked) {
+      const isLegible = !this.#damaged.has(companion, key);
+      const known = isLegible ? audited : withoutMarks(audited);
+      yield* this.#auditRow(known, key, cells, []);
+    }
   }
 
   async *#auditRow(
@@ -178,16 +205,22 @@ class TablesAudit implements Audit {
     { audited, row }: RowWithMarks,
     suspected: readonly Finding[],
   ): Promise<readonly Finding[]> {
-    const { store } = this.#context;
     const { table } = audited;
-    const marks = await this.#readMarks(audited, row);
-    const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
+    const marks = await unlessDamaged(this.#readMarks(audited, row));
+    const cells = await unlessDamaged(this.#readCells(table, row));
+    if (cells === undefined) return [];
     // After the cells were read: an older bound would be below new cells, and an older horizon
     // below what has been collected.
     await this.#askOracle();
-    const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
+    const known = marks === undefined ? withoutMarks(audited) : audited;
+    const subject = { audited: known, row, histories: historiesOf(cells), marks: marks ?? [] };
+    const again = this.#judge(subject);
     const before = new Map(suspected.map((finding) => [keyOf(finding), finding]));
     return again.flatMap((finding) => confirmed(before.get(keyOf(finding)), finding));
+  }
+
+  async #readCells(table: string, row: string): Promise<readonly Cell[]> {
+    return (await this.#context.store.readRow(table, row, FAMILIES))?.cells ?? [];
   }
 
   async #readMarks(audited: AuditedTable, row: string): Promise<readonly Cell[]> {
@@ -256,9 +289,24 @@ class TablesAudit implements Audit {
       return undefined;
     } catch (error) {
       if (error instanceof PercolatorError && isUnreadable(error)) return error;
+      if (hasCode(error, 'STORE_DAMAGED')) return undefined; // The audit will meet it again.
       throw error;
     }
   }
+}
+
+/** Undefined if the row is damaged, which is a finding of its own. */
+async function unlessDamaged<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof PercolatorError && error.damagedRow !== undefined) return undefined;
+    throw error;
+  }
+}
+
+function withoutMarks(audited: AuditedTable): AuditedTable {
+  return { ...audited, observedColumns: undefined };
 }
 
 /**

@@ -38,6 +38,8 @@ export const FINDING_CODES = {
     'An observed cell is dirty, but neither marked nor parked: no worker will find it.',
   'notification-clean': 'A cell is marked, but no observer is known that needs to run for it.',
   'observer-parked': 'A cell whose observer failed too often is parked, and waits for an operator.',
+  'row-damaged':
+    'A row cannot be read any more, because the storage has lost some of its bytes (STORE_DAMAGED).',
   'table-missing': 'A table is defined but does not exist.',
   'table-unreadable':
     'A table lacks the column families of a Percolator table, or does not keep all versions.',

@@ -183,6 +183,7 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     { ...placeOf(WRITE, column), from },
   ]);
   if (cells instanceof PercolatorError) {
+    if (cells.damagedRow !== undefined) return { kind: 'undecodable' };
     // As in lock resolution, only a table that is missing can have been dropped.
     const isGone = isTableNotFound(cells) && (await wasDropped(context, primary.table));
     return isGone ? { kind: 'table dropped' } : { kind: 'unreadable', reason: cells.message };
@@ -212,7 +213,7 @@ export async function wasDropped({ catalog }: Context, stored: string): Promise<
   try {
     return (await catalog?.isGone(stored)) === true;
   } catch (error) {
-    if (hasCode(error, 'TABLE_MISMATCH')) return false;
+    if (hasCode(error, 'TABLE_MISMATCH') || hasCode(error, 'STORE_DAMAGED')) return false;
     throw error;
   }
 }
@@ -229,7 +230,7 @@ async function cellsOrError(
     if (!(error instanceof PercolatorError)) throw error;
     // A lock may name a missing table, one of another program, or an impossible cell.
     const codes = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'TABLE_MISMATCH', 'INVALID_ARGUMENT'];
-    if (codes.includes(error.code)) return error;
+    if (codes.includes(error.code) || error.code === 'STORE_DAMAGED') return error;
     throw error;
   }
 }

@@ -159,5 +159,6 @@ const WHY_NOT: Partial<Record<FindingCode, string>> = {
   'notification-clean': 'a worker of the column clears it once the oracle has passed its timestamp',
   'notification-lost':
     'only an operator knows whether the observers of the column have been retired',
+  'row-damaged': 'its bytes are lost',
   'table-undefined': 'an operator has to look at it',
 };

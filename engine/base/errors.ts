@@ -78,20 +78,34 @@ export interface TransactionName {
   readonly startTimestamp: number;
 }
 
+/** A row of which the storage has lost some bytes; the table by the storage's name. */
+export interface DamagedRow {
+  readonly table: string;
+  readonly row: string;
+  readonly why: string;
+}
+
 export class PercolatorError extends Error {
   override readonly name = 'PercolatorError';
   readonly code: ErrorCode;
   /** With `COMMIT_UNKNOWN`: the transaction to ask about later. */
   readonly transaction: TransactionName | undefined;
+  /** With `STORE_DAMAGED`: the row that cannot be read, if the storage knows it. */
+  readonly damagedRow: DamagedRow | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly transaction?: TransactionName } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly transaction?: TransactionName;
+      readonly damagedRow?: DamagedRow | undefined;
+    } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : {});
     this.code = code;
     this.transaction = options.transaction;
+    this.damagedRow = options.damagedRow;
   }
 }
 

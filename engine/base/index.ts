@@ -4,6 +4,7 @@
  */
 export { assert, unreachable } from './assert.ts';
 export {
+  type DamagedRow,
   type ErrorCode,
   hasCode,
   isRetryable,

@@ -84,14 +84,14 @@ async function legibleRows(store: Bigtable): Promise<readonly string[]> {
   for (const [key, text] of healthy.rows) {
     const isLegible = await isUndamaged(async () => {
       assert.equal(textOf(await store.readRow('t', key, FILTERS)), text);
-    });
+    }, key);
     if (isLegible) legible.push(key);
   }
   return legible;
 }
 
-/** Whether the action succeeds; it may fail only because of damage, which the error names. */
-async function isUndamaged(action: () => Promise<void>): Promise<boolean> {
+/** Whether the action, on that row, succeeds; it may fail only by damage, which the error names. */
+async function isUndamaged(action: () => Promise<void>, row?: string): Promise<boolean> {
   try {
     await action();
     return true;
@@ -100,8 +100,10 @@ async function isUndamaged(action: () => Promise<void>): Promise<boolean> {
     assert.equal(error.code, 'STORE_DAMAGED');
     assert.match(
       error.message,
-      /^the embedded store is damaged: (?:\d{10}\.log|index), byte \d+: /,
+      /^(?:row ".*" of table t cannot be read: )?the embedded store is damaged: (?:\d{10}\.log|index), byte \d+: /,
     );
+    assert.equal(error.damagedRow !== undefined, error.message.startsWith('row '));
+    if (row !== undefined) assert.equal(error.damagedRow?.row, row);
     return false;
   }
 }

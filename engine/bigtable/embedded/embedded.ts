@@ -54,6 +54,7 @@ import type { PendingRow } from './pending-row.ts';
 import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
 import type { RowPages, RowsRange } from './row-pages.ts';
 import { full, isFull, type Reserve } from './reserve.ts';
+import { naming } from './record.ts';
 import type { RowStore } from './row-store.ts';
 
 /** The row of the catalog, and its only cell. */
@@ -80,6 +81,7 @@ export interface EmbeddedParts {
 }
 
 interface Scan extends Omit<RowsRange, 'start'> {
+  readonly table: string;
   readonly wanted: readonly RowFilter[];
   readonly limit: number;
   readonly found: Row[];
@@ -122,7 +124,7 @@ export class Embedded implements Bigtable {
     filters.forEach(validateFilter);
     if (this.#rows.isInDoubt) await this.#settle();
     const { id, wanted } = this.#look(table, filters);
-    return this.#rowOf(row, this.#rows.row(rowKey(tablePrefix(id), row)), wanted);
+    return this.#read({ table, row, key: rowKey(tablePrefix(id), row) }, wanted);
   }
 
   async readRows(
@@ -136,7 +138,7 @@ export class Embedded implements Bigtable {
     if (this.#rows.isInDoubt) await this.#settle();
     const { id, wanted } = this.#look(table, filters);
     const prefix = tablePrefix(id);
-    return rows.map((row) => this.#rowOf(row, this.#rows.row(rowKey(prefix, row)), wanted));
+    return rows.map((row) => this.#read({ table, row, key: rowKey(prefix, row) }, wanted));
   }
 
   async readRange(
@@ -152,7 +154,7 @@ export class Embedded implements Bigtable {
     const prefix = tablePrefix(id);
     const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
     const from = Math.min(...wanted.map((filter) => filter.from));
-    const scan: Scan = { end, from, wanted, limit: range.limit, found: [] };
+    const scan: Scan = { table, end, from, wanted, limit: range.limit, found: [] };
     const next = this.#scan(rowStart(prefix, range.start ?? ''), scan);
     if (next !== undefined) {
       await this.#scanOn(next, scan);
@@ -218,7 +220,11 @@ export class Embedded implements Bigtable {
       for (const [i, { row, mutations }] of rows.entries()) {
         const table = tables[i] as TableEntry;
         const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
-        this.#mutate(pending, table, mutations);
+        try {
+          this.#mutate(pending, table, mutations);
+        } catch (error) {
+          throw naming(table.name, row, error);
+        }
       }
     });
     await this.#unless(failure, this.#applied(rows));
@@ -302,11 +308,17 @@ export class Embedded implements Bigtable {
   }
 
   /** Adds rows to `found`. Returns where to go on; undefined at the end, or at the limit. */
-  #scan(start: Buffer, { end, from, wanted, limit, found }: Scan): Buffer | undefined {
-    for (const { key, pages } of this.#rows.rows({ start, end, from })) {
-      if (pages === undefined) return key;
-      const row = this.#rowOf(rowOf(key), pages, wanted);
-      if (row !== undefined && found.push(row) === limit) return undefined;
+  #scan(start: Buffer, { table, end, from, wanted, limit, found }: Scan): Buffer | undefined {
+    let at = start;
+    try {
+      for (const { key, first } of this.#rows.rows({ start, end, from })) {
+        if (first === undefined) return key;
+        at = key;
+        const row = this.#rowOf(rowOf(key), this.#rows.rowAt(key, first), wanted);
+        if (row !== undefined && found.push(row) === limit) return undefined;
+      }
+    } catch (error) {
+      throw naming(table, rowOf(at), error);
     }
     return undefined;
   }
@@ -325,6 +337,17 @@ export class Embedded implements Bigtable {
     } finally {
       this.#scans.delete(over.promise);
       over.resolve();
+    }
+  }
+
+  #read(
+    { table, row, key }: { readonly table: string; readonly row: string; readonly key: Buffer },
+    wanted: readonly RowFilter[],
+  ): Row | undefined {
+    try {
+      return this.#rowOf(row, this.#rows.row(key), wanted);
+    } catch (error) {
+      throw naming(table, row, error);
     }
   }
 
@@ -356,8 +379,12 @@ export class Embedded implements Bigtable {
     let found = false;
     const failure = this.#rows.change(() => {
       const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
-      found = anyCell(pending, filters);
-      this.#mutate(pending, table, found ? ifFound : ifNotFound);
+      try {
+        found = anyCell(pending, filters);
+        this.#mutate(pending, table, found ? ifFound : ifNotFound);
+      } catch (error) {
+        throw naming(table.name, row, error);
+      }
     });
     return failure ?? found;
   }

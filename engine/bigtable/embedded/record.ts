@@ -15,7 +15,7 @@
  * The checksum is CRC-32, in zlib, which takes a third of a microsecond for a record of 300 bytes.
  */
 import { crc32 } from 'node:zlib';
-import { PercolatorError } from '../../base/index.ts';
+import { hasCode, PercolatorError } from '../../base/index.ts';
 import type { Place } from './leaf.ts';
 
 /** The number of this format. A store is refused if its format is none of those that are read. */
@@ -180,6 +180,15 @@ const GO_ON = 'fsck lists what can still be read';
 export function damaged(file: string, offset: number, what: string): PercolatorError {
   const message = `the embedded store is damaged: ${file}, byte ${offset}: ${what}; ${GO_ON}`;
   return new PercolatorError('STORE_DAMAGED', message);
+}
+
+/** The error of one who asked for this row: fsck goes on after a damaged row that is named. */
+export function naming(table: string, row: string, error: unknown): unknown {
+  if (!hasCode(error, 'STORE_DAMAGED') || error.damagedRow !== undefined) return error;
+  const message = `row ${JSON.stringify(row)} of table ${table} cannot be read: ${error.message}`;
+  const why = error.message.replace(`; ${GO_ON}`, '');
+  const damagedRow = { table, row, why };
+  return new PercolatorError('STORE_DAMAGED', message, { cause: error, damagedRow });
 }
 
 export function nameOfLog(file: number): string {

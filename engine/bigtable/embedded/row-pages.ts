@@ -45,14 +45,14 @@ export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
 }
 
 /**
- * The rows in the range. After `KEYS_AT_A_TIME` keys it ends with the row from which the caller
- * goes on, without its pages, so that a long scan does not keep other callers waiting. It goes on
+ * The rows in the range, for `rowFrom`. After `KEYS_AT_A_TIME` keys it ends with the row from which
+ * the caller goes on, without a position, so that a long scan does not keep other callers waiting. It goes on
  * from a row, never from a page: meanwhile the pages of a row may be joined or split.
  */
 export function* storedRows(
   stored: Stored,
   { start, end, from }: RowsRange,
-): Generator<{ readonly key: Buffer; readonly pages?: RowPages }> {
+): Generator<{ readonly key: Buffer; readonly first?: Position }> {
   const { index } = stored;
   let at = index.ceiling(start);
   for (let keys = 0; at !== NONE && index.compare(at, end) < 0; keys++) {
@@ -69,7 +69,7 @@ export function* storedRows(
     }
     const key = rowKeyOf(index.key(at));
     const first = from > 0 ? index.ceiling(key) : at;
-    yield { key, pages: rowFrom(stored, key, first) };
+    yield { key, first };
     while (index.startsWith(at, key)) at = index.next(at);
   }
 }
@@ -78,7 +78,8 @@ export function pageAt({ index, log }: Stored, at: Position): Buffer {
   return log.readBody(index.entry(at));
 }
 
-function rowFrom(stored: Stored, row: Buffer, first: Position): RowPages {
+/** The row whose first page is there. Valid until the index is changed. */
+export function rowFrom(stored: Stored, row: Buffer, first: Position): RowPages {
   const isLarge = stored.index.startsWith(stored.index.next(first), row);
   return isLarge ? new LargeRow(stored, row, first) : new SmallRow(pageAt(stored, first));
 }

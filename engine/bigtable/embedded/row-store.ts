@@ -30,8 +30,9 @@ import type { Log } from './log.ts';
 import { newestOf, NO_CELLS, withPlaces, withValues } from './page.ts';
 import { type PendingPage, PendingRow } from './pending-row.ts';
 import { footprintOf, GroupWriter, type Mark } from './record.ts';
-import { type RowPages, type RowsRange, type Stored, storedRow, storedRows } from './row-pages.ts';
-import type { SortedIndex } from './sorted-index.ts';
+import { rowFrom, type RowPages, type RowsRange, type Stored } from './row-pages.ts';
+import { storedRow, storedRows } from './row-pages.ts';
+import type { Position, SortedIndex } from './sorted-index.ts';
 
 /**
  * The changes of one group, and what waits for it.
@@ -106,6 +107,11 @@ export class RowStore implements Stored {
   /** The visible rows in the range, or the first of them: see `storedRows`. */
   rows(range: RowsRange): ReturnType<typeof storedRows> {
     return storedRows(this, range);
+  }
+
+  /** A row of `rows`, before the index is changed. */
+  rowAt(key: Buffer, first: Position): RowPages {
+    return rowFrom(this, key, first);
   }
 
   /** The row as it will be when everything submitted is visible. */

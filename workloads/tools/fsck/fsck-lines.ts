@@ -11,6 +11,7 @@ export function reportLines(summary: FsckSummary): readonly string[] {
     ...summary.groups.flatMap(groupLines),
     ...listLines('Locks held for more than a minute', summary.longHeldLocks, lockLine),
     ...listLines('Parked observers', summary.parkedObservers, parkedLine),
+    ...damagedLines(summary.damagedRows),
     '',
     summary.interrupted
       ? 'Interrupted: the rest of the database was not audited.'
@@ -43,6 +44,20 @@ function listLines(
   const heading = `${title}: ${count.toLocaleString('en')}`;
   return ['', heading, ...examples.map(lineOf), ...more(count, examples)];
 }
+
+function damagedLines(damagedRows: FsckSummary['damagedRows']): readonly string[] {
+  const tables = Object.entries(damagedRows);
+  if (tables.length === 0) return [];
+  const lines = tables.map(([table, count]) => `  ${table}  ${count.toLocaleString('en')}`);
+  return ['', 'Damaged rows', ...lines, ...HOW_TO_GO_ON];
+}
+
+const HOW_TO_GO_ON = [
+  'All other rows of these tables can be read: scan up to a damaged row, and on from the key after',
+  'it (the key and a zero byte). A damaged row can be neither read nor written. Copy the others into',
+  'a new database, and restore the damaged ones there from a backup; or go on without them.',
+  '--limit shows more of their keys.',
+];
 
 function lockLine(finding: Finding): string {
   const { owner = '', ageMs = 0 } = finding.lock ?? {};

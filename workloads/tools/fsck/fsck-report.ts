@@ -22,6 +22,8 @@ export interface FsckSummary {
   readonly groups: readonly FsckGroup[];
   readonly longHeldLocks: FindingList;
   readonly parkedObservers: FindingList;
+  /** How many rows of each table cannot be read any more. */
+  readonly damagedRows: Readonly<Record<string, number>>;
 }
 
 export interface FsckGroup extends FindingList {
@@ -46,6 +48,7 @@ export class FsckReport {
   readonly #groups = new Map<string, GrowingList<FsckGroup>>();
   readonly #longHeld: GrowingList<FindingList> = { count: 0, examples: [] };
   readonly #parked: GrowingList<FindingList> = { count: 0, examples: [] };
+  readonly #damaged = new Map<string, number>();
   #repaired = 0;
   #errorsLeft = 0;
 
@@ -61,6 +64,10 @@ export class FsckReport {
     this.#groups.set(name, group);
     this.#list(group, finding);
     if ((finding.lock?.ageMs ?? 0) >= LONG_HELD_MS) this.#list(this.#longHeld, finding);
+    const { table, row } = finding.cell;
+    if (code === 'row-damaged' && row !== undefined) {
+      this.#damaged.set(table, (this.#damaged.get(table) ?? 0) + 1);
+    }
     if (finding.parked !== undefined) this.#list(this.#parked, finding);
     if (finding.repair?.done === true) this.#repaired++;
     else if (severity === 'error') this.#errorsLeft++;
@@ -81,6 +88,7 @@ export class FsckReport {
       groups,
       longHeldLocks: this.#longHeld,
       parkedObservers: this.#parked,
+      damagedRows: Object.fromEntries(this.#damaged),
     };
   }
 

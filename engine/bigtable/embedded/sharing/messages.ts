@@ -16,7 +16,7 @@ import type {
   Row,
   RowMutation,
 } from '../../bigtable.ts';
-import { type ErrorCode, PercolatorError } from '../../../base/index.ts';
+import { type DamagedRow, type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
 export const PROTOCOL = 3;
@@ -51,16 +51,19 @@ export type Answer =
 export interface SentError {
   readonly code?: string | undefined;
   readonly message: string;
+  readonly damagedRow?: DamagedRow | undefined;
 }
 
 export function sentError(error: unknown): SentError {
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof PercolatorError ? { code: error.code, message } : { message };
+  if (!(error instanceof PercolatorError)) return { message };
+  const { code, damagedRow } = error;
+  return damagedRow === undefined ? { code, message } : { code, message, damagedRow };
 }
 
-export function receivedError({ code, message }: SentError): Error {
+export function receivedError({ code, message, damagedRow }: SentError): Error {
   if (code === undefined) return new Error(message);
-  return new PercolatorError(code as ErrorCode, message);
+  return new PercolatorError(code as ErrorCode, message, { damagedRow });
 }
 
 /**

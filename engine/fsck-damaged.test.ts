@@ -1,0 +1,230 @@
+/**
+ * The claims of the audit of a database of which some bytes are lost: it names each row that is
+ * hit, judges all others, concludes nothing from what it cannot read, and repairs nothing of it.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { hasCode } from './base/index.ts';
+import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
+import { fsck, type FsckOptions } from './fsck.ts';
+import { openPercolator } from './percolator.ts';
+import { temporaryFolder } from './testing/index.ts';
+import { lockOf, plantLease, summaryOf } from './testing/planting.ts';
+import { NOTIFY, notifyTable, placeOf } from './transaction/index.ts';
+
+const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
+/** More than a batch, so that the audit goes on after a damaged one. */
+const ROWS = Array.from({ length: 200 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
+
+/** Two tables; every row has a value that is nowhere else, such as `log of row 017`. */
+async function filledFolder(): Promise<string> {
+  const folder = temporaryFolder();
+  await using percolator = await openPercolator({ folder });
+  await percolator.createTable('accounts', { observedColumns: ['balance'] });
+  await percolator.createTable('log');
+  await percolator.transact(async (transaction) => {
+    for (const row of ROWS) {
+      transaction.set({ table: 'accounts', row, column: 'balance' }, `balance of ${row}`);
+      transaction.set({ table: 'log', row, column: 'line' }, `log of ${row}`);
+    }
+  });
+  await percolator.settled();
+  return folder;
+}
+
+/** Changes a bit of the newest record that has this text. */
+function harm(folder: string, text: string): void {
+  const files = readdirSync(join(folder, 'store')).filter((name) => name.endsWith('.log'));
+  for (const name of files.toSorted().toReversed()) {
+    const file = join(folder, 'store', name);
+    const log = readFileSync(file);
+    const at = log.lastIndexOf(text);
+    if (at === -1) continue;
+    log.writeUInt8(log.readUInt8(at) ^ 1, at);
+    writeFileSync(file, log);
+    return;
+  }
+  assert.fail(`no record has ${text}`);
+}
+
+async function set(
+  folder: string,
+  table: string,
+  { row, value, ...place }: { row: string; family: string; qualifier: string; value: string },
+): Promise<void> {
+  await using store = await openEmbedded({ folder });
+  const cell = { ...place, timestamp: 1, value: Buffer.from(value) };
+  await store.mutateRows([{ table, row, mutations: [{ kind: 'set', ...cell }] }]);
+}
+
+async function audited(folder: string, options: FsckOptions = {}, readOnly = true) {
+  await using store = await openEmbedded({ folder, readOnly });
+  const audit = await fsck(store, { liveness, ...options });
+  const findings = await Array.fromAsync(audit);
+  return { findings, summaries: findings.map(summaryOf), counters: audit.counters };
+}
+
+test('each damaged row is named, and all others are read', async () => {
+  const folder = await filledFolder();
+  for (const text of ['log of row 000', 'log of row 070', 'log of row 071', 'log of row 199']) {
+    harm(folder, text);
+  }
+  harm(folder, 'balance of row 100');
+  const { findings, summaries, counters } = await audited(folder);
+  assert.deepEqual(summaries.toSorted(), [
+    'error row-damaged row 000 @',
+    'error row-damaged row 070 @',
+    'error row-damaged row 071 @',
+    'error row-damaged row 100 @',
+    'error row-damaged row 199 @',
+  ]);
+  const tables = findings.map(({ cell }) => cell.table);
+  assert.deepEqual(tables, ['accounts', 'log', 'log', 'log', 'log']);
+  for (const { sentence } of findings) {
+    assert.match(sentence, /^the embedded store is damaged: 0+1\.log, byte \d+: .*checksum$/);
+  }
+  assert.equal(counters.rows, 2 * ROWS.length - 5);
+});
+
+test('a table of which every row is damaged is audited to its end', async () => {
+  const folder = await filledFolder();
+  for (const row of ROWS) harm(folder, `log of ${row}`);
+  const { findings, counters } = await audited(folder);
+  assert.equal(findings.length, ROWS.length);
+  assert.equal(counters.rows, ROWS.length);
+});
+
+test('other findings are made as before, next to damaged rows', async () => {
+  const folder = await filledFolder();
+  const data = { ...placeOf('data', 'line'), value: 'of no transaction' };
+  await set(folder, 'log', { row: 'row 071', ...data });
+  harm(folder, 'log of row 070');
+  const { summaries } = await audited(folder);
+  assert.deepEqual(summaries.toSorted(), [
+    'error data-without-record row 071:line @ 1',
+    'error row-damaged row 070 @',
+  ]);
+});
+
+test('damaged marks are no lost notification, and marks of a damaged row are not judged', async () => {
+  const folder = await filledFolder();
+  const companion = notifyTable('accounts');
+  const mark = { family: NOTIFY, qualifier: 'balance', value: 'the mark' };
+  await set(folder, companion, { row: 'row 003', ...mark });
+  harm(folder, 'the mark');
+  harm(folder, 'balance of row 100');
+  const { findings } = await audited(folder, { tables: ['accounts'] });
+  const cells = findings.map(({ code, cell }) => ({ code, ...cell }));
+  assert.deepEqual(
+    cells.toSorted((a, b) => a.table.localeCompare(b.table)),
+    [
+      { code: 'row-damaged', table: 'accounts', row: 'row 100' },
+      { code: 'row-damaged', table: companion, row: 'row 003' },
+    ],
+  );
+});
+
+test('a lock whose primary is in a damaged row is not judged; the row is named, whatever table is audited', async () => {
+  const folder = await filledFolder();
+  const value = lockOf('log/row 070:line', 'dead');
+  await set(folder, 'accounts', { row: 'row 500', ...placeOf('lock', 'balance'), value });
+  harm(folder, 'log of row 070');
+  const { findings } = await audited(folder, { tables: ['accounts'] });
+  assert.deepEqual(
+    findings.map(({ code, cell }) => ({ code, ...cell })),
+    [{ code: 'row-damaged', table: 'log', row: 'row 070' }],
+  );
+});
+
+test("damaged rows of the database's own tables are named, and every table is audited", async () => {
+  const folder = await filledFolder();
+  {
+    await using store = await openEmbedded({ folder });
+    await plantLease(store, 'reader#1', '{"bound":5,"ttlMs":1,"says":"this lease"}');
+  }
+  await set(folder, 'percolator-tables', {
+    row: 'log',
+    family: 'table',
+    qualifier: 'other',
+    value: 'this definition',
+  });
+  await using store = await openEmbedded({ folder });
+  const oracle = await store.readRow('timestamp-oracle', 'range', [{ family: 'oracle' }]);
+  const identity = oracle?.cells.find(({ qualifier }) => qualifier === 'identity')?.value;
+  await store.close();
+  harm(folder, 'this lease');
+  harm(folder, 'this definition');
+  harm(folder, Buffer.from(identity ?? []).toString());
+  harm(folder, 'log of row 070');
+  for (const repair of [false, true]) {
+    const { findings, counters } = await audited(folder, { repair }, !repair);
+    const damaged = findings.filter(({ code }) => code === 'row-damaged');
+    const cells = damaged.map(({ cell }) => `${cell.table}/${cell.row}`);
+    assert.deepEqual(cells.toSorted(), [
+      'log/row 070',
+      'percolator-leases/reader#1',
+      'percolator-tables/log',
+      'timestamp-oracle/range',
+    ]);
+    const others = findings.filter(({ code }) => code !== 'row-damaged').map(summaryOf);
+    assert.deepEqual(others, ['error table-undefined log @']);
+    assert.equal(counters.rows, 2 * ROWS.length - 1);
+    assert.match(damaged.map(({ sentence }) => sentence).join('\n'), /nothing is repaired/);
+  }
+});
+
+test('a repair leaves damaged rows as they are', async () => {
+  const folder = await filledFolder();
+  harm(folder, 'log of row 070');
+  const { findings } = await audited(folder, { repair: true }, false);
+  assert.deepEqual(
+    findings.map(({ code, repair }) => ({ code, repair })),
+    [{ code: 'row-damaged', repair: { done: false, note: 'its bytes are lost' } }],
+  );
+  assert.equal((await audited(folder)).findings.length, 1);
+});
+
+test('a storage that does not name the row costs the rest of that table, and no other', async () => {
+  const folder = await filledFolder();
+  harm(folder, 'log of row 070');
+  harm(folder, 'balance of row 100');
+  await using store = await openEmbedded({ folder, readOnly: true });
+  const nameless: Bigtable = decorate(store, {
+    async readRange(...given) {
+      try {
+        return await store.readRange(...given);
+      } catch (error) {
+        throw hasCode(error, 'STORE_DAMAGED') ? error.cause : error;
+      }
+    },
+  });
+  const findings = await Array.fromAsync(await fsck(nameless, { liveness }));
+  assert.deepEqual(
+    findings.map(({ code, cell }) => ({ code, ...cell })),
+    [
+      { code: 'row-damaged', table: 'accounts' },
+      { code: 'row-damaged', table: 'log' },
+    ],
+  );
+});
+
+test('all other rows can be read by scans around a damaged one', async () => {
+  const folder = await filledFolder();
+  harm(folder, 'log of row 070');
+  await using percolator = await openPercolator({ folder });
+  await using snapshot = await percolator.snapshot();
+  const scan = async (range: { start?: string; end?: string }): Promise<readonly string[]> => {
+    const rows = await Array.fromAsync(
+      snapshot.scan({ table: 'log', ...range, columns: ['line'] }),
+    );
+    return rows.map(({ row }) => row);
+  };
+  await assert.rejects(scan({}), {
+    code: 'STORE_DAMAGED',
+    message: /^row "row 070" of table log cannot be read: the embedded store is damaged: /,
+  });
+  const around = [await scan({ end: 'row 070' }), await scan({ start: 'row 070\0' })];
+  assert.deepEqual(around.flat(), ROWS.toSpliced(70, 1));
+});

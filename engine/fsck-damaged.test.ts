@@ -19,11 +19,13 @@ const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith(
 const ROWS = Array.from({ length: 200 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
 
 /** Two tables; every row has a value that is nowhere else, such as `log of row 017`. */
-async function filledFolder(): Promise<string> {
+async function filledFolder(plant?: (store: Bigtable) => Promise<void>): Promise<string> {
   const folder = temporaryFolder();
-  await using percolator = await openPercolator({ folder });
+  await using store = await openEmbedded({ folder });
+  await using percolator = await openPercolator({ store });
   await percolator.createTable('accounts', { observedColumns: ['balance'] });
   await percolator.createTable('log');
+  await plant?.(store); // Before the rows: damage at the end of a log is taken for a torn group.
   await percolator.transact(async (transaction) => {
     for (const row of ROWS) {
       transaction.set({ table: 'accounts', row, column: 'balance' }, `balance of ${row}`);
@@ -49,14 +51,13 @@ function harm(folder: string, text: string): void {
   assert.fail(`no record has ${text}`);
 }
 
-async function set(
-  folder: string,
+function set(
+  store: Bigtable,
   table: string,
   { row, value, ...place }: { row: string; family: string; qualifier: string; value: string },
 ): Promise<void> {
-  await using store = await openEmbedded({ folder });
   const cell = { ...place, timestamp: 1, value: Buffer.from(value) };
-  await store.mutateRows([{ table, row, mutations: [{ kind: 'set', ...cell }] }]);
+  return store.mutateRows([{ table, row, mutations: [{ kind: 'set', ...cell }] }]);
 }
 
 async function audited(folder: string, options: FsckOptions = {}, readOnly = true) {
@@ -97,9 +98,8 @@ test('a table of which every row is damaged is audited to its end', async () => 
 });
 
 test('other findings are made as before, next to damaged rows', async () => {
-  const folder = await filledFolder();
   const data = { ...placeOf('data', 'line'), value: 'of no transaction' };
-  await set(folder, 'log', { row: 'row 071', ...data });
+  const folder = await filledFolder((store) => set(store, 'log', { row: 'row 071', ...data }));
   harm(folder, 'log of row 070');
   const { summaries } = await audited(folder);
   assert.deepEqual(summaries.toSorted(), [
@@ -109,10 +109,9 @@ test('other findings are made as before, next to damaged rows', async () => {
 });
 
 test('damaged marks are no lost notification, and marks of a damaged row are not judged', async () => {
-  const folder = await filledFolder();
   const companion = notifyTable('accounts');
-  const mark = { family: NOTIFY, qualifier: 'balance', value: 'the mark' };
-  await set(folder, companion, { row: 'row 003', ...mark });
+  const mark = { row: 'row 003', family: NOTIFY, qualifier: 'balance', value: 'the mark' };
+  const folder = await filledFolder((store) => set(store, companion, mark));
   harm(folder, 'the mark');
   harm(folder, 'balance of row 100');
   const { findings } = await audited(folder, { tables: ['accounts'] });
@@ -127,9 +126,9 @@ test('damaged marks are no lost notification, and marks of a damaged row are not
 });
 
 test('a lock whose primary is in a damaged row is not judged; the row is named, whatever table is audited', async () => {
-  const folder = await filledFolder();
   const value = lockOf('log/row 070:line', 'dead');
-  await set(folder, 'accounts', { row: 'row 500', ...placeOf('lock', 'balance'), value });
+  const lock = { row: 'row 500', ...placeOf('lock', 'balance'), value };
+  const folder = await filledFolder((store) => set(store, 'accounts', lock));
   harm(folder, 'log of row 070');
   const { findings } = await audited(folder, { tables: ['accounts'] });
   assert.deepEqual(
@@ -139,24 +138,18 @@ test('a lock whose primary is in a damaged row is not judged; the row is named, 
 });
 
 test("damaged rows of the database's own tables are named, and every table is audited", async () => {
-  const folder = await filledFolder();
-  {
-    await using store = await openEmbedded({ folder });
+  const place = { family: 'table', qualifier: 'other' };
+  let identity = '';
+  const folder = await filledFolder(async (store) => {
     await plantLease(store, 'reader#1', '{"bound":5,"ttlMs":1,"says":"this lease"}');
-  }
-  await set(folder, 'percolator-tables', {
-    row: 'log',
-    family: 'table',
-    qualifier: 'other',
-    value: 'this definition',
+    await set(store, 'percolator-tables', { row: 'log', ...place, value: 'this definition' });
+    const filter = { family: 'oracle', qualifier: 'identity' };
+    const oracle = await store.readRow('timestamp-oracle', 'range', [filter]);
+    identity = Buffer.from(oracle?.cells[0]?.value ?? []).toString();
   });
-  await using store = await openEmbedded({ folder });
-  const oracle = await store.readRow('timestamp-oracle', 'range', [{ family: 'oracle' }]);
-  const identity = oracle?.cells.find(({ qualifier }) => qualifier === 'identity')?.value;
-  await store.close();
   harm(folder, 'this lease');
   harm(folder, 'this definition');
-  harm(folder, Buffer.from(identity ?? []).toString());
+  harm(folder, identity);
   harm(folder, 'log of row 070');
   for (const repair of [false, true]) {
     const { findings, counters } = await audited(folder, { repair }, !repair);

@@ -458,11 +458,12 @@ describe('planted:', () => {
 
   test('every code about a table’s content has been planted', () => {
     const planted = new Set(PLANTED.flatMap(({ found }) => found.map((one) => one.split(' ')[1])));
-    // See fsck.test.ts.
+    // See fsck.test.ts and fsck-damaged.test.ts.
     const ofDatabases = [
       'engine-table-missing',
       'lease-left-by-dead',
       'lease-undecodable',
+      'row-damaged',
       'table-left-over',
       'table-undefined',
       'table-unfinished',

@@ -250,7 +250,8 @@ test('a log of which no group is intact is refused, and each of its files is clo
   });
   await assert.rejects(open(disk), {
     code: 'STORE_DAMAGED',
-    message: /: 0000000002\.log, byte 0: its first group is not intact; fsck lists/,
+    message:
+      /: 0000000002\.log, byte 0: its first group is not intact; restore the folder from a backup$/,
   });
   assert.deepEqual([...opened], []);
 });
@@ -300,7 +301,8 @@ test('a group that does not follow the one before it is reported if a later one 
   ]);
   await assert.rejects(open(disk), {
     code: 'STORE_DAMAGED',
-    message: /: 0000000001\.log, byte 48: a group does not follow the one before it; fsck lists/,
+    message:
+      /: 0000000001\.log, byte 48: a group does not follow the one before it; restore the folder from a backup$/,
   });
 });
 

@@ -174,7 +174,8 @@ function placeNumber({ file, offset }: Mark): number {
   return (Math.imul(file, 0x9e37_79b1) ^ offset) >>> 0;
 }
 
-const GO_ON = 'fsck lists what can still be read';
+/** If it is not the damage of one row, the store cannot be opened. */
+const GO_ON = 'restore the folder from a backup';
 
 /** The one sentence about a damaged file. */
 export function damaged(file: string, offset: number, what: string): PercolatorError {
@@ -185,8 +186,8 @@ export function damaged(file: string, offset: number, what: string): PercolatorE
 /** The error of one who asked for this row: fsck goes on after a damaged row that is named. */
 export function naming(table: string, row: string, error: unknown): unknown {
   if (!hasCode(error, 'STORE_DAMAGED') || error.damagedRow !== undefined) return error;
-  const message = `row ${JSON.stringify(row)} of table ${table} cannot be read: ${error.message}`;
   const why = error.message.replace(`; ${GO_ON}`, '');
+  const message = `row ${JSON.stringify(row)} of table ${table} cannot be read: ${why}; fsck lists what can still be read`;
   const damagedRow = { table, row, why };
   return new PercolatorError('STORE_DAMAGED', message, { cause: error, damagedRow });
 }

@@ -151,6 +151,44 @@ test('a database that another process is using can be audited', async () => {
   assert.deepEqual(groups, []);
 });
 
+test('damaged rows are listed by table, with how to go on, and no byte of the store changes', async () => {
+  const store = path.join(folder, 'damaged rows');
+  const rows = Array.from({ length: 300 }, (_, i) => `${i}`.padStart(3, '0'));
+  {
+    await using percolator = await openPercolator({ folder: store });
+    for (const table of ['accounts', 'log']) await percolator.createTable(table);
+    await percolator.transact(async (transaction) => {
+      for (const row of rows) {
+        transaction.set({ table: 'accounts', row, column: 'c' }, `account ${row}`);
+        transaction.set({ table: 'log', row, column: 'c' }, `line ${row}`);
+      }
+    });
+  }
+  const file = path.join(store, 'store', '0000000001.log');
+  const log = readFileSync(file);
+  for (const value of ['account 007', 'line 100', 'line 101', 'line 299']) {
+    const at = log.lastIndexOf(value);
+    log.writeUInt8(log.readUInt8(at) ^ 1, at);
+  }
+  writeFileSync(file, log);
+  const untouched = bytesOf(store);
+  const { exitCode, stdout, stderr } = await run('--store', store, '--limit', '2');
+  assert.equal(exitCode, 1, stderr);
+  assert.match(stdout, /^Audited 2 tables, 596 rows, /);
+  assert.match(stdout, /^error row-damaged: 4\. /m);
+  assert.match(
+    stdout,
+    /^ {2}accounts\/007 {2}the embedded store is damaged: 0+1\.log, byte \d+: /m,
+  );
+  assert.match(stdout, /^Damaged rows\n {2}accounts {2}1\n {2}log {2}3\nAll other rows of these/m);
+  assert.match(stdout, /4 errors, 0 warnings\.$/);
+  assert.deepEqual(bytesOf(store), untouched);
+  const repairing = await run('--store', store, '--repair');
+  assert.equal(repairing.exitCode, 1, repairing.stderr);
+  assert.match(repairing.stdout, /not repaired: its bytes are lost$/m);
+  assert.match(repairing.stdout, /; 0 repaired, 4 errors left\.$/);
+});
+
 describe('bad input is answered with one sentence and exit code 2:', () => {
   const empty = path.join(folder, 'empty');
   before(() => {

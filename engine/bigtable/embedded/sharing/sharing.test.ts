@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type PercolatorError, systemClock } from '../../../base/index.ts';
+import { hasCode, type PercolatorError, systemClock } from '../../../base/index.ts';
 import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
 import { lockFolder, storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';

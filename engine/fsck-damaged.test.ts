@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from './base/index.ts';
 import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
+import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
 import { temporaryFolder } from './testing/index.ts';
@@ -67,6 +68,12 @@ async function audited(folder: string, options: FsckOptions = {}, readOnly = tru
   return { findings, summaries: findings.map(summaryOf), counters: audit.counters };
 }
 
+function placesOf(findings: readonly Finding[]): readonly string[] {
+  return findings.map(({ code, cell: { table, row } }) => {
+    return `${code} ${table}${row === undefined ? '' : `/${row}`}`;
+  });
+}
+
 test('each damaged row is named, and all others are read', async () => {
   const folder = await filledFolder();
   for (const text of ['log of row 000', 'log of row 070', 'log of row 071', 'log of row 199']) {
@@ -115,13 +122,9 @@ test('damaged marks are no lost notification, and marks of a damaged row are not
   harm(folder, 'the mark');
   harm(folder, 'balance of row 100');
   const { findings } = await audited(folder, { tables: ['accounts'] });
-  const cells = findings.map(({ code, cell }) => ({ code, ...cell }));
   assert.deepEqual(
-    cells.toSorted((a, b) => a.table.localeCompare(b.table)),
-    [
-      { code: 'row-damaged', table: 'accounts', row: 'row 100' },
-      { code: 'row-damaged', table: companion, row: 'row 003' },
-    ],
+    placesOf(findings).toSorted(),
+    [`row-damaged ${companion}/row 003`, 'row-damaged accounts/row 100'].toSorted(),
   );
 });
 
@@ -131,10 +134,7 @@ test('a lock whose primary is in a damaged row is not judged; the row is named, 
   const folder = await filledFolder((store) => set(store, 'accounts', lock));
   harm(folder, 'log of row 070');
   const { findings } = await audited(folder, { tables: ['accounts'] });
-  assert.deepEqual(
-    findings.map(({ code, cell }) => ({ code, ...cell })),
-    [{ code: 'row-damaged', table: 'log', row: 'row 070' }],
-  );
+  assert.deepEqual(placesOf(findings), ['row-damaged log/row 070']);
 });
 
 test("damaged rows of the database's own tables are named, and every table is audited", async () => {
@@ -194,13 +194,7 @@ test('a storage that does not name the row costs the rest of that table, and no 
     },
   });
   const findings = await Array.fromAsync(await fsck(nameless, { liveness }));
-  assert.deepEqual(
-    findings.map(({ code, cell }) => ({ code, ...cell })),
-    [
-      { code: 'row-damaged', table: 'accounts' },
-      { code: 'row-damaged', table: 'log' },
-    ],
-  );
+  assert.deepEqual(placesOf(findings), ['row-damaged accounts', 'row-damaged log']);
 });
 
 test('all other rows can be read by scans around a damaged one', async () => {

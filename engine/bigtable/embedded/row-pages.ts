@@ -46,8 +46,8 @@ export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
 
 /**
  * The rows in the range, for `rowFrom`. After `KEYS_AT_A_TIME` keys it ends with the row from which
- * the caller goes on, without a position, so that a long scan does not keep other callers waiting. It goes on
- * from a row, never from a page: meanwhile the pages of a row may be joined or split.
+ * the caller goes on, without a position, so that a long scan does not keep other callers waiting.
+ * It goes on from a row, never from a page: meanwhile the pages of a row may be joined or split.
  */
 export function* storedRows(
   stored: Stored,

@@ -6,9 +6,13 @@ import path from 'node:path';
 /** Syncs the copy before use, so that no measurement waits for the disk. */
 export async function copyStore(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
-  for (const name of await readdir(from)) {
-    const target = path.join(to, name);
-    await copyFile(path.join(from, name), target, constants.COPYFILE_FICLONE);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) {
+      await copyStore(source, target);
+      continue;
+    }
+    await copyFile(source, target, constants.COPYFILE_FICLONE);
     await using file = await open(target, 'r+');
     await file.sync();
   }

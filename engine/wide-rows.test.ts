@@ -126,10 +126,12 @@ describe('P16: where a check is limited, a row is prewritten in pieces', () => {
   const openLimited = async (checkBytesMax: number) => {
     const memory = createMemoryBigtable();
     const checks: number[] = [];
+    const pieces: (readonly string[])[] = [];
     const store = decorate(memory, {
       manifest: { ...memory.manifest, checkBytesMax },
       checkAndMutateRows: (conditionals) => {
         for (const { anyOf } of conditionals) {
+          pieces.push(anyOf.map(({ qualifier = '' }) => qualifier));
           checks.push(anyOf.reduce((sum, { qualifier = '' }) => sum + qualifier.length, 0));
         }
         return memory.checkAndMutateRows(conditionals);
@@ -138,7 +140,8 @@ describe('P16: where a check is limited, a row is prewritten in pieces', () => {
     const percolator = await openPercolator({ store });
     await percolator.createTable('t');
     checks.length = 0;
-    return { percolator, checks };
+    pieces.length = 0;
+    return { percolator, checks, pieces };
   };
 
   test('all of them commit together', async () => {
@@ -148,6 +151,24 @@ describe('P16: where a check is limited, a row is prewritten in pieces', () => {
     assert.ok(checks.every((bytes) => bytes <= 200));
     const values = await percolator.transact((t) => t.getMany(cellsOf('r', COUNT)));
     assert.equal(values.join(''), 'x'.repeat(COUNT));
+    await percolator.close();
+  });
+
+  test('a piece has neighbouring columns, and the primary’s comes first', async () => {
+    const { percolator, pieces } = await openLimited(200);
+    await percolator.transact(async (transaction) => {
+      const cells = cellsOf('r', COUNT);
+      for (const cell of [...cells.slice(COUNT / 2), ...cells]) transaction.set(cell, 'x');
+    });
+    assert.ok(pieces.length > 3);
+    assert.ok(pieces[0]?.includes(`k${COUNT / 2}:lock`));
+    const ends = pieces.map((piece) => {
+      const sorted = piece.toSorted();
+      return { first: sorted.at(0) ?? '', last: sorted.at(-1) ?? '' };
+    });
+    for (const { first, last } of ends) {
+      assert.equal(ends.filter((other) => other.first <= last && first <= other.last).length, 1);
+    }
     await percolator.close();
   });
 

@@ -57,11 +57,16 @@ export async function prewriteRows(
   return prewritePieces(context, pieces.slice(1), prewriting);
 }
 
-/** The row in pieces, each of which one check can name. */
+/**
+ * The row in pieces, each of which one check can name; the one with the row's first write, which
+ * may be the primary, comes first. A piece has neighbouring columns, so that a storage looks for
+ * them in a part of the row.
+ */
 function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly RowWrites[] {
+  const [first] = writes;
   const pieces: Write[][] = [];
   let bytes = Infinity;
-  for (const write of writes) {
+  for (const write of writes.toSorted(byQualifier)) {
     const own = offending(write.column, 0).reduce(
       (sum, { qualifier = '' }) => sum + Buffer.byteLength(qualifier),
       0,
@@ -73,7 +78,15 @@ function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly
     }
     pieces.at(-1)?.push(write);
   }
-  return pieces.map((some) => ({ table, row, writes: some }));
+  const isFirst = (piece: readonly Write[]): boolean =>
+    first !== undefined && piece.includes(first);
+  const inOrder = [...pieces.filter(isFirst), ...pieces.filter((piece) => !isFirst(piece))];
+  return inOrder.map((some) => ({ table, row, writes: some }));
+}
+
+/** Not by column: c10 is after c1, and the cells of c10 are before those of c1. */
+function byQualifier(one: Write, other: Write): number {
+  return placeOf(LOCK, one.column).qualifier < placeOf(LOCK, other.column).qualifier ? -1 : 1;
 }
 
 /** Each row, or piece of one, is locked whole or not at all. */

@@ -14,6 +14,16 @@
  * family. A single column is named by a range, which is cheaper than a pattern. The reader of the
  * answer assigns the cells to the filters again (cells-of-filters.ts). A check has no such reader,
  * so the tree of a check passes no cell that no filter passes.
+ *
+ * The emulator compiles a pattern anew for every cell that reaches it, which costs it the columns
+ * of the pattern times the cells of the row. So in the chain of a branch, what is cheap comes first:
+ *
+ *     first to last column ─▶ time ─▶ common end of the columns ─▶ each column by its name
+ *
+ * Few cells of a row have the time that a check asks for, or are locks, so few reach the names. In
+ * a read many do; there the emulator is asked for all columns from the first to the last, and what
+ * lies between them is cut out of the answer. Cloud Bigtable is asked for names as long as it takes
+ * them, because what lies between would cross the network.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
@@ -30,19 +40,27 @@ const FILTER_BYTES_MAX = 20_000;
  */
 export const CHECK_BYTES_MAX = 4_000;
 /** An upper bound of what a branch takes without its names. */
-const BRANCH_BYTES = 80;
+const BRANCH_BYTES = 160;
 /** The longest qualifier that a range names: the range sends it twice. */
 const RANGE_QUALIFIER_BYTES_MAX = 4096;
+/** The longest one in front of a pattern, so that a check with CHECK_BYTES_MAX has room for it. */
+const BOUND_BYTES_MAX = 256;
+/** The longest common end of columns in front of their pattern. */
+const END_LENGTH_MAX = 12;
 
-/** The filter to send; undefined if no cell can pass any of `filters`. */
-export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
+/**
+ * The filter to send; undefined if no cell can pass any of `filters`.
+ * @param inRanges several columns become one range from the first to the last
+ */
+export function treeForReading(
+  filters: readonly CellFilter[],
+  inRanges = false,
+): RowFilter | undefined {
   const possible = filters.filter(canPass);
-  let branches = branchesOf(possible, true);
+  let branches = branchesForReading(possible, inRanges);
   // Too many or too long names: ask for more columns, and cut the answer out of them.
-  for (const wider of [withoutQualifier, wholeFamily]) {
-    if (bytesOf(branches) <= FILTER_BYTES_MAX) break;
-    branches = branchesOf(possible.map(wider), true);
-  }
+  if (bytesOf(branches) > FILTER_BYTES_MAX) branches = branchesForReading(possible, true);
+  if (bytesOf(branches) > FILTER_BYTES_MAX) branches = merged(possible.map(wholeFamily), true);
   return withOwnList(interleave(branches));
 }
 
@@ -58,7 +76,7 @@ function withOwnList(filter: RowFilter | undefined): RowFilter | undefined {
 
 /** A filter that passes some cell exactly if one of `filters` does. */
 export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
-  const branches = branchesOf(filters.filter(canPass), false);
+  const branches = branchesForChecking(filters.filter(canPass));
   if (bytesOf(branches) > FILTER_BYTES_MAX) {
     throw new PercolatorError(
       'INVALID_ARGUMENT',
@@ -78,10 +96,6 @@ function withoutVersions({ family, qualifier, suffix, from, to }: CellFilter): C
   return { family, qualifier, suffix, from, to };
 }
 
-function withoutQualifier({ family, suffix, from, to, versions }: CellFilter): CellFilter {
-  return { family, suffix, from, to, versions };
-}
-
 function wholeFamily({ family, from, to, versions }: CellFilter): CellFilter {
   return { family, from, to, versions };
 }
@@ -99,13 +113,14 @@ interface Branch {
 /** With at most this many, merging is not worth its cost; a prewrite of one cell has three. */
 const UNMERGED_MAX = 3;
 
-function branchesOf(filters: readonly CellFilter[], isRead: boolean): readonly Branch[] {
-  if (!isRead) {
-    const exact = filters.map(withoutVersions);
-    return exact.length <= UNMERGED_MAX ? exact.map((one) => branchOf([one])) : merged(exact);
-  }
+function branchesForChecking(filters: readonly CellFilter[]): readonly Branch[] {
+  const exact = filters.map(withoutVersions);
+  return exact.length <= UNMERGED_MAX ? exact.map((one) => branchOf([one])) : merged(exact, false);
+}
+
+function branchesForReading(filters: readonly CellFilter[], inRanges: boolean): readonly Branch[] {
   const ranges = neighbours(filters);
-  return ranges.length <= UNMERGED_MAX ? ranges : merged(filters);
+  return ranges.length <= UNMERGED_MAX ? ranges : merged(filters, inRanges);
 }
 
 /** One branch for each run of filters that can share a range of columns. */
@@ -135,12 +150,12 @@ function stemOf({ qualifier = '' }: CellFilter): string {
   return qualifier.slice(0, qualifier.lastIndexOf(':') + 1);
 }
 
-function merged(filters: readonly CellFilter[]): readonly Branch[] {
+function merged(filters: readonly CellFilter[], inRanges: boolean): readonly Branch[] {
   const groups = Map.groupBy(filters, ({ family, qualifier, suffix, from, to }) => {
     const columns = qualifier === undefined ? ['', suffix] : [family];
     return JSON.stringify([columns, from ?? 0, to ?? TIMESTAMP_MAX]);
   });
-  return [...groups.values()].map((group) => branchOf(group));
+  return [...groups.values()].map((group) => branchOf(group, inRanges));
 }
 
 /** @param filters of one range of time */
@@ -174,11 +189,9 @@ function bytesOf(branches: readonly Branch[]): number {
 
 /** A range sends two of its columns, and a pattern all, or their suffix. */
 function bytesOfNames(branch: Branch): number {
-  const { qualifiers, isRange } = branch;
-  let longest = 0;
-  for (const qualifier of qualifiers) longest = Math.max(longest, Buffer.byteLength(qualifier));
-  if (isRange && longest <= RANGE_QUALIFIER_BYTES_MAX) return 2 * longest;
-  return patternsOf(branch).reduce((bytes, pattern) => bytes + pattern.length + 1, 0);
+  const bytes = boundsOf(branch).reduce((sum, bound) => sum + bound.length, 0);
+  if (branch.isRange && bytes > 0) return bytes;
+  return patternsOf(branch).reduce((sum, pattern) => sum + pattern.length + 1, bytes);
 }
 
 function interleave(branches: readonly Branch[]): RowFilter | undefined {
@@ -188,13 +201,14 @@ function interleave(branches: readonly Branch[]): RowFilter | undefined {
 
 function chainOf(branch: Branch): RowFilter {
   const { from = 0, to = TIMESTAMP_MAX, versions } = branch.like;
-  const filters = columnsOf(branch);
+  const filters = [boundsFilter(branch)];
   if (from > 0 || to < TIMESTAMP_MAX) {
     const start = from > 0 ? { startTimestampMicros: toMicros(from) } : {};
     // The end is exclusive; if absent, the range is open.
     const end = to < TIMESTAMP_MAX ? { endTimestampMicros: toMicros(to + 1) } : {};
     filters.push({ timestampRangeFilter: { ...start, ...end } });
   }
+  filters.push(...nameFilters(branch));
   if (versions !== undefined && versions <= VERSIONS_MAX) {
     filters.push({ cellsPerColumnLimitFilter: versions });
   }
@@ -204,38 +218,60 @@ function chainOf(branch: Branch): RowFilter {
 /** The largest int32; no column has more versions. */
 const VERSIONS_MAX = 2 ** 31 - 1;
 
-function columnsOf(branch: Branch): RowFilter[] {
-  const { families, qualifiers, isRange } = branch;
-  const [familyName = ''] = families;
-  if (isRange) {
-    const [first, last] = endsOf(qualifiers);
-    if (last.length <= RANGE_QUALIFIER_BYTES_MAX) {
-      const range = { startQualifierClosed: first, endQualifierClosed: last };
-      return [{ columnRangeFilter: { familyName, ...range } }];
-    }
+/** All columns from the first to the last one, or all of the families. */
+function boundsFilter(branch: Branch): RowFilter {
+  const [first, last] = boundsOf(branch);
+  const [familyName = ''] = branch.families;
+  if (first === undefined || last === undefined) {
+    return { familyNameRegexFilter: branch.families.map(escapeFamily).join('|') };
   }
-  const family = { familyNameRegexFilter: families.map(escapeFamily).join('|') };
+  const range = { startQualifierClosed: first, endQualifierClosed: last };
+  return { columnRangeFilter: { familyName, ...range } };
+}
+
+/** Of the cells within the bounds, those whose columns are wanted. */
+function nameFilters(branch: Branch): readonly RowFilter[] {
+  if (branch.isRange && boundsOf(branch).length > 0) return [];
   const patterns = patternsOf(branch);
-  if (patterns.length === 0) return [family];
-  return [family, { columnQualifierRegexFilter: Buffer.from(patterns.join('|')) }];
+  if (patterns.length === 0) return [];
+  const names = { columnQualifierRegexFilter: Buffer.from(patterns.join('|')) };
+  const end = endOf(branch);
+  if (end === '') return [names];
+  return [{ columnQualifierRegexFilter: Buffer.from(endingWith(end)) }, names];
 }
 
 function patternsOf({ qualifiers, like: { suffix } }: Branch): readonly string[] {
   const patterns = qualifiers.map(patternOf);
-  if (suffix !== undefined) patterns.push(String.raw`(?s:.*)${patternOf(suffix)}`);
+  if (suffix !== undefined) patterns.push(endingWith(suffix));
   return patterns;
 }
 
-/** The first and the last of some qualifiers. */
-function endsOf([one = '', ...others]: readonly string[]): readonly [Buffer, Buffer] {
-  let first = Buffer.from(one);
-  let last = first;
-  for (const other of others) {
-    const name = Buffer.from(other);
-    if (name.compare(first) < 0) first = name;
-    else if (name.compare(last) > 0) last = name;
+function endingWith(suffix: string): string {
+  return String.raw`(?s:.*)${patternOf(suffix)}`;
+}
+
+/** The first and the last column, if a range can name them. */
+function boundsOf({ qualifiers, isRange }: Branch): readonly Buffer[] {
+  if (qualifiers.length === 0) return [];
+  let first: Buffer | undefined;
+  let last: Buffer | undefined;
+  let longest = 0;
+  for (const qualifier of qualifiers) {
+    const name = Buffer.from(qualifier);
+    if (first === undefined || name.compare(first) < 0) first = name;
+    if (last === undefined || name.compare(last) > 0) last = name;
+    longest = Math.max(longest, name.length);
   }
-  return [first, last];
+  const isShort = longest <= (isRange ? RANGE_QUALIFIER_BYTES_MAX : BOUND_BYTES_MAX);
+  return isShort && first !== undefined && last !== undefined ? [first, last] : [];
+}
+
+/** What several columns have in common from their last colon on; empty if it is long or nothing. */
+function endOf({ qualifiers }: Branch): string {
+  const [first = ''] = qualifiers;
+  const end = first.slice(first.lastIndexOf(':'));
+  const isCommon = qualifiers.length > 1 && qualifiers.every((one) => one.endsWith(end));
+  return isCommon && end.startsWith(':') && end.length <= END_LENGTH_MAX ? end : '';
 }
 
 /** Family names have letters, digits, `-`, `_` and `.`. */

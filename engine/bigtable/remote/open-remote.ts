@@ -98,9 +98,10 @@ export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
     await clients.close().catch(() => {}); // The first error tells more.
     throw error;
   }
-  const manifest = manifestOf(plainAddress !== undefined, timeoutMs);
-  const services = { clients, clock, manifest };
-  return new RemoteBigtable({ ...services, instance, appProfile, timeoutMs, readOnly });
+  const isEmulator = plainAddress !== undefined;
+  const services = { clients, clock, manifest: manifestOf(isEmulator, timeoutMs) };
+  const settings = { instance, appProfile, timeoutMs, readOnly, readsRanges: isEmulator };
+  return new RemoteBigtable({ ...services, ...settings });
 }
 
 function manifestOf(isEmulator: boolean, timeoutMs: number): Manifest {

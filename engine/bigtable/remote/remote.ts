@@ -27,7 +27,7 @@ import { keyAfter } from '../range-scan.ts';
 import { cellsOfFilters } from '../cells-of-filters.ts';
 import type { Clients } from './client.ts';
 import { DataCalls, type ReadRowsRequest } from './data-calls.ts';
-import { treeForChecking, treeForReading } from './filter-tree.ts';
+import { type RowFilter, treeForChecking, treeForReading } from './filter-tree.ts';
 import { batchesOf, MUTATIONS_MAX, toProto } from './mutations.ts';
 import { RemoteTables } from './remote-tables.ts';
 import type { AssembledRow } from './row-assembly.ts';
@@ -47,6 +47,8 @@ export interface RemoteStoreOptions {
   readonly appProfile: string | undefined;
   readonly timeoutMs: number;
   readonly readOnly: boolean;
+  /** For the emulator: a read of several columns asks for all between them (filter-tree.ts). */
+  readonly readsRanges: boolean;
   readonly manifest: Manifest;
 }
 
@@ -56,12 +58,14 @@ export class RemoteBigtable implements Bigtable {
   readonly #calls: DataCalls;
   readonly #tables: RemoteTables;
   readonly #readOnly: boolean;
+  readonly #readsRanges: boolean;
   readonly #inFlight = new InFlight('the remote store');
 
   constructor(options: RemoteStoreOptions) {
     this.manifest = options.manifest;
     this.#clients = options.clients;
     this.#readOnly = options.readOnly;
+    this.#readsRanges = options.readsRanges;
     this.#calls = new DataCalls(options.clients, options);
     this.#tables = new RemoteTables(options.clients.tables, options);
   }
@@ -71,7 +75,7 @@ export class RemoteBigtable implements Bigtable {
       validateRow(row);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
-      const filter = treeForReading(filters);
+      const filter = this.#treeFor(filters);
       if (filter === undefined) return undefined;
       const [found] = await this.#calls.readRows(table, {
         rows: { rowKeys: [Buffer.from(row)] },
@@ -85,7 +89,7 @@ export class RemoteBigtable implements Bigtable {
       rows.forEach(validateRow);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
-      const filter = treeForReading(filters);
+      const filter = this.#treeFor(filters);
       if (filter === undefined) return rows.map(() => undefined);
       const found = new Map<string, Row | undefined>();
       const keys = [...new Set(rows)].map((row) => Buffer.from(row));
@@ -105,7 +109,7 @@ export class RemoteBigtable implements Bigtable {
       validateRange(range);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
-      const filter = treeForReading(filters);
+      const filter = this.#treeFor(filters);
       // Bigtable refuses a range that can hold no row.
       if (filter === undefined || isEmptyRange(range)) return [];
       return this.#readPages(table, range, { filter, filters });
@@ -193,6 +197,10 @@ export class RemoteBigtable implements Bigtable {
       if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
       throw error;
     }
+  }
+
+  #treeFor(filters: readonly CellFilter[]): RowFilter | undefined {
+    return treeForReading(filters, this.#readsRanges);
   }
 
   async #readPages(

@@ -15,8 +15,8 @@
  * answer assigns the cells to the filters again (cells-of-filters.ts). A check has no such reader,
  * so the tree of a check passes no cell that no filter passes.
  *
- * The emulator compiles a pattern anew for every cell that reaches it, which costs it the columns
- * of the pattern times the cells of the row. So in the chain of a branch, what is cheap comes first:
+ * The emulator compiles a pattern anew for every cell that reaches it, which costs the columns of
+ * the pattern times the cells of the row. So in the chain of a branch the cheap comes first:
  *
  *     first to last column ─▶ time ─▶ common end of the columns ─▶ each column by its name
  *

@@ -167,11 +167,8 @@ class TablesAudit implements Audit {
       }
     }
     yield* this.#damaged.take();
-    for (const [key, cells] of unmarked) {
-      const isLegible = !this.#damaged.has(companion, key);
-      const known = isLegible ? audited : withoutMarks(audited);
-      yield* this.#auditRow(known, key, cells, []);
-    }
+    // Also rows whose marks are damaged: the second look, at one row, tells them apart.
+    for (const [key, cells] of unmarked) yield* this.#auditRow(audited, key, cells, []);
   }
 
   async *#auditRow(

@@ -4,7 +4,7 @@
  *     percolator-leases: <liveness token>#<number>   lease:lease @ counter = {bound, ttlMs, says}
  *
  * What the process says, if anything, has nothing to do with the lease: `says` is a list of what
- * its workers tell those of other processes (P85), and is here because it costs no call.
+ * its workers tell those of other processes (P72), and is here because it costs no call.
  *
  * The number tells apart databases with one liveness token. If they shared a row, each would erase
  * the bound of the other, and a successor's first renewals could lie below what its predecessor

@@ -14,7 +14,7 @@
  * All workers with observers of a column must have all of its observers. A worker clears a mark
  * when its own observers have run: an observer that only other workers have may miss that change
  * until the cell changes again. So stop the old workers of a column before new ones add an observer
- * to it. Workers that differ are told so, within a minute (P85).
+ * to it. Workers that differ are told so, within a minute (P72).
  *
  * Observers are not promised an order, or that `run` is called once. A run is a transaction like
  * any other and may be run again, so what it does outside of the transaction may happen more than

@@ -1,5 +1,5 @@
 /**
- * P85: workers that observe one column with different observers are told so, and that it is over.
+ * P72: workers that observe one column with different observers are told so, and that it is over.
  * Each test with the number in its name fails without the rule.
  */
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ const SOON_MS = 31_000;
 /** A time to live without a renewal, and a look. */
 const LATER_MS = 45_000;
 
-test('P85: two processes with different observers of a column are both told what is missing where', async () => {
+test('P72: two processes with different observers of a column are both told what is missing where', async () => {
   const database = await open();
   const [a, b] = [start(database, 'A', ['x', 'both']), start(database, 'B', ['y', 'both'])];
   await database.clock.advance(SOON_MS);
@@ -28,7 +28,7 @@ test('P85: two processes with different observers of a column are both told what
   await a.worker.stop();
 });
 
-test('P85: a process that dies is not told of any more', async () => {
+test('P72: a process that dies is not told of any more', async () => {
   const database = await open();
   const [a, b] = [start(database, 'A', ['x']), start(database, 'B', ['y'])];
   await database.clock.advance(SOON_MS);
@@ -44,7 +44,7 @@ test('P85: a process that dies is not told of any more', async () => {
   void b.worker.stop();
 });
 
-test('P85: two workers of one process are told of one another', async () => {
+test('P72: two workers of one process are told of one another', async () => {
   const database = await open();
   const client = database.client('A');
   const [x, y] = [start(database, 'A', ['x'], { client }), start(database, 'A', ['y'], { client })];

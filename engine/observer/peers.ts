@@ -1,5 +1,5 @@
 /**
- * Whether all workers of a column have the same observers (P85). If they have not, each clears
+ * Whether all workers of a column have the same observers (P72). If they have not, each clears
  * marks of changes that the other's observers have not seen, and nothing else would ever tell.
  *
  * A process writes the names of its workers' observers next to its lease, with the renewals that it

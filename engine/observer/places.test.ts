@@ -1,5 +1,5 @@
 /**
- * P84: observers of one column that hang, or have much to do, leave places for those of the others;
+ * P82: observers of one column that hang, or have much to do, leave places for those of the others;
  * and what that costs. Each test with the number in its name fails without the rule.
  */
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ for (const [what, column] of [
   ['another column of the table', 'next'],
   ['a column of another table', 'seen'],
 ] as const) {
-  test(`P84: while all runs of one column hang, a change of ${what} is seen`, async () => {
+  test(`P82: while all runs of one column hang, a change of ${what} is seen`, async () => {
     const database = await openTestDatabase({ observed: ['seen', 'next'] });
     const table = column === 'seen' ? 'u' : 't';
     const { worker, saw, troubles } = startWorker(database, [
@@ -35,7 +35,7 @@ for (const [what, column] of [
   });
 }
 
-test('P84: changes of this process that hang leave room for others of this process', async () => {
+test('P82: changes of this process that hang leave room for others of this process', async () => {
   const database = await openTestDatabase({ observed: ['seen', 'next'] });
   const { worker, client, saw } = startWorker(database, [hanging('t', 'seen'), ['t', 'next']]);
   await database.runUntil(client.write(rows('t', 'seen')));
@@ -45,7 +45,7 @@ test('P84: changes of this process that hang leave room for others of this proce
   void worker.stop();
 });
 
-test('P84: each of many columns that hang has one place beyond those of the first', async () => {
+test('P82: each of many columns that hang has one place beyond those of the first', async () => {
   const columns = ['a', 'b', 'c', 'd'];
   const database = await openTestDatabase({ observed: columns });
   const hangs = columns.map((column) => hanging('t', column));

@@ -1,4 +1,4 @@
-/** The queue of a worker does what an obvious one does, and shares places and room (P84). */
+/** The queue of a worker does what an obvious one does, and shares places and room (P82). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, entropySeed } from '../base/index.ts';

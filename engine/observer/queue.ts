@@ -1,6 +1,6 @@
 /**
  * The dirty cells that were found and whose runs have not begun, by column; and which of them runs
- * next (P84).
+ * next (P82).
  *
  *     t:seen   ▪▪▪▪▪▪▪▪▪ ─┐
  *     t:next   ▪▪        ─┼─▶ the column with the fewest runs, if fewer than `concurrency` run

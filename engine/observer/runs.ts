@@ -155,7 +155,7 @@ export class Runs {
   /**
    * Resolves when no more than `cells` cells of each column wait. With observers of several
    * columns, resolves after `msMax` at the latest: the one whose cells wait may be hanging, and
-   * what the scan has not reached may be another one's (P84).
+   * what the scan has not reached may be another one's (P82).
    */
   async untilShort(cells: number, msMax: number): Promise<void> {
     if (this.#beginsNoMore || this.#queue.crowded(cells).length === 0) return;

@@ -7,7 +7,7 @@
  *
  * A scan never runs ahead of the runs by more than about a batch: what it finds again later it
  * need not remember. It passes over the cells of a crowded column only if the runs have not made
- * room for a while (P84).
+ * room for a while (P82).
  */
 import {
   isFinal,

@@ -21,7 +21,7 @@ export interface WorkerOptions {
   /**
    * Observer runs in flight at a time, shared by the columns that have work. Default 64. While they
    * are taken, a column that has none may begin one more, so that it does not wait for the
-   * observers of others (P84): with n columns, at most n - 1 more are in flight. Too small: the
+   * observers of others (P82): with n columns, at most n - 1 more are in flight. Too small: the
    * storage idles. Too large: memory, and more runs meet one another's locks.
    */
   readonly concurrency?: number | undefined;

@@ -4,7 +4,7 @@
  *     file `index`    header: where the log was synced │ leaves │ ... │ no leaves │ end: what it shows
  *
  * It is written now and then, while the store goes on; each leaf shows the index at a moment after
- * the one in the header. That does no harm (P86), because the log is read again from where it was
+ * the one in the header. That does no harm (P71), because the log is read again from where it was
  * synced when the writing began, and the end says up to which group the log must then be there. It
  * is only a hint: one with a wrong checksum is not used, and the whole log is read instead.
  */

@@ -86,7 +86,7 @@ for (const { seed, longer } of [
 }
 
 for (const seed of [1, 2, 3, 4, 5]) {
-  test(`P86: a copy made leaf by leaf while keys come and go has every key that stays; seed ${seed}`, () => {
+  test(`P71: a copy made leaf by leaf while keys come and go has every key that stays; seed ${seed}`, () => {
     const random = createRandom(seed).fork('copy');
     const index = new SortedIndex();
     // Every tenth key stays; with ten keys to a leaf, the leaves merge and split all the time.

@@ -1,7 +1,7 @@
 /**
  * Mistakes in the embedded store, on a disk that fails and loses its power: groups that fail (P58),
  * what a power failure may undo (P67), and the index that is copied to the disk while it changes
- * (P86); and owners that have lost the store without knowing (P69, P70).
+ * (P71); and owners that have lost the store without knowing (P69, P70).
  */
 import type { DiskKnobs } from '../simulation/index.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -17,7 +17,7 @@ const COPYING: Partial<DiskKnobs> = { longRows: 200, hintTurnsMax: 3, cutOneIn: 
 
 const COPIED: readonly Mutant[] = [
   {
-    rule: 'P86',
+    rule: 'P71',
     name: 'merged-leaf-passed-over',
     mistake:
       'The copy of the index goes on after a leaf that has taken in its neighbour meanwhile.',
@@ -32,7 +32,7 @@ const COPIED: readonly Mutant[] = [
     disk: COPYING,
   },
   {
-    rule: 'P86',
+    rule: 'P71',
     name: 'hint-before-its-groups',
     mistake: 'A hint counts before the groups that its leaves show are on the disk.',
     changes: [change(HINT, 'shown: await flush()', 'shown: (void flush, header.sequence)')],

@@ -1,4 +1,4 @@
-/** Mistakes in notifications and observers: P40 to P50 (without P46), P56, P57, P63, P83 to P85. */
+/** Mistakes in notifications and observers: P40 to P50 (without P46), P56, P57, P63, P83 to P72. */
 import { change, type Mutant } from './mutant.ts';
 
 export const NOTIFYING: readonly Mutant[] = [
@@ -69,21 +69,21 @@ export const NOTIFYING: readonly Mutant[] = [
     knobs: { mischief: 'loop' },
   },
   {
-    rule: 'P84',
+    rule: 'P82',
     name: 'no-place-of-its-own',
     mistake: 'Runs of one column may take all places.',
     changes: [change('observer/queue.ts', ' || next?.running === 0;', ';')],
     knobs: { mischief: 'hang' },
   },
   {
-    rule: 'P84',
+    rule: 'P82',
     name: 'scan-waits-for-hanging-runs',
     mistake: 'A scan waits until there is room for the column that it has found most of.',
     changes: [change('observer/runs.ts', 'observers.size > 1 ?', 'observers.size < 1 ?')],
     knobs: { mischief: 'hang' },
   },
   {
-    rule: 'P85',
+    rule: 'P72',
     name: 'observers-not-said',
     mistake: 'A process does not say which observers its workers have.',
     changes: [
@@ -96,7 +96,7 @@ export const NOTIFYING: readonly Mutant[] = [
     knobs: { mischief: 'differ' },
   },
   {
-    rule: 'P85',
+    rule: 'P72',
     name: 'said-once-is-said-for-ever',
     mistake: 'A process goes on saying which observers a worker has that was stopped.',
     changes: [change('observer/worker.ts', '    this.#peers.stop();\n', '')],

@@ -3,9 +3,9 @@
  * is judged when all transactions of the plan have ended and nothing else goes wrong any more,
  * while the misbehaviour goes on:
  *
- *     hang     every run for a column hangs ─▶ changes of all other columns are seen (P84)
+ *     hang     every run for a column hangs ─▶ changes of all other columns are seen (P82)
  *     loop     an observer writes its own cell for ever ─▶ a worker reports it, until it stops (P83)
- *     differ   one worker has one observer more ─▶ it and the others report it, until it stops (P85)
+ *     differ   one worker has one observer more ─▶ it and the others report it, until it stops (P72)
  *
  * In all other runs no worker may report the latter two, however little observers and leases get to
  * run.

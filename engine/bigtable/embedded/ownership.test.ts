@@ -171,6 +171,8 @@ test('an owner of which nothing is asked notices within seconds, and its clients
   while (await isServed(storeIn(`${folder}-moved`) ?? '')) await systemClock.sleep(20);
   await other.call('mutateRows', [setRow('s')]); // It owns the copy now.
   await owner.close();
+  await using next = await openEmbedded({ folder });
+  assert.deepEqual(await keysOf(next), ['r', 's']);
 });
 
 test('a process that takes a store over while another one opens it is the only owner', async () => {

@@ -19,7 +19,7 @@ export const SLOW: readonly string[] = [
   'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
-  'engine/bigtable/embedded/{cut-transactions,damage,differential,disk-failures,embedded,processes,sharing/{sharing,stand-in-owners}}.test.ts',
+  'engine/bigtable/embedded/{cut-transactions,damage,differential,disk-failures,embedded,ownership,processes,sharing/{sharing,stand-in-owners}}.test.ts',
   'engine/bigtable/hbase/{simulated,security}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,http2/stub,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',

@@ -21,7 +21,6 @@ import { TIMESTAMPS } from './timestamps.ts';
  * were found. They are back as soon as `mutants --update` has found new ones.
  */
 const TO_BE_FOUND_AGAIN: ReadonlySet<string> = new Set([
-  'idle-after-one-glance',
   'lock-of-a-dropped-primary-throws',
 ]);
 

@@ -12,6 +12,8 @@ import { setFirstTimestamp } from './storage.ts';
 import type { World } from './world.ts';
 
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
+/** An observed cell of a row that no plan has: a change of another one could hide a lost mark. */
+const UNSEEN_CELL = 't/idle:seen';
 /** Rounds of replays after which no cell may still be parked: observers no longer fail. */
 const REPLAYS_MAX = 10;
 
@@ -90,6 +92,17 @@ export class FinalChecks {
       'progress: parked for ever',
       'cells are parked whose observers succeed',
     );
+  }
+
+  /** What was committed before `idle` was called has been seen when it resolves (P50). */
+  async seeWhenIdle(): Promise<void> {
+    const { worker } = this.#client;
+    if (worker === undefined) return;
+    const { runs } = worker.counters;
+    await this.#transact([{ do: 'set', cell: UNSEEN_CELL }]);
+    await worker.idle();
+    if (worker.counters.runs > runs) return;
+    this.#world.umpire.find('observers: idle too early', `${UNSEEN_CELL} has not been seen`);
   }
 
   /** Until a cycle is complete that looks at every row: a new one, or an interrupted one's rest. */

@@ -261,6 +261,7 @@ class Simulation {
       await this.#await(checks.idle(), 'observers to be idle');
       await this.#untilArrived();
     }
+    await this.#await(checks.seeWhenIdle(), 'a last change to be seen');
     if (this.#world.umpire.isCalm) await this.#await(checks.contend(), 'rivals to succeed');
     if (this.#world.knobs.collector) {
       await this.#await(checks.audit(), 'the audit'); // What it finds might be collected.

@@ -163,5 +163,12 @@ export const DROPPING: readonly Mutant[] = [
         "    if (lock.primary.table !== '') throw error;\n",
       ),
     ],
+    knobs: {
+      drops: true,
+      deathIsKnown: true,
+      messages: { stall: 0.03, crashAfter: 0.02 },
+      events: { crash: 0.5, stop: 0.5 },
+    },
+    load: dropsInUse,
   },
 ];

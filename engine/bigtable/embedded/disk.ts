@@ -155,9 +155,18 @@ function isSame(path: string, { ino, dev }: fs.Stats): boolean {
 
 function whatBecameOf(folder: string): string {
   const parent = dirname(folder);
-  return fs.existsSync(parent) && fs.readdirSync(parent).some((name) => isStoreName(name))
+  return namesIn(parent).some(isStoreName)
     ? `another process has taken over the store in ${parent}, or another program has replaced it`
     : `${parent} was removed, moved or emptied`;
+}
+
+/** None if the folder cannot be looked at: that must not hide that the store is lost. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return fs.readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 /** The one sentence of an owner that is none any more. */

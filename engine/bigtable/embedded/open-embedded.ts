@@ -124,7 +124,7 @@ async function openClaimed(
   const { fsync, readOnly } = settings;
   const closed = new AbortController();
   let disk: Disk | undefined;
-  let service: Service | undefined;
+  let starting: Promise<Service> | undefined;
   let ownership: Ownership | undefined;
   const release = (): void => {
     try {
@@ -136,7 +136,8 @@ async function openClaimed(
   const end = async (): Promise<void> => {
     closed.abort();
     try {
-      await service?.close();
+      // The store may be lost while it still begins to listen.
+      await (await starting?.catch(() => undefined))?.close();
     } finally {
       release();
     }
@@ -151,12 +152,24 @@ async function openClaimed(
   }
   if (readOnly) return store;
   try {
-    service = await Service.start(path, store, { fsync });
+    starting = Service.start(path, store, { fsync });
+    const service = await starting;
     void keepWatch({ service, ownership }, closed.signal);
     return store;
   } catch (error) {
+    const reason = lossOf(ownership) ?? error;
     await store.close();
-    throw error;
+    throw reason;
+  }
+}
+
+/** Why the store is lost, if it is. */
+function lossOf(ownership: Ownership | undefined): unknown {
+  try {
+    ownership?.lookAtAll();
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 
@@ -168,11 +181,7 @@ async function keepWatch(
   for (;;) {
     await systemClock.sleep(WATCH_MS, closed, { background: true });
     if (closed.aborted) return;
-    try {
-      ownership?.lookAtAll();
-    } catch {
-      return; // The store has heard of it.
-    }
+    if (lossOf(ownership) !== undefined) return; // The store has heard of it.
     await service.stayReachable();
   }
 }

@@ -4,8 +4,9 @@
  * moment; these tests are about what a real folder and the system's locks do.
  */
 import assert from 'node:assert/strict';
-import {
+import fs, {
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -15,8 +16,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { systemClock } from '../../base/index.ts';
 import { openWithTable, setRow } from '../../testing/small-rows.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
@@ -181,6 +183,24 @@ test('a process that takes a store over while another one opens it is the only o
   const claims = await Promise.all(Array.from({ length: 4 }, () => claimStore(folder, SETTINGS)));
   assert.equal(claims.filter((claim) => claim !== undefined).length, 1);
   for (const claim of claims) claim?.end();
+});
+
+test('an owner that loses its folder before it serves it makes way, and the opening goes on', async () => {
+  const folder = join(temporaryFolder(), 'data');
+  const { chmodSync: real } = fs;
+  const moving = mock.method(fs, 'chmodSync', (path: string, mode: number) => {
+    if (!existsSync(`${folder}-moved`)) renameSync(folder, `${folder}-moved`); // It listens now.
+    real(path, mode);
+  });
+  syncBuiltinESMExports();
+  try {
+    await using store = await openEmbedded({ folder });
+    assert.deepEqual(await store.listTables(), []);
+    assert.equal(await isServed(storeIn(`${folder}-moved`) ?? ''), false);
+  } finally {
+    moving.mock.restore();
+    syncBuiltinESMExports();
+  }
 });
 
 test('a folder with two stores is refused, and both are named', async () => {

@@ -63,7 +63,8 @@ export class Ownership {
 
   /** For once a second: notices also what no reader or writer asks for. @throws STORE_CLOSED */
   lookAtAll(): void {
-    if (this.#lost === undefined) this.#lookAt([...this.#files.keys()]);
+    if (this.#lost !== undefined) throw this.#lost;
+    this.#lookAt([...this.#files.keys()]);
   }
 
   /** Takes note of an error of the disk that says so (disk.ts). */

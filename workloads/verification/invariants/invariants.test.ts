@@ -277,8 +277,9 @@ async function open(workload: Workload): Promise<Run> {
     client,
     recorder,
     observe: () => {
+      const observers = recordingObservers(workload, recorder);
       const onCommitted = recordingCommits(recorder);
-      worker = percolator.startWorker(recordingObservers(workload, recorder), { onCommitted });
+      if (observers.length > 0) worker = percolator.startWorker(observers, { onCommitted });
     },
     rest: async () => worker?.idle(),
     history: async () => {

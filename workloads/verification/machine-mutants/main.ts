@@ -47,7 +47,7 @@ const JUDGES_SECONDS = 120;
 const MUTANT_SECONDS = 3;
 const MUTANTS = 3_000;
 
-const EXAMPLE = 'oracle/allocator.ts:117';
+const EXAMPLE = 'oracle/allocator.ts:132';
 
 const SIZES: Sizes<{ readonly sample: number }> = {
   smoke: { sample: 2 },

@@ -233,7 +233,7 @@ class DiskRun {
     } catch (error) {
       const { code } = error as PercolatorError;
       if (code === 'STORE_IN_DOUBT') this.counts.inDoubt++;
-      else if (code === 'STORE_UNAVAILABLE') this.counts.refused++;
+      else if (code === 'STORE_UNAVAILABLE' || code === 'STORE_FULL') this.counts.refused++;
       else this.#broken ??= error;
       sent.outcome = code === 'STORE_IN_DOUBT' ? 'in doubt' : 'refused';
     }

@@ -274,11 +274,12 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
-test('P56: an oracle whose store was closed answers every caller with the reason', async () => {
+test('P56: an oracle whose store was closed ends, and answers every caller with the reason', async () => {
   const { clock, client, source } = await openFaulty();
   await one(source);
   await client.close();
   await clock.advance(TTL_MS);
+  await assert.rejects(source.ended, { code: 'STORE_CLOSED' });
   await assert.rejects(one(source), {
     code: 'STORE_UNAVAILABLE',
     message: /^this timestamp oracle has stopped: .*closed/,

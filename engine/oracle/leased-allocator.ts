@@ -104,6 +104,12 @@ export interface LeasedAllocator extends OwnSource, AsyncDisposable {
   /** Whether it holds the lease now, and so hands out from memory. */
   readonly isLeased: boolean;
   /**
+   * Resolves when it was closed. Rejects, as soon as it cannot go on, with what ended it:
+   * STORE_CLOSED, or WRONG_DATABASE if the store is no longer that of the database. A process that
+   * only serves it should end then, so that what starts it again gives it an open store.
+   */
+  readonly ended: Promise<void>;
+  /**
    * Stops handing out and gives the lease up, so that the next oracle need not wait. Twice is
    * harmless.
    */
@@ -148,6 +154,7 @@ class Allocator implements LeasedAllocator {
   readonly #ttlMs: number;
   readonly #rangeSize: number;
   readonly #closed = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
   /** The error that ended the renewing, if `close` did not: every caller receives it. */
   #endedBy: unknown;
   /** The end of the queue for reading and mutating the row, one at a time. */
@@ -182,6 +189,8 @@ class Allocator implements LeasedAllocator {
     this.#owner = own.owner;
     this.#ttlMs = own.ttlMs;
     this.#rangeSize = own.rangeSize;
+    // Callers hear of it, too; until one looks, it must not end the process as unhandled.
+    this.#ended.promise.catch(() => {});
   }
 
   get epoch(): number {
@@ -242,6 +251,10 @@ class Allocator implements LeasedAllocator {
     });
   }
 
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
   async close(): Promise<void> {
     this.#closed.abort();
     this.#renewedAt = undefined;
@@ -256,6 +269,7 @@ class Allocator implements LeasedAllocator {
       }
       this.#lease = undefined;
     });
+    this.#ended.resolve();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -299,6 +313,7 @@ class Allocator implements LeasedAllocator {
       if (!isFinal(error)) return;
       // The storage was closed, it is no longer that of the database, or this is a bug.
       this.#endedBy ??= error;
+      this.#ended.reject(error);
       this.#closed.abort();
       this.#renewedAt = undefined;
     }

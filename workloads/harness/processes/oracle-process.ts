@@ -14,6 +14,7 @@ await serve(async (options: ServiceOptions) => {
     openLeasedAllocator(store, systemClock, { leaseTimeToLiveMs }),
   );
   const server = await serveOracle(source, { address });
+  void failWith(source.ended);
   const stop = async (): Promise<void> => {
     await server.close();
     await source.close(); // Then the next oracle need not wait for the lease to expire.
@@ -21,3 +22,8 @@ await serve(async (options: ServiceOptions) => {
   };
   return { ready: { address: server.address } satisfies ServiceReady, stop };
 });
+
+/** An oracle that cannot go on ends its process, with the reason: the rejection is not handled. */
+async function failWith(ended: Promise<void>): Promise<void> {
+  await ended;
+}

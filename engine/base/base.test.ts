@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import {
   createRandom,
+  entropyName,
   isFinal,
   isRetryable,
   PercolatorError,
@@ -20,6 +21,12 @@ test('the same seed gives the same stream', () => {
     return Array.from({ length: 20 }, () => random.integer(0, 1_000_000));
   };
   assert.deepEqual(draw(), draw());
+});
+
+test('names from the operating system have one length, and none comes twice', () => {
+  const names = Array.from({ length: 2_000 }, entropyName);
+  assert.deepEqual([...new Set(names.map(({ length }) => length))], [13]);
+  assert.equal(new Set(names).size, names.length);
 });
 
 test('a fork depends on the seed and its name, not on what was drawn before', () => {

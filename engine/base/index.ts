@@ -14,5 +14,5 @@ export {
 export { viewOf } from './bytes.ts';
 export { systemClock, type Clock, type SleepOptions } from './clock.ts';
 export { isWithin, type Moment, momentOf } from './moment.ts';
-export { createRandom, entropySeed, type Random } from './random.ts';
+export { createRandom, entropyName, entropySeed, type Random } from './random.ts';
 export { isFinal, type NewTrouble, type Trouble, type TroubleKind, Troubles } from './troubles.ts';

@@ -44,6 +44,15 @@ export function entropySeed(): number {
   return randomInt(0, 2 ** 31);
 }
 
+/**
+ * A name that no other process has, from the operating system. Its 13 characters are always as
+ * many, so that two runs of one seed move as many bytes.
+ */
+export function entropyName(): string {
+  const half = (): string => entropySeed().toString(36).padStart(6, '0');
+  return `${half()}-${half()}`;
+}
+
 /** FNV-1a over UTF-16 units, begun with the seed: cheap, and two texts seldom have one hash. */
 export function hashText(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;

@@ -30,7 +30,7 @@
  * What if the process dies here? Before the conditional mutation: nothing happened. After it: the
  * rest of the range is never handed out, which costs nothing.
  */
-import { type Clock, entropySeed, PercolatorError, systemClock } from '../base/index.ts';
+import { type Clock, entropyName, PercolatorError, systemClock } from '../base/index.ts';
 import { check, COUNT } from '../base/options.ts';
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
@@ -82,7 +82,7 @@ export async function openAllocator(
   const identity = await findIdentity(store);
   // From the operating system, never from the run's seed: two processes with one seed, or one
   // process started twice, would each take the other's range for their own and hand out duplicates.
-  const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
+  const owner = options.owner ?? entropyName();
   const { clock = systemClock } = options;
   return new Allocator(store, owner, { identity, rangeSize, clock });
 }

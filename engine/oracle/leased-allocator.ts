@@ -50,7 +50,7 @@
 import {
   assert,
   type Clock,
-  entropySeed,
+  entropyName,
   hasCode,
   isFinal,
   isWithin,
@@ -140,7 +140,7 @@ export async function openLeasedAllocator(
   }
   const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
   const identity = await findIdentity(store);
-  const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
+  const owner = options.owner ?? entropyName();
   const allocator = new Allocator(store, clock, { identity, owner, ttlMs, rangeSize });
   await allocator.start();
   return allocator;

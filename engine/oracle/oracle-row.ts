@@ -15,7 +15,7 @@
  * its number has not been reached, or that the one it has read has not moved. So a late copy of it
  * changes nothing. `lease` and `freed` share one counter, which goes on after a lease has ended.
  */
-import { entropySeed, hasCode, PercolatorError } from '../base/index.ts';
+import { entropyName, hasCode, PercolatorError } from '../base/index.ts';
 import {
   type Bigtable,
   type Cell,
@@ -94,7 +94,7 @@ export async function findIdentity(store: Bigtable): Promise<string> {
     if (found !== undefined) return found;
     await store.createTable(ORACLE_TABLE, { families: [FAMILY] });
     // From the operating system, never from the run's seed: no two databases may share it.
-    const identity = [entropySeed(), entropySeed()].map((part) => part.toString(36)).join('-');
+    const identity = entropyName();
     const value = Buffer.from(identity);
     // A late copy of it is refused: the identity is never erased.
     const set = { kind: 'set', ...IDENTITY, timestamp: 1, value } as const;

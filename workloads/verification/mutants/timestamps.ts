@@ -52,7 +52,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        'const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;',
+        'const owner = options.owner ?? entropyName();',
         "const owner = 'one-owner';",
       ),
       ...UNCHECKED,

@@ -12,7 +12,7 @@ import packageJson from './package.json' with { type: 'json' };
 
 const ROOT = import.meta.dirname;
 /** Programs of every Unix. Neither Node nor npm is among them. */
-const NEEDED = ['awk', 'cat', 'cut', 'dirname', 'sed'];
+const NEEDED = ['awk', 'cat', 'cut', 'dirname', 'readlink', 'sed'];
 
 const bin = path.join(temporaryFolder(), 'bin');
 mkdirSync(bin);
@@ -76,6 +76,36 @@ describe('a name that no script has gets one sentence with the nearest one:', ()
       assert.equal(status, 2);
     });
   }
+});
+
+test('the first half of a name gets the names that begin with it', () => {
+  const { stderr, status } = run('bench');
+  const benches = Object.keys(packageJson.scripts).filter((name) => name.startsWith('bench:'));
+  assert.ok(benches.length > 10);
+  const all = benches.join(', ');
+  assert.equal(
+    stderr,
+    `There is no script bench; there are ${all}, and ./run.sh --help lists all.\n`,
+  );
+  assert.equal(status, 2);
+});
+
+test('links lead to the repository, from any folder', () => {
+  const folder = temporaryFolder();
+  symlinkSync(path.join(ROOT, 'run.sh'), path.join(folder, 'first'));
+  symlinkSync('first', path.join(folder, 'second'));
+  const call = [path.join(folder, 'second'), '--version'];
+  const { stdout, stderr } = spawnSync('/bin/sh', call, { encoding: 'utf8', env: { PATH: bin } });
+  assert.deepEqual([stdout, stderr], [`percolator-bench ${packageJson.version}\n`, '']);
+});
+
+test('streams that the caller has closed are not needed', () => {
+  const { stdout, status } = spawnSync(
+    '/bin/sh',
+    ['-c', '/bin/sh ./run.sh zzzzzzz <&- 2>&-; echo $?; /bin/sh ./run.sh --version <&- 2>&-'],
+    { cwd: ROOT, encoding: 'utf8', env: { PATH: bin } },
+  );
+  assert.deepEqual([stdout, status], [`2\npercolator-bench ${packageJson.version}\n`, 0]);
 });
 
 interface Group {

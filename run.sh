@@ -12,8 +12,23 @@
 # says why.
 set -eu
 
+# A stream that the caller has closed would be the next file that a program here opens.
+(exec <&0) 2>/dev/null || exec </dev/null
+(exec >&1) 2>/dev/null || exec >/dev/null
+(exec >&2) || exec 2>/dev/null
+
+# This file may be called by links, say one in ~/bin.
+itself=$0
+while [ -L "$itself" ]; do
+  target=$(readlink -- "$itself")
+  case "$target" in
+    /*) itself=$target ;;
+    *) itself=$(dirname -- "$itself")/$target ;;
+  esac
+done
+
 caller=$PWD
-CDPATH='' cd -- "$(dirname -- "$0")"
+CDPATH='' cd -- "$(dirname -- "$itself")"
 root=$PWD
 stamp_file=node_modules/.set-up-by-run.sh
 
@@ -26,7 +41,7 @@ main() {
     *) script=$1 && shift ;;
   esac
   command=$(command_of "$script")
-  [ -n "$command" ] || refuse "There is no script $script;$(nearest_to "$script") ./run.sh --help lists all."
+  [ -n "$command" ] || refuse "There is no script $script;$(instead_of "$script") ./run.sh --help lists all."
 
   need_node_and_npm
   set_up
@@ -116,6 +131,15 @@ scripts() {
 
 command_of() {
   scripts | wanted=$1 awk -F '	' '$1 == ENVIRON["wanted"] { print $2 }'
+}
+
+# What the caller may have meant: one of a family, or the nearest name.
+instead_of() {
+  family=$(scripts | wanted=$1: awk -F '	' 'index($1, ENVIRON["wanted"]) == 1 { printf " %s,", $1 }')
+  case "$family" in
+    *,*,) echo " there are$family and" ;;
+    *) nearest_to "$1" ;;
+  esac
 }
 
 # The script whose name, or part of it after the colon, takes the fewest changes of a letter; none

@@ -34,6 +34,7 @@ export {
   type StoreAddress,
   type StoreName,
   type Timestamp,
+  whyNoEmulator,
   whyNoHBase,
   type Artifacts,
   cachedClassPath,

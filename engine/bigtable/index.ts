@@ -57,4 +57,5 @@ export {
   openRemote,
   type RemoteOptions,
   startEmulator,
+  whyNoEmulator,
 } from './remote/index.ts';

@@ -70,6 +70,8 @@ test('an invalid name is refused with the valid forms', () => {
     'hbase://host',
     'hbase://host:port',
     'hbase://host:16000,',
+    'hbase://host:0',
+    'hbase://host:16000,other:99999',
     'hbase://host:16000/path',
     'hbase://host:16000?namespace=',
     'hbase://host:16000?',

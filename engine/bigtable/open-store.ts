@@ -13,7 +13,7 @@
  * store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
-import { checkOptions, CLOCK, FLAG, type Kinds } from '../base/options.ts';
+import { ADDRESS, checkOptions, CLOCK, FLAG, type Kinds } from '../base/options.ts';
 import type { Bigtable } from './bigtable.ts';
 import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
 import { openHBase } from './hbase/index.ts';
@@ -97,7 +97,8 @@ export function parseStoreName(name: string): StoreName {
   throw new PercolatorError(
     'INVALID_ARGUMENT',
     'a store is embedded, emulator, bigtable://project/instance[?appProfile=name], hbase or ' +
-      `hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000], not ${JSON.stringify(name)}`,
+      'hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000] (each port 1 to 65535), ' +
+      `not ${JSON.stringify(name)}`,
   );
 }
 
@@ -123,9 +124,11 @@ function parseHBase(name: string): HBaseAddress | undefined {
   const { s, list, query } = form.exec(name)?.groups ?? {};
   const parameters = HBASE_QUERY.exec(query ?? '')?.groups;
   if (list === undefined || parameters === undefined) return undefined;
+  const servers = list.split(',');
+  if (!servers.every(ADDRESS.accepts)) return undefined;
   const { namespace, session } = parameters;
   const sessionTimeoutMs = session === undefined ? undefined : Number(session);
-  return { kind: 'hbase', servers: list.split(','), namespace, tls: s !== '', sessionTimeoutMs };
+  return { kind: 'hbase', servers, namespace, tls: s !== '', sessionTimeoutMs };
 }
 
 /** Nothing, or each parameter at most once, in this order. */

@@ -11,7 +11,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
-import { findEmulator } from './find-emulator.ts';
+import { findEmulator, whyNoEmulator } from './find-emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
 import { until } from '../../testing/until.ts';
 
@@ -62,6 +62,8 @@ describe('looking for the emulator', () => {
     try {
       const found = await findEmulator({ PATH: '', CLOUDSDK_ROOT_DIR: '', HOME: '' });
       assert.ok(found === undefined || path.isAbsolute(found), found);
+      const why = await whyNoEmulator({ PATH: '', CLOUDSDK_ROOT_DIR: '', HOME: '' });
+      assert.equal(why !== undefined && /neither on PATH nor/.test(why), found === undefined);
     } finally {
       process.chdir(before);
     }

@@ -4,7 +4,7 @@
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import { type GuardedProcess, startGuarded, stopGuarded } from '../guarded-process.ts';
-import { emulatorNotFound, type Environment, findEmulator } from './find-emulator.ts';
+import { type Environment, findEmulator, NOT_FOUND } from './find-emulator.ts';
 
 export interface Emulator extends AsyncDisposable {
   /** `host:port` */
@@ -28,7 +28,7 @@ const START_MS_MAX = 10_000;
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
   const { environment, clock = systemClock } = options;
   const program = await findEmulator(environment);
-  if (program === undefined) throw emulatorNotFound();
+  if (program === undefined) throw new PercolatorError('STORE_UNAVAILABLE', NOT_FOUND);
   const child = startGuarded([program, '-host', HOST, '-port', '0']);
   try {
     const address = await addressOf(child, clock);

@@ -8,7 +8,6 @@
 import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { PercolatorError } from '../../base/index.ts';
 
 /** Environment variables, as of `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,6 +24,12 @@ const SDK_FOLDERS = [
   '/snap/google-cloud-sdk/current',
 ];
 
+/** What startEmulator says if it is not installed. */
+export const NOT_FOUND: string =
+  `the official Bigtable emulator (${PROGRAM}) is neither on PATH nor in a Google Cloud SDK; ` +
+  'install it with `gcloud components install bigtable` or ' +
+  '`apt-get install google-cloud-cli-bigtable-emulator`, or name a running one in BIGTABLE_EMULATOR_HOST';
+
 /** The program's path; undefined if it is not installed. */
 export async function findEmulator(environment: Environment): Promise<string | undefined> {
   const folders = (environment['PATH'] ?? '').split(':').filter((folder) => folder !== '');
@@ -39,14 +44,9 @@ export async function findEmulator(environment: Environment): Promise<string | u
   return undefined;
 }
 
-/** The error if it is not installed. */
-export function emulatorNotFound(): PercolatorError {
-  return new PercolatorError(
-    'STORE_UNAVAILABLE',
-    `the official Bigtable emulator (${PROGRAM}) is neither on PATH nor in a Google Cloud SDK; ` +
-      'install it with `gcloud components install bigtable` or ' +
-      '`apt-get install google-cloud-cli-bigtable-emulator`, or name a running one in BIGTABLE_EMULATOR_HOST',
-  );
+/** Why no emulator can be started on this machine, in a sentence; undefined if one can be. */
+export async function whyNoEmulator(environment: Environment): Promise<string | undefined> {
+  return (await findEmulator(environment)) === undefined ? NOT_FOUND : undefined;
 }
 
 async function sdkFolders(

@@ -72,6 +72,18 @@ const MISTAKES: readonly Mistake[] = [
     words: ['--system', 'postgres', '--broker', 'side-table', '--out', at('out')],
     says: /^--broker must be omit or inline with --system postgres, which has no observers, but is "side-table"\.$/,
   },
+  // Without a word about a plan, or of what is prepared, before it.
+  {
+    script: 'bench:crawl-rate',
+    words: ['--profile', 'smoke', '--store', 'emulator', '--out', at('out')],
+    env: { BIGTABLE_EMULATOR_HOST: '127.0.0.1:1' },
+    says: /^--store: no Bigtable answers at 127\.0\.0\.1:1: No connection established\..*$/,
+  },
+  {
+    script: 'bench:crawl-rate',
+    words: ['--profile', 'smoke', '--store', 'hbase://localhost:99999', '--out', at('out')],
+    says: /^--store must be embedded, .*\(a port: 1 to 65535\), but is "hbase:\/\/localhost:99999"\.$/,
+  },
   {
     script: 'bench:crawl-rate',
     words: ['--profile', 'smoke', '--input', at('file'), '--out', at('out')],

@@ -3,8 +3,8 @@
  *
  *   1. Parse the options (runCommand); those that were not given get the values of the profile. An
  *      option that asks for something other than a run is answered, and the script ends.
- *   2. Refuse a machine or a disk on which the run cannot begin; print the plan, with the time to
- *      expect.
+ *   2. Refuse a machine, a disk or a store with which the run cannot begin; print the plan, with the
+ *      time to expect.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
  *      folder that is removed at the end, even if the run fails or is interrupted.
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
@@ -34,6 +34,7 @@ import {
 import { type Progress, startProgress } from '../command-line/progress.ts';
 import { ENGINE_OPTIONS } from '../engine-settings.ts';
 import { parametersOf } from '../parameters.ts';
+import { refuseMissingStore } from '../stores/index.ts';
 import { refuseFullDisk } from './disk-space.ts';
 import { type Plan, planLine } from './plan.ts';
 import { profileOption, type ProfileName, sized, type Sized, type Sizes } from './profiles.ts';
@@ -106,6 +107,7 @@ export async function runExperiment<const O extends Options, S extends object>(
     if (answer !== undefined) return answer(settings);
     const plan = planOf(settings);
     await experiment.refuse?.(settings);
+    for (const store of storesOf(settings)) await refuseMissingStore(store);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
     process.stderr.write(`${planLine(plan, out)}\n`);
     const asked = experiment.variant?.(settings) ?? { name, subject: experiment.subject };
@@ -146,6 +148,12 @@ function typical<O extends Options>({ options }: { readonly options: O }): Value
     option.typical ?? option.fallback(),
   ]);
   return Object.fromEntries(entries) as Values<O>;
+}
+
+/** The value, or values, of `--store`. */
+function storesOf(settings: object): readonly string[] {
+  const store = 'store' in settings ? settings.store : [];
+  return [store].flat().filter((name) => typeof name === 'string');
 }
 
 interface Settings {

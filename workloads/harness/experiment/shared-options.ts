@@ -118,7 +118,7 @@ const STORE = {
   description:
     'the storage; embedded is a folder with durable commits, emulator the official one of Bigtable, hbase an HBase started here',
   expected:
-    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000]',
+    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000] (a port: 1 to 65535)',
 };
 
 /** The region servers of an HBase that is started here. */

@@ -22,6 +22,8 @@ import {
   startHBase,
   type StoreAddress,
   type StoreName,
+  whyNoEmulator,
+  whyNoHBase,
 } from '#engine';
 import { type StoreDescription, UsageError } from '#results';
 
@@ -76,6 +78,25 @@ export async function provideStore(
   } catch (error) {
     throw asUsageError(error);
   }
+}
+
+/**
+ * Looks for the store before a run prepares or writes anything: opens one whose servers already
+ * run, and looks whether one to be started is installed.
+ * @throws UsageError as `provideStore`
+ */
+export async function refuseMissingStore(name: string): Promise<void> {
+  const store = checkStoreName(name);
+  if (store === 'embedded') return;
+  if (store === 'hbase') return refuseIf(await whyNoHBase(process.env));
+  if (store === 'emulator' && namedEmulator() === undefined) {
+    return refuseIf(await whyNoEmulator(process.env));
+  }
+  await provideStore(store, { folder: '' });
+}
+
+function refuseIf(why: string | undefined): void {
+  if (why !== undefined) throw new UsageError(`--store: ${why}.`);
 }
 
 async function provideEmulator(options: OpenStoreOptions): Promise<ProvidedStore> {

@@ -63,6 +63,8 @@ async function commitWithoutRunSh(): Promise<{
   return { commit: await git('commit-tree', tree, '-m', 'without run.sh'), env };
 }
 
+const NO_RUN = /^--run must be a script that measures or proves and its options, /;
+
 for (const [name, words, sentence] of [
   [
     'a commit that does not exist',
@@ -75,7 +77,20 @@ for (const [name, words, sentence] of [
     /^<commit> is "--all", and must be a com/,
   ],
   ['no script', ['HEAD'], /^--run must be given/],
-  ['a script that fails', ['HEAD', '--run', 'nothing'], /^--run is "nothing", .* exit code [12]/m],
+  ['nothing', ['HEAD', '--run', ' '], NO_RUN],
+  ['no script of this repository', ['HEAD', '--run', 'rm -rf x'], NO_RUN],
+  ['a script without a record', ['HEAD', '--run', 'fsck --store x'], NO_RUN],
+  [
+    'an argument in quotes',
+    ['HEAD', '--run', 'bench:oracle "x'],
+    /^--run must be without quotes .*/,
+  ],
+  ['a folder', ['HEAD', '--run', 'bench:oracle --out x'], /^--run must be without --out, .*/],
+  [
+    'a script that fails',
+    ['HEAD', '--run', 'bench:oracle --secconds 1'],
+    /^--run is "bench:oracle --secconds 1", .* exit code 2/m,
+  ],
 ] as const) {
   test(`${name} is reported in a sentence, and nothing is left over`, async () => {
     const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });

@@ -8,7 +8,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { execa, ExecaError } from 'execa';
+import { execa, ExecaError, parseCommandString } from 'execa';
 import { flag, integer, number, runCommand, text, UsageError } from '#harness';
 import { compareRuns } from '../compare/compare-runs.ts';
 import { conclude } from '../compare/conclude.ts';
@@ -28,7 +28,8 @@ const specification = {
   },
   options: {
     run: text({
-      description: 'the script and its options, as after ./run.sh; both versions must know them',
+      description:
+        'the script and its options, as after ./run.sh, without quotes and --out; both versions must know them',
       placeholder: 'script and options',
       defaultText: 'must be given',
     }),
@@ -59,6 +60,7 @@ const specification = {
 await runCommand(specification, async ({ commit, run, repeats, threshold, json }, { signal }) => {
   if (run === undefined) throw new UsageError('--run must be given: the script to run.');
   const sha = await shaOf(commit);
+  const script = await scriptOf(run);
   const work = await mkdtemp(path.join(tmpdir(), 'percolator-compare-'));
   const before = path.join(work, 'before');
   try {
@@ -70,7 +72,7 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
       for (const version of i % 2 === 0 ? VERSIONS : VERSIONS.toReversed()) {
         const out = path.join(work, `${version}-${i + 1}`);
         process.stderr.write(`run ${i + 1} of ${repeats}, ${version}: ${run}\n`);
-        await runScript(version === 'now' ? ROOT : before, { run, out, signal });
+        await runScript(version === 'now' ? ROOT : before, { script, out, signal });
         runs[version].push(out);
       }
     }
@@ -82,6 +84,27 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
     await rm(work, { recursive: true, force: true });
   }
 });
+
+/**
+ * The script and its options, each a word. They are looked at before the working tree is made,
+ * which takes seconds, or minutes if it needs other packages.
+ * @throws UsageError if it is no script that makes a record in `--out`
+ */
+async function scriptOf(run: string): Promise<readonly string[]> {
+  const words = parseCommandString(run);
+  const refuse = (why: string): never => {
+    throw new UsageError(`--run must be ${why}, but is ${JSON.stringify(run)}.`);
+  };
+  if (/["'`]/.test(run))
+    refuse('without quotes (write a blank inside of a word as \\ and a blank)');
+  if (words.includes('--out')) refuse('without --out, which is set for each run');
+  const [script = ''] = words;
+  const help = await execa(path.join(ROOT, 'run.sh'), [script, '--help'], { reject: false });
+  if (script === '' || !/^ +--profile </m.test(help.stdout)) {
+    refuse('a script that measures or proves and its options, such as "bench:crawl-rate"');
+  }
+  return words;
+}
 
 /** @throws UsageError if there is no such commit, or no repository */
 async function shaOf(commit: string): Promise<string> {
@@ -109,12 +132,12 @@ async function git(...words: string[]): Promise<string> {
 async function runScript(
   tree: string,
   {
-    run,
+    script,
     out,
     signal,
-  }: { readonly run: string; readonly out: string; readonly signal: AbortSignal },
+  }: { readonly script: readonly string[]; readonly out: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const words = [...run.trim().split(/\s+/), '--out', out];
+  const words = [...script, '--out', out];
   const ended = await execa(path.join(tree, 'run.sh'), words, {
     stdin: 'ignore',
     stdout: process.stderr,
@@ -127,7 +150,7 @@ async function runScript(
   signal.throwIfAborted();
   if (!ended.failed) return;
   throw new UsageError(
-    `--run is ${JSON.stringify(run)}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ${wayOf(ended)}.`,
+    `--run is ${JSON.stringify(script.join(' '))}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ${wayOf(ended)}.`,
   );
 }
 

@@ -269,6 +269,11 @@ describe('a script as its user meets it', () => {
     assert.deepEqual([options['seconds'], options['batchRows']], [7, undefined]);
     assert.match(stderr, /^Settings in .*config\.json without effect here: batch-rows\.$/);
 
+    writeFileSync(config, '{"wait": "for it", "batch-rows": "many"}');
+    const idle = await runScript(body, ['--config', config, '--seconds', '7']);
+    assert.equal(idle.exitCode, 0, idle.stderr);
+    assert.match(idle.stderr, /^Settings in .* without effect here: wait, batch-rows\.$/);
+
     const typed = await runScript(body, ['--batch-rows', '5']);
     assert.equal(typed.exitCode, 2);
     writeFileSync(config, '{"batch-size": 5}');
@@ -429,7 +434,7 @@ function scriptOf(body: string): string {
   const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
   writeFileSync(
     file,
-    `import { flag, runCommand, number, text, UsageError } from ${JSON.stringify(module)};
+    `import { flag, onlyWith, runCommand, number, text, UsageError } from ${JSON.stringify(module)};
      await runCommand({
        script: 'wait',
        description: 'Waits.',
@@ -437,6 +442,7 @@ function scriptOf(body: string): string {
          seconds: number({ description: 'how long', default: 60, min: 1, max: 60 }),
          json: flag({ description: 'as JSON' }),
          out: text({ description: 'where' }),
+         wait: onlyWith({ seconds: ['60'] }, text({ description: 'for what' })),
        },
        ignoredInFiles: ['batchRows'],
        examples: [{ command: './run.sh wait --seconds 1', does: 'Waits a second.' }],

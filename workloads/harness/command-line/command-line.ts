@@ -123,6 +123,7 @@ export function parseCommandLine<const O extends Options, const A extends Option
     return { key, name, option, value };
   });
   refuseWithoutEffect(texts, values);
+  tellWithoutEffect(texts, fromFile, values);
   for (const { key, name, option, value } of values) {
     const isUsed = texts[key] !== undefined || unmet(option, values) === undefined;
     if (typeof value === 'string' && isUsed) option.check(name, value);
@@ -149,6 +150,22 @@ function refuseWithoutEffect(
       `${name} has an effect only with ${needed}, but ${other.name} is ${String(other.value)}.`,
     );
   }
+}
+
+/** Names the settings of the file that no option has, or that another option makes idle. */
+function tellWithoutEffect(
+  given: Readonly<Record<string, string | undefined>>,
+  fromFile: ReadonlyMap<string, string>,
+  values: readonly Parsed[],
+): void {
+  const idle = [...fromFile.keys()].filter((key) => {
+    const parsed = values.find((one) => one.key === key);
+    if (parsed === undefined) return true;
+    return given[key] === undefined && unmet(parsed.option, values) !== undefined;
+  });
+  if (idle.length === 0) return;
+  const names = idle.map((key) => flagOf(key).slice(2)).join(', ');
+  process.stderr.write(`Settings in ${given['config']} without effect here: ${names}.\n`);
 }
 
 interface Parsed {
@@ -279,16 +296,8 @@ function textsOfConfig(
   const known = new Map(
     [...ignoredInFiles, ...Object.keys(options)].map((key) => [flagOf(key).slice(2), options[key]]),
   );
-  const texts = [...readConfigFile(file, known)].map(([name, given]) => ({
-    name,
-    key: keyOf(`--${name}`),
-    given,
-  }));
-  const ignored = texts.filter(({ key }) => !Object.hasOwn(options, key)).map(({ name }) => name);
-  if (ignored.length > 0) {
-    process.stderr.write(`Settings in ${file} without effect here: ${ignored.join(', ')}.\n`);
-  }
-  return new Map(texts.map(({ key, given }) => [key, given]));
+  const texts = [...readConfigFile(file, known)];
+  return new Map(texts.map(([name, given]) => [keyOf(`--${name}`), given]));
 }
 
 /** Commander's message as the start of one sentence, with its suggestion on the same line. */

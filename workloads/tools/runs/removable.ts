@@ -104,7 +104,10 @@ export function removeRun({ folder, record }: FoundRun): void {
     rmSync(path.join(folder, RECORD_FILE));
     rmdirSync(folder);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    // rmSync calls some of them an unknown error, with an empty name and the path again.
+    const reason =
+      code === 'EROFS' || /Read-only/.test(message) ? 'its disk is read-only' : message;
     throw new UsageError(`The run ${folder} cannot be removed: ${reason}.`, { cause: error });
   }
 }

@@ -3,7 +3,7 @@
  *
  *   1. Parse the options (runCommand); those that were not given get the values of the profile. An
  *      option that asks for something other than a run is answered, and the script ends.
- *   2. Refuse a machine, a disk or a store with which the run cannot begin; print the plan, with the
+ *   2. Refuse a machine, disk or store with which the run cannot begin; print the plan, with the
  *      time to expect.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
  *      folder that is removed at the end, even if the run fails or is interrupted.

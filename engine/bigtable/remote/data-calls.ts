@@ -1,7 +1,7 @@
 /**
  * The five data calls as promises, each with a deadline.
  *
- *     reads, blind mutations     retried while the server is unavailable, until the deadline
+ *     reads, blind mutations     retried until the deadline, after a failure that passes (failures.ts)
  *     conditional mutations      sent once: a copy would find and report its own effect (P12)
  *
  * A blind mutation may be sent twice because it has explicit timestamps. Its copies end with its
@@ -13,6 +13,7 @@
  * are two thirds of what a call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
+import { PercolatorError } from '../../base/index.ts';
 import type { Clients, Metadata } from './client.ts';
 import { errorOf, type Failure, failureOf, isPassing, type Purpose } from './failures.ts';
 import { Code } from './http2/status.ts';
@@ -132,12 +133,14 @@ export class DataCalls {
     const request = { entries: [...entries] };
     await this.#stream(this.#methods.mutateRows, { table, request }, timeoutMs, (answer) => {
       for (const { index, status } of answer.entries ?? []) {
+        const entry = entries[Number(index)];
+        if (entry === undefined) throw senseless(Number(index), entries.length);
         unanswered.delete(Number(index));
         if ((status?.code ?? Code.ok) === Code.ok) continue;
         const entryFailure = failureOf({ code: status?.code, details: status?.message ?? '' });
         // Another try is useful only if no entry failed for good.
         if (failure === undefined || !isPassing(entryFailure)) failure = entryFailure;
-        failed.push(entries[Number(index)] as MutateRowsEntry);
+        failed.push(entry);
       }
     });
     if (unanswered.size > 0) {
@@ -228,6 +231,14 @@ export class DataCalls {
     }
     return named;
   }
+}
+
+/** In doubt: nothing tells which rows such a server has mutated. */
+function senseless(index: number, rows: number): PercolatorError {
+  return new PercolatorError(
+    'STORE_IN_DOUBT',
+    `the storage's answer makes no sense: it speaks of row ${index} of a call with ${rows}, which begin at 0`,
+  );
 }
 
 function methodsOf(v2: V2): {

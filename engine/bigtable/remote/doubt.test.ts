@@ -3,7 +3,7 @@
  * whose failures are scripted, and with connections that are lost at the worst moment.
  */
 import assert from 'node:assert/strict';
-import { createServer, type ServerHttp2Stream } from 'node:http2';
+import { constants, createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { type Clock, type SleepOptions, systemClock } from '../../base/index.ts';
@@ -21,6 +21,17 @@ const CODES = {
   unavailable: 14,
   dataLoss: 15,
 };
+/** What Google's own client takes for passing. */
+const PASSING = {
+  'a deadline of the server': { code: CODES.deadline, details: 'too slow' },
+  'a used-up quota': { code: CODES.exhausted, details: 'Quota exceeded' },
+  'an aborted call': { code: CODES.aborted, details: 'moved' },
+  'a stream that was reset': { code: CODES.internal, details: 'Received RST_STREAM with code 2' },
+  'a stream that was reset, in other words': { code: CODES.internal, details: 'Rst stream' },
+  'a stream without an end': { code: CODES.internal, details: 'unexpected EOS on DATA frame' },
+};
+
+const GRPC = { ':status': 200, 'content-type': 'application/grpc' };
 const SET = {
   kind: 'set',
   family: 'data',
@@ -125,6 +136,74 @@ function claimAll(open: Open): void {
     fake.answer('MutateRow', no, no, { answers: [{}] });
     await store.mutateRows([mutation('r')]);
     assert.equal(sent(fake, 'MutateRow'), 3);
+  });
+
+  for (const [name, no] of Object.entries(PASSING)) {
+    test(`what may be sent twice is sent again after ${name}, and a conditional mutation is not`, async () => {
+      await using fake = await startFake();
+      await using store = await open(fake.address);
+      fake.answer('ReadRows', no, { answers: [] });
+      assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+      fake.answer('SampleRowKeys', no, { answers: [] });
+      assert.deepEqual(await store.sampleRowKeys('t'), []);
+      fake.answer('MutateRow', no, { answers: [{}] });
+      await store.mutateRows([mutation('r')]);
+      const failed = { code: no.code, message: no.details };
+      const some = { entries: [{ index: 0 }, { index: 1, status: failed }] };
+      fake.answer('MutateRows', no, { answers: [some] }, entries([0]));
+      await store.mutateRows(['a', 'b'].map(mutation));
+      assert.deepEqual(rowsSent(fake), ['a b', 'a b', 'b']);
+      fake.answer('CheckAndMutateRow', no, { answers: [{}] });
+      await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code: 'STORE_IN_DOUBT' });
+      const methods = ['ReadRows', 'SampleRowKeys', 'MutateRow', 'CheckAndMutateRow'];
+      assert.deepEqual(
+        methods.map((method) => sent(fake, method)),
+        [2, 2, 2, 1],
+      );
+    });
+  }
+
+  for (const after of ['headers', 'a message', 'nothing']) {
+    test(`a read is sent again when its stream is reset after ${after}`, async () => {
+      await using server = await startSilent('ReadRows', (stream, call) => {
+        if (call > 1 || after !== 'nothing') stream.respond(GRPC, { waitForTrailers: call > 1 });
+        if (call > 1) {
+          stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+          stream.end();
+        } else if (after === 'a message') {
+          stream.write(Buffer.alloc(5), () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+        } else {
+          stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+        }
+      });
+      await using store = await open(server.address);
+      assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+    });
+  }
+
+  test('a message that gRPC finds too large was not applied, and is not sent again', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    const details = 'grpc: received message larger than max (9 vs. 4)';
+    for (const method of ['MutateRow', 'CheckAndMutateRow']) {
+      fake.answer(method, { code: CODES.exhausted, details });
+    }
+    const refusal = { code: 'INVALID_ARGUMENT', message: /larger than max/ };
+    await assert.rejects(store.mutateRows([mutation('r')]), refusal);
+    await assert.rejects(store.checkAndMutateRow(CONDITIONAL), refusal);
+    assert.equal(sent(fake, 'MutateRow'), 1);
+  });
+
+  test('an answer about a row that was not sent makes no sense, and leaves the rows in doubt', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    for (const index of [3, -1]) {
+      fake.answer('MutateRows', { answers: [{ entries: [{ index, status: { code: 0 } }] }] });
+      await assert.rejects(store.mutateRows(['a', 'b', 'c'].map(mutation)), {
+        code: 'STORE_IN_DOUBT',
+        message: `the storage's answer makes no sense: it speaks of row ${index} of a call with 3, which begin at 0`,
+      });
+    }
   });
 
   test('a read and a blind mutation are sent again when their connection is reset', async () => {
@@ -362,18 +441,26 @@ async function startCutting(target: string): Promise<Between & { cutAtNextReques
   };
 }
 
-/** Answers administrative calls as an instance with the table would, and never answers `method`. */
-async function startSilent(method: string): Promise<Between> {
+/**
+ * Answers administrative calls as an instance with the table would, and never answers `method`, or
+ * as `answer` does.
+ */
+async function startSilent(
+  method: string,
+  answer?: (stream: ServerHttp2Stream, call: number) => void,
+): Promise<Between> {
   const server = createServer();
   const streams = new Set<ServerHttp2Stream>();
+  let calls = 0;
   server.on('stream', (stream, headers) => {
     streams.add(stream);
     stream.on('error', () => {});
-    if (String(headers[':path']).endsWith(`/${method}`)) return;
-    stream.respond(
-      { ':status': 200, 'content-type': 'application/grpc' },
-      { waitForTrailers: true },
-    );
+    if (String(headers[':path']).endsWith(`/${method}`)) {
+      calls++;
+      answer?.(stream, calls);
+      return;
+    }
+    stream.respond(GRPC, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     stream.end(SILENT_ANSWERS.get(String(headers[':path']).split('/').at(-1) ?? ''));
   });

@@ -38,9 +38,28 @@ export function failureOf(reason: unknown): Failure {
   };
 }
 
+/** Those of Google's own client: also a server that gave up early, and a quota that is used up. */
+const PASSING: ReadonlySet<number> = new Set([
+  Code.deadlineExceeded,
+  Code.resourceExhausted,
+  Code.aborted,
+  Code.unavailable,
+]);
+
 /** Whether another try is useful, if the call may be made twice. */
-export function isPassing({ code }: Failure): boolean {
-  return code === Code.unavailable || code === Code.aborted;
+export function isPassing({ code, details }: Failure): boolean {
+  if (isTooLarge(code, details)) return false;
+  return PASSING.has(code) || (code === Code.internal && CUT_STREAM.test(details));
+}
+
+/** How clients and proxies say that a stream ended without a status. */
+const CUT_STREAM = /rst.stream|unexpected eos/i;
+
+/** Not a quota: gRPC's own bound of a message, by which no copy of this one will ever pass. */
+function isTooLarge(code: number, details: string): boolean {
+  return (
+    code === Code.resourceExhausted && /message (?:is )?(?:larger|too large|exceeds)/i.test(details)
+  );
 }
 
 function meaningOf(
@@ -63,6 +82,9 @@ function meaningOf(
     case Code.unknown:
       // The emulator uses this code for unknown families.
       if (isAboutFamily(details)) return ['FAMILY_NOT_FOUND', details];
+      break;
+    case Code.resourceExhausted:
+      if (isTooLarge(code, details)) return ['INVALID_ARGUMENT', details];
       break;
     case Code.dataLoss:
       // What becomes of a mutation after this answer is not documented.

@@ -86,15 +86,18 @@ export function statusOfReset(rstCode: number, cause: Error | undefined): CallSt
       return { code: Code.unavailable, details: cause?.message ?? 'the connection was lost' };
     default: {
       // Node also resets a stream, with INTERNAL_ERROR, when its connection is lost.
-      const code = isReset(cause) ? Code.internal : Code.unavailable;
-      return { code, details: cause?.message ?? `the stream was reset with ${rstCode}` };
+      if (cause !== undefined && !isReset(cause)) {
+        return { code: Code.unavailable, details: cause.message };
+      }
+      // The words of gRPC's own clients, by which callers know such an end.
+      return { code: Code.internal, details: `Received RST_STREAM with code ${rstCode}` };
     }
   }
 }
 
 /** Whether the stream was reset on its own; other errors are those of its connection. */
-function isReset(cause: NodeJS.ErrnoException | undefined): boolean {
-  return cause === undefined || cause.code === 'ERR_HTTP2_STREAM_ERROR';
+function isReset(cause: NodeJS.ErrnoException): boolean {
+  return cause.code === 'ERR_HTTP2_STREAM_ERROR';
 }
 
 /**

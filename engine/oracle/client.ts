@@ -191,8 +191,8 @@ class RemoteSource implements TimestampSource {
 
   /**
    * The first acceptable answer.
-   * @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT; WRONG_DATABASE, STORE_REFUSED if all
-   *   servers are of no use
+   * @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT; WRONG_DATABASE, STORE_REFUSED,
+   *   STORE_FULL, STORE_DAMAGED if all servers are of no use
    */
   async #ask<Answer extends OfOracle>(
     method: string,
@@ -279,7 +279,12 @@ interface Failed {
   readonly server: OracleConnection;
 }
 
-const USELESS: readonly ErrorCode[] = ['WRONG_DATABASE', 'STORE_REFUSED', 'STORE_DAMAGED'];
+const USELESS: readonly ErrorCode[] = [
+  'WRONG_DATABASE',
+  'STORE_REFUSED',
+  'STORE_FULL',
+  'STORE_DAMAGED',
+];
 
 /** Whether asking the same server again does not help. */
 function isUseless(error: unknown): boolean {

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
-import type { RpcServer } from '../rpc/index.ts';
+import { connect, type RpcServer } from '../rpc/index.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
 import {
   type Allocation,
@@ -20,6 +20,7 @@ import {
   serveOracle,
   type TimestampSource,
 } from './index.ts';
+import { oracleService } from './service.ts';
 
 test('callers of several clients get unique timestamps, each larger than all that were answered before', async (t) => {
   const source = await openAllocator(createMemoryBigtable(), { rangeSize: 100 });
@@ -279,6 +280,34 @@ test('without any oracle, callers receive an error after a while, with address a
       error.code === 'STORE_UNAVAILABLE' &&
       /the timestamp oracle at 127\.0\.0\.1:1 gives no answer: .*ECONNREFUSED/.test(error.message),
   );
+});
+
+for (const code of ['STORE_FULL', 'STORE_REFUSED', 'STORE_DAMAGED'] as const) {
+  test(`${code} of an oracle's store reaches the caller at once, unless another oracle answers`, async (t) => {
+    const asked = { count: 0 };
+    const full: TimestampSource = {
+      ...(await openAllocator(createMemoryBigtable())),
+      allocate: () => {
+        asked.count++;
+        return Promise.reject(new PercolatorError(code, 'no room'));
+      },
+    };
+    const address = await serve(t, full);
+    const alone = connectTo(t, [address]);
+    await assert.rejects(alone.next(), { code, message: /cannot be used: no room/ });
+    assert.equal(asked.count, 1);
+    const healthy = await serve(t, await openAllocator(createMemoryBigtable()));
+    assert.equal(await connectTo(t, [address, healthy]).next(), 1);
+  });
+}
+
+test('a request that is larger than gRPC allows is the mistake of its caller', async (t) => {
+  const address = await serve(t, await openAllocator(createMemoryBigtable()));
+  const server = connect(address, oracleService(), { clock: systemClock });
+  t.after(() => server.close());
+  const request = { horizon: 0, identity: 'x'.repeat(5_000_000) };
+  const sent = server.call('RaiseHorizon', request, { deadlineMs: 60_000 });
+  await assert.rejects(sent, { code: 'INVALID_ARGUMENT', message: /larger than max/ });
 });
 
 test('a request to a silent oracle waits no longer than the timeout, however long an attempt may take', async (t) => {

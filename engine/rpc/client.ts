@@ -12,19 +12,18 @@ import type {
   MethodDefinition,
   ServiceDefinition,
   ServiceError,
-  status as Status,
 } from '@grpc/grpc-js';
 import { TIMER_MS_MAX } from '../base/clock.ts';
-import { type Clock, type ErrorCode, PercolatorError } from '../base/index.ts';
+import { type Clock, PercolatorError } from '../base/index.ts';
 import { grpc } from './libraries.ts';
-import { describingService, type Description, fullNameOf, methodOf } from './service.ts';
+import { describingService, type Description, fullNameOf, methodOf, STAYING } from './service.ts';
 
 export interface RpcClient {
   readonly address: string;
   /**
-   * @throws STORE_UNAVAILABLE if the server could not answer; INVALID_ARGUMENT, STORE_REFUSED and
-   *   WRONG_DATABASE if it never will: the first two, with the server's message; the last one also
-   *   if a server of another kind is there. STORE_CLOSED after `close`
+   * @throws STORE_UNAVAILABLE if the server could not answer; with the server's message, what stays
+   *   until an operator changes it (`STAYING`); WRONG_DATABASE also if a server of another kind is
+   *   there. STORE_CLOSED after `close`
    */
   call<Response>(
     method: string,
@@ -130,12 +129,10 @@ export function connect(
  */
 function errorOf(cause: ServiceError): PercolatorError {
   const { status } = grpc();
-  const codes: Partial<Record<Status, ErrorCode>> = {
-    [status.INVALID_ARGUMENT]: 'INVALID_ARGUMENT',
-    [status.FAILED_PRECONDITION]: 'WRONG_DATABASE',
-    [status.PERMISSION_DENIED]: 'STORE_REFUSED',
-    [status.DATA_LOSS]: 'STORE_DAMAGED',
-  };
-  const code = codes[cause.code] ?? 'STORE_UNAVAILABLE';
-  return new PercolatorError(code, cause.details || cause.message, { cause });
+  const text = cause.details || cause.message;
+  // gRPC's own bound of a message has the same status as a full disk.
+  const isTooLarge = / message larger than max/.test(text);
+  const [staying] = STAYING.find(([, name]) => status[name] === cause.code) ?? [];
+  const code = isTooLarge ? 'INVALID_ARGUMENT' : (staying ?? 'STORE_UNAVAILABLE');
+  return new PercolatorError(code, text, { cause });
 }

@@ -14,7 +14,7 @@ import type {
 } from '@grpc/grpc-js';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import { grpc } from './libraries.ts';
-import { describingService, type Description, fullNameOf } from './service.ts';
+import { describingService, type Description, fullNameOf, STAYING } from './service.ts';
 
 export interface RpcServer extends AsyncDisposable {
   /** Host and port that clients connect to. */
@@ -88,10 +88,8 @@ function statusOf(error: unknown): Status {
   const { status } = grpc();
   if (!(error instanceof PercolatorError)) return status.INTERNAL;
   if (MAY_SUCCEED_ELSEWHERE.has(error.code)) return status.UNAVAILABLE;
-  if (error.code === 'WRONG_DATABASE') return status.FAILED_PRECONDITION;
-  if (error.code === 'STORE_REFUSED') return status.PERMISSION_DENIED;
-  if (error.code === 'STORE_DAMAGED') return status.DATA_LOSS;
-  return error.code === 'INVALID_ARGUMENT' ? status.INVALID_ARGUMENT : status.INTERNAL;
+  const [, name] = STAYING.find(([code]) => code === error.code) ?? [];
+  return status[name ?? 'INTERNAL'];
 }
 
 function messageOf(error: unknown): string {

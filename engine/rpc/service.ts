@@ -4,9 +4,21 @@
  * below 2^53.
  */
 import { fileURLToPath } from 'node:url';
-import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { assert } from '../base/index.ts';
+import type { MethodDefinition, ServiceDefinition, status as Status } from '@grpc/grpc-js';
+import { assert, type ErrorCode } from '../base/index.ts';
 import { loader } from './libraries.ts';
+
+/**
+ * What stays until an operator changes it arrives under its own code, as if the caller had asked
+ * the store itself: trying again does not help. All else is the server's trouble, which may pass.
+ */
+export const STAYING: readonly (readonly [ErrorCode, keyof typeof Status])[] = [
+  ['INVALID_ARGUMENT', 'INVALID_ARGUMENT'],
+  ['WRONG_DATABASE', 'FAILED_PRECONDITION'],
+  ['STORE_REFUSED', 'PERMISSION_DENIED'],
+  ['STORE_FULL', 'RESOURCE_EXHAUSTED'],
+  ['STORE_DAMAGED', 'DATA_LOSS'],
+];
 
 /** What each server says of itself. */
 export interface Description {

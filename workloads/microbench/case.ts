@@ -3,7 +3,9 @@
  *
  * Cases that are compared form a group. In each round every case of a group does the same number of
  * operations, in an order drawn from the seed. So no case always runs first, and a disturbance of
- * the machine affects all of them.
+ * the machine affects all of them. A group is measured alone, as the paper measures reads and
+ * writes: what reads leave in the processor's caches, writes would replace, and the disk would
+ * recover from writes while reads run.
  */
 import type { Random } from '#engine';
 import { shuffled } from '../harness/shuffled.ts';
@@ -67,21 +69,19 @@ export interface Rounds {
   readonly onSlice?: ((name: string) => void) | undefined;
 }
 
-/** Warms up every case, then measures all of them in each round. */
+/** One group after the other: warms up its cases, then measures all of them in each round. */
 export async function measureInRounds(
   groups: readonly (readonly Case[])[],
   rounds: Rounds,
 ): Promise<Slices> {
-  const runners = groups.map((group) =>
-    group.map((one, i) => new Runner(one, rounds, firstOf(i, group.length, rounds))),
-  );
-  const sizes: number[] = [];
-  for (const group of runners) sizes.push(await warmUp(group, rounds));
   const slices = new Map<string, Slice[]>();
-  for (let round = 0; round < rounds.rounds; round++) {
-    for (const i of shuffled(rounds.random, groups.keys())) {
-      for (const runner of shuffled(rounds.random, runners[i] ?? [])) {
-        await runner.measure(sizes[i] ?? 1, slices);
+  for (const group of groups) {
+    const { length } = group;
+    const runners = group.map((one, i) => new Runner(one, rounds, firstOf(i, length, rounds)));
+    const operations = await warmUp(runners, rounds);
+    for (let round = 0; round < rounds.rounds; round++) {
+      for (const runner of shuffled(rounds.random, runners)) {
+        await runner.measure(operations, slices);
       }
     }
   }

@@ -10,7 +10,7 @@ function resultOf(name: string): StoreResult {
   const slice = { operations: 1, seconds: 1, clientUs: 1, serverUs: null, servicesUs: null };
   const slices = new Map(Object.values(NAMES).map((of) => [of, [slice]]));
   const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
-  const figure8 = { slices, messages: new Map(), inProcesses: false };
+  const figure8 = { slices, messages: new Map(), inProcesses: false, concurrency: 64 };
   return { name, durability: 'none', figure8, ...none, wrong: [] };
 }
 

@@ -101,7 +101,7 @@ describe('the check', () => {
 
   test('leaves no numbers if it fails', () => {
     const wrong = ['raw: row w000000003 has no value'];
-    const figure8 = { slices: new Map(), messages: new Map(), inProcesses: false };
+    const figure8 = { slices: new Map(), messages: new Map(), inProcesses: false, concurrency: 64 };
     const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
     const result = { name: 'embedded', durability: 'none', figure8, ...none, wrong };
     const { check, tables, charts } = findingsOf([result]);
@@ -112,7 +112,7 @@ describe('the check', () => {
   test('leaves no numbers of another store either, not even in its targets', () => {
     const slice = { operations: 1, seconds: 1, clientUs: 1, serverUs: null, servicesUs: null };
     const slices = new Map(Object.values(NAMES).map((name) => [name, [slice]]));
-    const figure8 = { slices, messages: new Map(), inProcesses: false };
+    const figure8 = { slices, messages: new Map(), inProcesses: false, concurrency: 64 };
     const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
     const right = { name: 'emulator', durability: 'none', figure8, ...none, wrong: [] };
     assert.equal(findingsOf([right]).targets.length, 2);

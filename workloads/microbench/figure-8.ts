@@ -34,6 +34,8 @@ export interface Figure8 {
   readonly messages: ReadonlyMap<string, Messages>;
   /** Whether clients, oracle and lock service were processes of their own (`--processes`). */
   readonly inProcesses: boolean;
+  /** Operations in flight. */
+  readonly concurrency: number;
 }
 
 export interface MeasureOptions {
@@ -83,7 +85,8 @@ export async function measureFigure8(
         });
   onPhase(`${bench.name}: messages of an operation`);
   const messages = await countMessages(bench, plan, signal);
-  return { slices, messages, inProcesses: bench.services !== null };
+  const { concurrency } = plan;
+  return { slices, messages, inProcesses: bench.services !== null, concurrency };
 }
 
 interface ClientsContext {

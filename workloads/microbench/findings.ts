@@ -38,7 +38,7 @@ export function findingsOf(results: readonly StoreResult[]): FindingsParts {
       'on every store the newest version of each row that was written is the one written last, raw and in a ' +
       'snapshot, no lock is left, and no increment was lost',
   };
-  const targets = targetsOf(results);
+  const targets = [...targetsOf(results), ...agreementsOf(results)];
   return { headline: headlineOf(results), check, ...numbers(results), targets };
 }
 
@@ -117,6 +117,42 @@ const TARGETS = [
   { store: 'embedded', min: 0.6, ...READS },
   { store: 'embedded', min: 0.4, ...WRITES },
 ] as const;
+
+/**
+ * Figure 8 and the sweep have one point in common, which is measured twice. If the two numbers
+ * differ, one of them is of something else.
+ */
+function agreementsOf(results: readonly StoreResult[]): readonly Target[] {
+  return results.flatMap(({ name, figure8, sweeps }) => {
+    const { slices, inProcesses, concurrency } = figure8;
+    if (sweeps === null || inProcesses) return []; // The sweep has one process.
+    const kinds = [
+      { ...READS, points: sweeps.readers },
+      { ...WRITES, points: sweeps.writers },
+    ];
+    return kinds.flatMap(({ what, ours, raw, points }): readonly Target[] => {
+      const again = points.find(({ at }) => at === concurrency)?.ratio;
+      if (again === undefined) return [];
+      const ratio = ratioOf(slices, ours, raw);
+      const target = {
+        name: `${name}, ${what}, measured again`,
+        target: `the intervals of figure 8 and of the sweep at ${concurrency} callers overlap`,
+        measured: `${withInterval(ratio)} and ${withInterval(again)}`,
+      };
+      const met = overlap(ratio, again);
+      const reason = 'fewer than three rounds have no interval';
+      return [met === null ? { ...target, met, reason } : { ...target, met }];
+    });
+  });
+}
+
+/** Null without intervals. */
+function overlap(one: Estimate, other: Estimate): boolean | null {
+  if (one.low === null || one.high === null || other.low === null || other.high === null) {
+    return null;
+  }
+  return one.low <= other.high && other.low <= one.high;
+}
 
 function targetsOf(results: readonly StoreResult[]): readonly Target[] {
   return TARGETS.flatMap(({ store, what, ours, raw, messages, min }) => {

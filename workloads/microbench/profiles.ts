@@ -46,7 +46,7 @@ export const SIZES: Sizes<Size> = {
     cells: [1, 4],
     versions: [1, 10],
     hotRows: [8],
-    concurrencies: [1, 16],
+    concurrencies: [1, 64],
     loads: [0.3],
   },
   quick: {

@@ -130,12 +130,17 @@ async function sweepCallers(
   return { readers, writers };
 }
 
-/** The numbers of callers that can all be busy: no two operations of a slice use one row. */
+/**
+ * The numbers of callers that can all be busy: no two operations of a slice use one row. That of
+ * figure 8 is among them: both must measure the same there (findings.ts).
+ */
 export function sweptCallers({
   concurrencies,
+  concurrency,
   rows,
-}: Pick<Plan, 'concurrencies' | 'rows'>): readonly number[] {
-  return concurrencies.filter((callers) => callers <= rows);
+}: Pick<Plan, 'concurrencies' | 'concurrency' | 'rows'>): readonly number[] {
+  const all = new Set([...concurrencies, concurrency]);
+  return [...all].filter((callers) => callers <= rows).toSorted((a, b) => a - b);
 }
 
 async function compare(

@@ -11,7 +11,7 @@ const KNOWN = { operations: 1, seconds: 1, clientUs: 2, serverUs: 3, servicesUs:
 function relativeCpu(name: string, slice: Slice, inProcesses: boolean): unknown {
   const slices = new Map(Object.values(NAMES).map((of) => [of, [slice]]));
   const none = { sweeps: null, conditionalBatch: [], profiles: null, inProcess: null };
-  const figure8 = { slices, messages: new Map(), inProcesses };
+  const figure8 = { slices, messages: new Map(), inProcesses, concurrency: 64 };
   const result = { name, durability: 'none', figure8, ...none, wrong: [] };
   return figure8Table([result])
     .rows.find(([store]) => store === name)

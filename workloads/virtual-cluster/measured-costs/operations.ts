@@ -111,9 +111,11 @@ async function openCases(
   const value = data.value({ row: 0, operation: 0 });
   const messages = await recordMessages({ store }, MESSAGE_CELL, value);
   const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
-  const [reads = [], writes = []] = figure8Cases(percolator, data, { messages, written });
-  const allReads = [...reads, ...readsOfShapes(store, data), batchedReads(batched, data)];
-  const allWrites = [...writes, ...writesOfShapes(store, data)];
+  const groups8 = figure8Cases(percolator, data, { messages, written });
+  const [reads = [], writes = [], readParts = [], writeParts = []] = groups8;
+  const shapes = { reads: readsOfShapes(store, data), writes: writesOfShapes(store, data) };
+  const allReads = [...reads, ...readParts, ...shapes.reads, batchedReads(batched, data)];
+  const allWrites = [...writes, ...writeParts, ...shapes.writes];
   let groups = 0;
   store.onChange?.(() => groups++);
   return {

@@ -84,10 +84,21 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
   return {
     ...look,
     name: series.name,
-    line: series.isLine ? 'solid' : 'none',
+    ...lineOf(series),
     marks: series.points.map((mark): ChartMark => ({ ...mark, words: wordsOf(mark, x) })),
     ...(band.length > 0 ? { band } : {}),
   };
+}
+
+/** More marks than these would hide the line that joins them. */
+const MARKS_MAX = 60;
+
+/** A level of the paper, or a bound, is a dashed line without marks, unless it is one point. */
+function lineOf({ isLine, look, points }: ResultSeries): Pick<ChartSeries, 'line' | 'markEvery'> {
+  if (!isLine) return { line: 'none' };
+  const isLevel = look === 'paper' && points.length > 1;
+  const hasMarks = !isLevel && points.length <= MARKS_MAX;
+  return { line: isLevel ? 'dashed' : 'solid', ...(hasMarks ? {} : { markEvery: 0 }) };
 }
 
 function wordsOf(

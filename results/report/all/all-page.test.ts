@@ -244,32 +244,61 @@ describe('a verdict on a claim follows the number:', () => {
     });
   }
 
-  test('results a quarter younger hold by less, and 300 operations a recrawl do not hold', () => {
-    const table = (name: string, columns: string[], rows: (string | number)[][]) => {
-      return { name, title: '', caption: '', columns, rows };
+  for (const { noDelay, most, verdict } of [
+    { noDelay: 4, most: 50, verdict: 'holds, by less' },
+    { noDelay: 5, most: 38, verdict: 'not judged' },
+  ]) {
+    test(`results a quarter younger, with no delay ${most} %: ${verdict}; 300 operations a recrawl do not hold`, () => {
+      const table = (name: string, columns: string[], rows: (string | number)[][]) => {
+        return { name, title: '', caption: '', columns, rows };
+      };
+      const tables = [
+        table(
+          'age',
+          ['system', 'mean age'],
+          [
+            ['observers', 6],
+            ['batch', 8],
+            ['no delay', noDelay],
+          ],
+        ),
+        table(
+          'cost',
+          ['work', 'operations'],
+          [
+            ['observers, load', 400],
+            ['observers, recrawls', 300],
+          ],
+        ),
+      ];
+      assert.deepEqual(foundIn('web-index', tables), [
+        { measured: `by 25 %; with no delay by ${most} %`, verdict },
+        { measured: '300 for a recrawl, 400 in a load', verdict: 'does not hold' },
+      ]);
+    });
+  }
+
+  test('what an operation costs next to a raw one is told of HBase first, then of the others', () => {
+    const ratios = (stores: readonly string[], of: number): RunRecord => {
+      const columns = ['store', 'operation', 'relative'];
+      const rows = stores.map((store) => [store, 'read', of]);
+      const table = { name: 'figure-8', title: '', caption: '', columns, rows };
+      const base = reference.get('micro');
+      const findings = base?.findings == null ? null : { ...base.findings, tables: [table] };
+      return { ...base, findings } as RunRecord;
     };
-    const tables = [
-      table(
-        'age',
-        ['system', 'mean age'],
-        [
-          ['observers', 6],
-          ['batch', 8],
-        ],
-      ),
-      table(
-        'cost',
-        ['work', 'operations'],
-        [
-          ['observers, load', 400],
-          ['observers, recrawls', 300],
-        ],
-      ),
-    ];
-    assert.deepEqual(foundIn('web-index', tables), [
-      { measured: 'by 25 %', verdict: 'holds, by less' },
-      { measured: '300 for a recrawl, 400 in a load', verdict: 'does not hold' },
-    ]);
+    const micro = ratios(['embedded', 'emulator'], 0.7);
+    const found = (records: readonly (readonly [string, RunRecord])[]) =>
+      claimsOf(new Map(records)).flatMap(({ finding }) => finding ?? [])[0];
+    assert.deepEqual(found([['micro', micro]]), {
+      measured: 'emulator 0.70, embedded 0.70',
+      verdict: 'does not hold on one machine',
+    });
+    const hbase = ['micro-hbase', ratios(['hbase'], 0.9)] as const;
+    assert.deepEqual(found([['micro', micro], hbase]), {
+      measured: 'HBase 0.90, emulator 0.70, embedded 0.70',
+      verdict: 'holds on HBase',
+    });
   });
 });
 

@@ -18,7 +18,7 @@ import { type Cell, type PageTable, tableSection } from '../page/table.ts';
 import { headlineOf } from '../report.ts';
 import type { FoundRun } from '../run-folders.ts';
 import type { RunRecord } from '../run-record.ts';
-import { type Claim, claimsOf, type RecordsByExperiment } from './claims.ts';
+import { type Claim, claimsOf, numberIn, type RecordsByExperiment } from './claims.ts';
 
 /** A run that is shown with its main chart. */
 export interface ShownRun {
@@ -51,7 +51,12 @@ export interface AllRuns {
 /** @param folder where the page will be: all its links start from there */
 export function allPage({ figures, reference, runs }: AllRuns, folder: string): string {
   const shown = figures.flatMap((figure) => shownIn(figure, folder));
-  const claims = claimsOf(recordsOf(figures.map((figure) => figure.reference)));
+  const claims = claimsOf(
+    recordsOf(
+      figures.map((figure) => figure.reference),
+      reference,
+    ),
+  );
   return htmlPage({
     title: 'All figures and runs of percolator-bench',
     charts: shown.flatMap(({ main }): readonly Chart[] => (main === null ? [] : [main.chart])),
@@ -74,7 +79,7 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
           { text: 'The paper', to: PAPER_ADDRESS },
         ],
       })}
-      <div id="claims">${tableSection(claimsTable(claims, figures))}</div>
+      <div id="claims">${tableSection(claimsTable(claims, figures, runs))}</div>
       ${figures.map((figure) => figureSection(figure, shown))}
       <div id="runs">
         ${tableSection(runsTable('Runs measured here', runs, folder))}
@@ -86,8 +91,9 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
 
 function headlineWith(claims: readonly Claim[]): string {
   const found = claims.flatMap(({ finding }) => finding?.verdict ?? []);
-  // A run with higher rates may find the rate at which a system stops keeping up.
-  const verdicts = found.filter((verdict) => verdict !== 'not reached');
+  // A run with higher rates may find the rate at which a system stops keeping up, and one with
+  // another schedule may judge its system.
+  const verdicts = found.filter((verdict) => !['not reached', 'not judged'].includes(verdict));
   const whole = verdicts.filter((verdict) => verdict === 'holds').length;
   const part = verdicts.filter((verdict) => verdict.startsWith('holds')).length - whole;
   const failing = verdicts.length - whole - part;
@@ -100,9 +106,13 @@ function headlineWith(claims: readonly Claim[]): string {
   );
 }
 
-function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): PageTable {
+function claimsTable(
+  claims: readonly Claim[],
+  figures: readonly Figure[],
+  runs: readonly FoundRun[],
+): PageTable {
   const judging = figures.flatMap((figure) => figure.judging ?? []);
-  const here = judging.length === 0 ? null : claimsOf(recordsOf(judging));
+  const here = judging.length === 0 ? null : claimsOf(recordsOf(judging, runs));
   return {
     name: 'claims',
     hasCards: true,
@@ -135,8 +145,20 @@ function findingCells({ finding }: Claim): readonly Cell[] {
   return finding === null ? ['not measured', 'open'] : [finding.measured, finding.verdict];
 }
 
-function recordsOf(shown: readonly ShownRun[]): RecordsByExperiment {
-  return new Map(shown.map(({ record }) => [record.experiment, record]));
+/** @param all among which the newest run of figure 8 on HBase is looked for */
+function recordsOf(shown: readonly ShownRun[], all: readonly FoundRun[]): RecordsByExperiment {
+  const onHBase = all.find(isOnHBase)?.record;
+  return new Map([
+    ...shown.map(({ record }) => [record.experiment, record] as const),
+    ...(onHBase == null ? [] : [['micro-hbase', onHBase] as const]),
+  ]);
+}
+
+/** With one caller, figure 8 measures latency, not throughput. */
+function isOnHBase({ record, damage }: FoundRun): boolean {
+  if (damage !== null || record?.experiment !== 'micro' || record.profile === 'smoke') return false;
+  const isMeasured = numberIn(record, 'figure-8', 'relative', 'hbase', 'read') !== null;
+  return record.state === 'finished' && record.parameters['concurrency'] !== 1 && isMeasured;
 }
 
 /**

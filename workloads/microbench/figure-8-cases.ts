@@ -35,7 +35,7 @@ export interface LastWrites {
   readonly percolator: Map<number, number>;
 }
 
-/** Four groups: reads, writes, and the parts of each. Completed writes are recorded in `written`. */
+/** Four groups: reads, writes, and the parts of each. `written` records completed writes. */
 export function figure8Cases(
   percolator: Percolator,
   data: Data,

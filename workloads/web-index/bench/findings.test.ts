@@ -1,6 +1,6 @@
 /**
- * The findings of bench:web-index state no mean age that rests on a short part of the time, and judge
- * no system by what its schedule decides.
+ * The findings of bench:web-index state no mean age that rests on a short part of the time, and
+ * judge no system by what its schedule decides.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

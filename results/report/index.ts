@@ -1,7 +1,7 @@
 /** The front door of the results: records, and the charts and pages made from them. */
 export { UsageError } from './usage-error.ts';
 export { firstErrorOf } from './first-error.ts';
-export { counted, formatCount, formatDigits, formatShare } from './charts/format.ts';
+export { counted, formatCount, formatDigits, formatShare, printable } from './charts/format.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
 export { countInterval, HEADLINE_SAMPLES_MIN, isStated, statedPercentileMs } from './samples.ts';

@@ -176,6 +176,7 @@ test('a file, a dangling link and a folder without permission are refused in wor
   await writeFile(join(home, 'file'), 'not a folder');
   await symlink(join(home, 'nowhere'), join(home, 'link'));
   await mkdir(join(home, 'closed'), { mode: 0o000 });
+  await mkdir(join(home, 'inner', 'lock'), { recursive: true });
   await writeFile(join(home, 'lock'), 'not an empty database '.repeat(1_000));
   await chmod(home, 0o755);
   const isRoot = process.geteuid?.() === 0; // Permissions do not bind root.
@@ -184,7 +185,8 @@ test('a file, a dangling link and a folder without permission are refused in wor
     ['file', /: it is a file and no folder$/, true],
     ['link', /: it is a link to .*nowhere, which does not exist$/],
     ['link', /: it is a link to .*nowhere, which does not exist$/, true],
-    ['closed', /lock cannot be opened or made: permissions, or/],
+    ['closed', /: this process must be able to read and write .*lock, but has no permission$/],
+    ['inner', /lock must be a file, but is a folder$/],
     ['closed', /: EACCES: permission denied, scandir/, true],
     ['.', /lock is not the empty file that it must be: remove it while no process has the store/],
   ] as const) {

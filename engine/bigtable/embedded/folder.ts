@@ -20,6 +20,8 @@
  * On a file that it may not write, SQLite takes only a reader's lock.
  */
 import {
+  accessSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -51,8 +53,14 @@ const REASONS: Readonly<Record<number, string>> = {
   8: 'cannot be written', // READONLY
   26: 'is not the empty file that it must be: remove it while no process has the store open', // NOTADB
 };
-/** Not refused for good: SQLite does not say which of the two it is. */
-const NOT_OPENED = 'cannot be opened or made: permissions, or the limit of open files';
+/** What the system's codes mean here. */
+const NOT_ALLOWED: Readonly<Record<string, string>> = {
+  EACCES: 'has no permission',
+  EPERM: 'has no permission',
+  EROFS: 'the file system is read-only',
+};
+/** Not refused for good, because it passes: none of the reasons above was found. */
+const NOT_OPENED = 'cannot be opened or made: perhaps the limit of open files was reached';
 /**
  * SQLite refuses this if the file may not be written. The change would reach the disk with a
  * commit, which never comes.
@@ -105,10 +113,31 @@ export function lockFolder(
     database?.close();
     const { errcode = 0 } = error as { readonly errcode?: number };
     if (errcode === SQLITE_BUSY) return undefined;
-    if (errcode === SQLITE_CANTOPEN) throw new Error(`${path} ${NOT_OPENED}`, { cause: error });
+    if (errcode === SQLITE_CANTOPEN) throw notOpened(path, error);
     const reason = REASONS[errcode];
     throw reason === undefined ? error : refused(`the file ${path} ${reason}`, error);
   }
+}
+
+/**
+ * Why SQLite could not open the file, as the system tells. The file itself is not opened: closing
+ * it would end a lock that this process may have on it.
+ */
+function notOpened(path: string, cause: unknown): Error {
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true) {
+      return refused(`${path} must be a file, but is a folder`, cause);
+    }
+    accessSync(found === undefined ? dirname(path) : path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const reason = NOT_ALLOWED[code];
+    if (reason !== undefined) {
+      return refused(`this process must be able to read and write ${path}, but ${reason}`, cause);
+    }
+  }
+  return new Error(`${path} ${NOT_OPENED}`, { cause });
 }
 
 /** A store in the hands of this process. */

@@ -70,3 +70,14 @@ export function formatSystem(system: 'percolator' | 'mapreduce'): string {
 export function formatBacklogGrowth(documentsPerSecond: number): string {
   return `backlog grows ${formatDigits(documentsPerSecond)} documents/s`;
 }
+
+/**
+ * A text that a user has chosen, such as the name of a file, on one line: what would move the
+ * cursor, change colours or turn the direction of writing is escaped.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu,
+    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -286,6 +286,11 @@ describe('a script as its user meets it', () => {
     assert.equal(exitCode, 2);
   });
 
+  test('an error prints control characters of names and contents as escapes, but for line ends', async () => {
+    const { stderr } = await runScript(String.raw`throw new Error('of \x1b[31m\x9b\x07:\n\tmore')`);
+    assert.equal(stderr, String.raw`Error: of \u001b[31m\u009b\u0007:` + '\n\tmore');
+  });
+
   test('an error of the clean-up does not hide the one that came first', async () => {
     const failing = (first: string): string =>
       `await using cleanup = new AsyncDisposableStack();

@@ -21,7 +21,7 @@ import { abortOnSignals } from './interrupt.ts';
 import { commandOf, goToCaller, repeatingCommand, versionText } from './invocation.ts';
 import { flag, parseOption, text, type Option } from './options.ts';
 import { checkSurroundings } from './surroundings.ts';
-import { firstErrorOf, UsageError } from '#results';
+import { firstErrorOf, printable, UsageError } from '#results';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
   /** The script by its name in package.json: `bench:crawl-rate`. */
@@ -365,7 +365,9 @@ function describe(error: unknown, verbose: boolean): string {
   }
   if (!(error instanceof Error)) return String(error);
   if (verbose) return error.stack ?? error.message;
-  return error instanceof UsageError ? error.message : `Error: ${error.message}`;
+  const parts = error.message.split(/([\n\t])/); // These stay as they are.
+  const message = parts.map((part, i) => (i % 2 === 1 ? part : printable(part))).join('');
+  return error instanceof UsageError ? message : `Error: ${message}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The lines that every experiment prints at its end, made from its record alone. */
-import { type ResultTable, type RunRecord, type Target, targetVerdict } from '#results';
+import { printable, type ResultTable, type RunRecord, type Target, targetVerdict } from '#results';
 
 /** Begins each line of a table below its title. */
 const INDENT = '  ';
@@ -88,7 +88,7 @@ function widthMax(): number {
 
 function cellText(value: string | number | null): string {
   if (value === null) return '-';
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return printable(value);
   // Also 999.5 and above, of which toPrecision(3) would make 1.00e+3.
   if (Math.abs(value) >= 999.5) return Math.round(value).toLocaleString('en');
   return Number.isInteger(value) ? String(value) : value.toPrecision(3);

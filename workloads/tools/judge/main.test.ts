@@ -311,6 +311,60 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     /line 2: process 0 must end the transaction it began in line 1/,
   ],
   [
+    'list append without any operation of it',
+    'a.edn',
+    '{:process 0, :type :invoke, :f :acquire}\n{:process 0, :type :ok, :f :acquire}',
+    /a\.edn must hold list-append operations, but has none\.$/m,
+  ],
+  [
+    'transactions without any operation',
+    'a.jsonl',
+    GOOD,
+    /a\.jsonl must hold transactions with operations, but none has any\.$/m,
+  ],
+  [
+    'an invoke without a process',
+    'a.edn',
+    '{:type :invoke, :value [[:append 1 1]]}\n{:type :ok, :value [[:append 1 1]]}',
+    /line 1: :process must be there, so that the end of this invoke is found\.$/m,
+  ],
+  [
+    'an end without a process, among others',
+    'a.edn',
+    '{:type :invoke, :process 0, :value [[:append 1 1]]}\n{:type :ok, :value [[:append 1 1]]}',
+    /line 2: all transactions must have a :process, or none, but line 2 has none and line 1 has one\.$/m,
+  ],
+  [
+    'a process as a text, after one that is a number',
+    'a.jsonl',
+    '{"type":"ok","process":0,"value":[["append","x",1]]}\n{"type":"ok","process":"0","value":[["r","x",[]]]}',
+    /line 2: :process must be a number in a transaction, but is "0"\.$/m,
+  ],
+  [
+    'an array of transactions with timestamps',
+    'a.jsonl',
+    '[\n  {"start": 1,\n "outcome": "ok", "ops": []}]',
+    /must be a history with one JSON object with "start" per line, but is an array of them\.$/m,
+  ],
+  [
+    'a field that is there twice',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [], "st\\u0061rt": 2}',
+    /line 1: a line must have each field once, but has "st\\u0061rt" twice\.$/m,
+  ],
+  [
+    'a key that is there twice',
+    'a.edn',
+    '{:type :ok, :process 0, :value [[:append 1 1]], :process 1}',
+    /line 1: a map must have each key once, but has process twice\.$/m,
+  ],
+  [
+    'a scan against the order of keys',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"scan": {"from": "z", "to": "a"}, "rows": []}]}',
+    /line 1: a scan must not have its "from" after its "to", but is from "z" to "a"\.$/m,
+  ],
+  [
     'a value that is nested too deeply',
     'a.jsonl',
     `${GOOD}{"start": 1, "outcome": "ok", "ops": [{"write": "x", "value": ${DEEP}}]}`,
@@ -370,10 +424,23 @@ describe('bad input', () => {
     });
   }
 
+  test('such as UTF-16 is refused, with and without a mark, whatever the name of its file', async () => {
+    for (const name of ['u.jsonl', 'u.edn']) {
+      const file = path.join(folder, name);
+      for (const text of [GOOD, `\uFEFF${GOOD}`]) {
+        const little = Buffer.from(text, 'utf16le');
+        for (const bytes of [little, Buffer.from(little).swap16()]) {
+          writeFileSync(file, bytes);
+          await assert.rejects(judgeAll(file), /must be in UTF-8, but is in UTF-16\.$/);
+        }
+      }
+    }
+  });
+
   test("does not include a byte-order mark, with which Windows' programs begin a file", async () => {
     for (const [name, content] of [
-      ['b.jsonl', GOOD],
-      ['b.edn', '{:type :ok, :process 0, :value []}'],
+      ['b.jsonl', '{"start": 1, "outcome": "ok", "ops": [{"lock": "x"}]}\n'],
+      ['b.edn', '{:type :ok, :process 0, :value [[:append 1 1]]}'],
     ] as const) {
       const file = path.join(folder, name);
       writeFileSync(file, `\uFEFF${content}`);

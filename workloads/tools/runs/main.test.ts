@@ -102,6 +102,16 @@ describe('list', () => {
     assert.match(stdout, /damaged .* The run record .*…$/m);
   });
 
+  test('shows each run in a line, whatever control characters its name has', async () => {
+    addRun('red \u001b[31m\n  one');
+    const { stdout } = await runs('list', '--in', root);
+    const clean = await runs('clean', '--keep-last', '0', '--in', root);
+    for (const text of [stdout, clean.stdout]) {
+      assert.match(text, /red \\u001b\[31m\\u000a {2}one\b/);
+      assert.ok(!text.includes('\u001b'));
+    }
+  });
+
   test('as JSON has every field', async () => {
     const folder = addRun('one');
     const { stdout } = await runs('--in', root, '--json');

@@ -10,6 +10,7 @@ import {
   findRuns,
   type FoundRun,
   headlineOf,
+  printable,
   refreshAll,
   REFERENCE_FOLDER,
   RUNS_FOLDER,
@@ -130,7 +131,7 @@ function rowOf(run: FoundRun): readonly (string | null)[] {
 }
 
 function folderText(folder: string): string {
-  return path.relative(process.cwd(), folder) || '.';
+  return printable(path.relative(process.cwd(), folder) || '.');
 }
 
 interface CleanOptions {

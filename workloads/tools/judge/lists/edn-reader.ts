@@ -53,7 +53,8 @@ export function* readForms(text: string, { file, isJson }: Source): Generator<Nu
 
 const NEWLINE = 10;
 const CLOSING: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}' };
-const TOKEN = /[^\s,[\]{}()"';]+/y;
+/** An apostrophe may be in a symbol, but not begin it. */
+const TOKEN = /[^\s,[\]{}()"';][^\s,[\]{}()";]*/y;
 const JSON_TOKEN = /[^\s,[\]{}()":]+/y;
 const WHITE = /[\s,]+|;[^\n]*/y;
 const JSON_WHITE = /[\s,:]+/y;
@@ -126,13 +127,9 @@ class Reader {
     const from = this.#at;
     this.#at = endOfString(this.#text, from);
     const text = this.#text.slice(from, this.#at);
-    if (!text.includes('\\') && !text.includes('\n')) {
-      return this.#text.slice(from + 1, this.#at - 1);
-    }
+    if (!text.includes('\\')) return text.slice(1, -1);
     try {
-      return JSON.parse(
-        text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t'),
-      ) as string;
+      return JSON.parse(text.replaceAll(CONTROL, escaped)) as string;
     } catch {
       throw new BadLineError(
         `a string must have escapes of JSON only, but is ${text.slice(0, 40)}`,
@@ -153,6 +150,9 @@ class Reader {
     const map = new Map<string, Form>();
     while (!this.#isClosed('}')) {
       const key = nameOf(this.read());
+      if (map.has(key)) {
+        throw new BadLineError(`a map must have each key once, but has ${key} twice`);
+      }
       if (this.#isClosed('}')) {
         throw new BadLineError(`a map must have a value for each key, but ${key} has none`);
       }
@@ -187,6 +187,16 @@ class Reader {
     const name = this.#match(TOKEN);
     return next === '#' ? (name ?? '') : this.read();
   }
+}
+
+/**
+ * Clojure escapes six characters, and writes all other control characters as they are, such as the
+ * colours of an error; JSON must have them escaped.
+ */
+const CONTROL = /\p{Cc}/gu;
+
+function escaped(control: string): string {
+  return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** Uses no pattern, which would need room on the stack for each character. */

@@ -236,6 +236,13 @@ describe('the reader of EDN', () => {
     );
   });
 
+  test('reads what Clojure prints: texts with control characters, and symbols with an apostrophe', () => {
+    const raw = 'reset \u001b[31m\0\u0007\r\t\u0085\n';
+    const text = `{:error "${raw}\\n \\"x\\"", :f a'b, :g "${raw}"}`;
+    const expected = { error: `${raw}\n "x"`, f: "a'b", g: raw };
+    assert.deepEqual(formsOf(text).map(plain), [expected]);
+  });
+
   test('reads JSON as JSON.parse does', () => {
     const values = [
       { type: 'ok', a: [1, -2.5e-3, null, true, ''], b: { c: 'd:e,f "g"\n\\' } },

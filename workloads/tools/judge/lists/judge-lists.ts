@@ -110,8 +110,8 @@ async function readTransactions(
     signal.throwIfAborted();
   }
   const transactions = pairing.finish();
-  if (transactions.length > 0) return transactions;
-  throw new UsageError(`${file} must hold list-append operations, but has no transaction.`);
+  if (pairing.operations > 0) return transactions;
+  throw new UsageError(`${file} must hold list-append operations, but has none.`);
 }
 
 /** A transaction of unknown outcome, or without an end, may still be running. */

@@ -6,7 +6,8 @@
  *
  * As in Jepsen: a process runs one transaction at a time; `info` leaves the outcome open; the order
  * of the file is the order of time; operations of processes without a number (the nemesis) are not
- * transactions. An end without an invocation counts as both.
+ * transactions. An end without an invocation counts as both, also one without a process: a file of
+ * ends alone need not name any. With invocations it must, or an end would not find its own.
  */
 import type {
   Element,
@@ -26,7 +27,8 @@ interface Event {
   /** Counts from 0 in the order of the file. */
   readonly moment: number;
   readonly type: 'invoke' | ListTransaction['outcome'];
-  readonly process: number;
+  /** Undefined if the operation has none. */
+  readonly process: number | undefined;
   /** Jepsen's index, or `moment` if the operation has none. */
   readonly index: number;
   readonly operations: readonly ListOperation[];
@@ -34,9 +36,14 @@ interface Event {
 
 export class Pairing {
   readonly transactions: JepsenTransaction[] = [];
+  /** Appends and reads, also those that are not judged. */
+  operations = 0;
   readonly #ownWritesSeen: boolean;
   /** By process: its pending invocation. */
   readonly #pending = new Map<number, Event>();
+  /** The first lines of operations with and without a process. */
+  #withProcess: number | undefined;
+  #without: number | undefined;
   #moments = 0;
 
   /** @param ownWritesSeen whether transactions read their own appends */
@@ -48,7 +55,9 @@ export class Pairing {
   add(form: NumberedForm): void {
     const event = eventOf(form, this.#moments++);
     if (event === undefined) return;
-    const { process } = event;
+    this.operations += event.operations.length;
+    this.#checkProcess(event);
+    const { process = -1 - event.moment } = event; // One of its own.
     const invocation = this.#pending.get(process);
     if (event.type !== 'invoke') {
       this.#pending.delete(process);
@@ -60,6 +69,20 @@ export class Pairing {
         `process ${process} must end the transaction it began in line ${invocation.line} before it begins another`,
       );
     }
+  }
+
+  #checkProcess({ process, type, line, operations }: Event): void {
+    if (process !== undefined) this.#withProcess ??= line;
+    else if (operations.length > 0) this.#without ??= line;
+    if (this.#without === undefined) return;
+    if (this.#without === line && type === 'invoke') {
+      throw new BadLineError(':process must be there, so that the end of this invoke is found');
+    }
+    if (this.#withProcess === undefined) return;
+    const [lacks, has] = [this.#without, this.#withProcess];
+    throw new BadLineError(
+      `all transactions must have a :process, or none, but line ${lacks} has none and line ${has} has one`,
+    );
   }
 
   /** Ends the pending transactions: they may have committed. */
@@ -77,7 +100,7 @@ export class Pairing {
     const known = operations.filter(isKnown);
     this.transactions.push({
       name: `${invocation.index}`,
-      process: `${invocation.process}`,
+      process: `${invocation.process ?? -1 - invocation.moment}`,
       outcome,
       beganAt: invocation.moment,
       endedAt: end?.moment,
@@ -100,8 +123,12 @@ function eventOf({ form, line }: NumberedForm, moment: number): Event | undefine
     throw new BadLineError(`an operation must be a map, but is ${cut(shownForm(form))}`);
   }
   const fields = form as ReadonlyMap<string, Form>;
-  const process = fields.get('process');
-  if (process !== undefined && typeof process !== 'number') return undefined;
+  const process = fields.get('process') ?? undefined;
+  if (process !== undefined && typeof process !== 'number') {
+    if (!isTransaction(fields)) return undefined;
+    const is = cut(shownForm(process));
+    throw new BadLineError(`:process must be a number in a transaction, but is ${is}`);
+  }
   const given = nameOf(fields.get('type'));
   const type = TYPES.find((one) => one === given);
   if (type === undefined) {
@@ -113,11 +140,18 @@ function eventOf({ form, line }: NumberedForm, moment: number): Event | undefine
     line,
     moment,
     type,
-    // Each operation without a process has a process of its own.
-    process: process ?? -1 - moment,
+    process,
     index: typeof index === 'number' ? index : moment,
     operations: operationsOf(fields.get('value')),
   };
+}
+
+/** Whether an operation is one of list append, whose process then must not be skipped. */
+function isTransaction(fields: ReadonlyMap<string, Form>): boolean {
+  const value = fields.get('value');
+  const [first] = Array.isArray(value) ? (value as readonly Form[]) : [];
+  const [kind] = Array.isArray(first) ? (first as readonly Form[]) : [];
+  return kind !== undefined && ['append', 'r'].includes(nameOf(kind));
 }
 
 function operationsOf(value: Form | undefined): readonly ListOperation[] {

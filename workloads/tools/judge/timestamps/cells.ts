@@ -5,7 +5,7 @@
  * Scans need the order of keys: numbers before strings, numbers by size, strings by their bytes in
  * UTF-8.
  */
-import type { Key } from './transaction.ts';
+export type Key = string | number;
 
 /** A key's name in histories. */
 export type Cell = string;

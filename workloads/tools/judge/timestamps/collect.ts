@@ -14,12 +14,11 @@
  */
 import type { History, HistoricRecord, HistoricValue } from '../../../verification/judges/index.ts';
 import { BadLineError } from '../lines.ts';
-import { type Cell, Cells, compareKeys, isInside } from './cells.ts';
+import { type Cell, Cells, compareKeys, isInside, type Key } from './cells.ts';
 import { type Draft, isWriter, locksOnly, type OwnContradiction } from './draft.ts';
 import { type Positions, positionsOf } from './positions.ts';
 import { addMissed, type PendingScan } from './scans.ts';
 import type {
-  Key,
   Operation,
   RawTimestamp,
   Scan,

@@ -32,10 +32,12 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
   const { strict, ownWritesSeen, keepMax } = options;
   const collector = new Collector({ ownWritesSeen });
   const times = new Times();
+  let operations = 0;
   await forEachLine(
     file,
     ({ text, number }) => {
       const transaction = parseTransaction(text);
+      operations += transaction.operations.length;
       times.check(transaction, number);
       collector.add(transaction, number);
       if (collector.drafts.length % 10_000 === 0) options.onProgress(collector.drafts.length);
@@ -43,6 +45,9 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
     options.signal,
   );
   refuseIncomplete(file, { collector, times, strict });
+  if (operations === 0) {
+    throw new UsageError(`${file} must hold transactions with operations, but none has any.`);
+  }
   const { drafts } = collector;
   const ends = Float64Array.from(drafts, ({ endedAt, beganAt }) => endedAt ?? beganAt);
   const collected = collector.finish(strict);

@@ -47,6 +47,16 @@ test('a number whose digits would fill the memory is read at once', () => {
   assert.equal(written('1e999999999'), 'Infinity');
 });
 
+test('a text or a value may have any names in it, also those of its line', () => {
+  for (const value of ['"\\"start\\": 1"', '{"start":1,"a":{"start":2}}', '[{"a":1},{"a":2}]']) {
+    assert.equal(written(value), value === '"\\"start\\": 1"' ? value : written(` ${value}`));
+  }
+  assert.throws(
+    () => written('{"a":1,"b":{"c":1, "c":2}}'),
+    /must have each field once, but has "c"/,
+  );
+});
+
 test('a key is a number up to 2^53 - 1, in every form', () => {
   for (const key of ['9007199254740991', '9007199254740991.0', '1e3', '0.5', '-7']) {
     assert.equal(operationOf(`{"lock":${key}}`)?.kind, 'lock', key);

@@ -9,10 +9,10 @@
  * Unknown fields are refused rather than ignored: a misspelt `commit` would change the verdict.
  */
 import { BadLineError } from '../lines.ts';
+import { compareKeys, type Key } from './cells.ts';
 
 /** A number up to 2^53 - 1, a bigint above, so that equal timestamps compare as equal. */
 export type RawTimestamp = number | bigint;
-export type Key = string | number;
 
 export interface TimestampedTransaction {
   readonly process: string;
@@ -96,13 +96,49 @@ const LARGE = /[:,[]\s*-?(?:\d{16}|[\d.]+e\+?\d)/i;
 /** Whole numbers beyond 2^53 - 1 become bigints: several have the same double. */
 function parseJson(text: string): unknown {
   try {
-    if (!LARGE.test(text)) return JSON.parse(text); // Parsing without a reviver is ten times as fast.
-    return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
+    const parsed: unknown = LARGE.test(text)
+      ? JSON.parse(text, exactly as (key: string, value: unknown) => unknown)
+      : JSON.parse(text); // Parsing without a reviver is ten times as fast.
+    refuseTwice(text, parsed);
+    return parsed;
   } catch (error) {
+    if (error instanceof BadLineError) throw error;
     if (error instanceof RangeError) throw error; // Nested too deeply: lines.ts says so.
     const reason = error instanceof Error ? error.message : String(error);
     throw new BadLineError(`a line must be one JSON object, but ${reason}`);
   }
+}
+
+/**
+ * JSON.parse takes the last of two fields of one name. The line has such fields if it has more
+ * names than what was parsed has, or else a text in it looks like a name.
+ */
+function refuseTwice(text: string, parsed: unknown): void {
+  if ((text.match(NAME)?.length ?? 0) === namesIn(parsed)) return;
+  const names = [new Set<string>()];
+  for (const [token, quoted = ''] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:?|[{}]/g)) {
+    if (token === '{') names.push(new Set());
+    else if (token === '}') names.pop();
+    else if (token.endsWith(':')) {
+      const known = names.at(-1);
+      const name = JSON.parse(quoted) as string;
+      if (known?.has(name) === true) {
+        throw new BadLineError(`a line must have each field once, but has ${quoted} twice`);
+      }
+      known?.add(name);
+    }
+  }
+}
+
+/** The end of the name of a field; in a text, also a quotation mark that is not its end. */
+const NAME = /"\s*:/g;
+
+function namesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + namesIn(one), 0);
+  let names = 0;
+  for (const one of Object.values(value)) names += 1 + namesIn(one);
+  return names;
 }
 
 function exactly(_key: string, value: unknown, context: { readonly source?: string }): unknown {
@@ -169,10 +205,18 @@ const KINDS: Readonly<Record<string, (fields: Fields) => Operation>> = {
     if (!Array.isArray(rows)) {
       throw new BadLineError(`a scan must have the array "rows", but that is ${shown(rows)}`);
     }
+    const from = optional(range['from'], (key) => keyOf(key, '"from"'));
+    const to = optional(range['to'], (key) => keyOf(key, '"to"'));
+    if (from !== undefined && to !== undefined && compareKeys(from, to) > 0) {
+      const [first, last] = [shown(from), shown(to)];
+      throw new BadLineError(
+        `a scan must not have its "from" after its "to", but is from ${first} to ${last}`,
+      );
+    }
     return {
       kind: 'scan',
-      from: optional(range['from'], (key) => keyOf(key, '"from"')),
-      to: optional(range['to'], (key) => keyOf(key, '"to"')),
+      from,
+      to,
       limit: optional(range['limit'], limitOf),
       rows: rows.map((row: unknown) => {
         const ofRow = fieldsOf(row, 'a row', ['key', 'value', 'version']);

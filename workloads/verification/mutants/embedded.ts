@@ -1,19 +1,26 @@
 /**
  * Mistakes in the embedded store, on a disk that fails and loses its power: groups that fail (P58),
  * what a power failure may undo (P67), and the index that is copied to the disk while it changes
- * (P71); and owners that have lost the store without knowing (P69, P70).
+ * (P71); a full disk (P78); and owners that have lost the store without knowing (P69, P70).
  */
 import type { DiskKnobs } from '../simulation/index.ts';
 import { change, type Mutant } from './mutant.ts';
 
+const EMBEDDED_STORE = 'bigtable/embedded/embedded.ts';
 const HINT = 'bigtable/embedded/hint.ts';
 const INDEX = 'bigtable/embedded/sorted-index.ts';
 const LOG = 'bigtable/embedded/log.ts';
 const OWNERSHIP = 'bigtable/embedded/ownership.ts';
+const RESERVE = 'bigtable/embedded/reserve.ts';
 const ROWS = 'bigtable/embedded/row-store.ts';
 
 /** The index has many leaves, and changes while it is copied. */
-const COPYING: Partial<DiskKnobs> = { longRows: 200, hintTurnsMax: 3, cutOneIn: 60 };
+const COPYING: Partial<DiskKnobs> = {
+  longRows: 200,
+  hintTurnsMax: 3,
+  cutOneIn: 60,
+  isFull: false,
+};
 
 const COPIED: readonly Mutant[] = [
   {
@@ -100,6 +107,44 @@ const LOST: readonly Mutant[] = [
   },
 ];
 
+const STAYS_FULL: Partial<DiskKnobs> = { isFull: true, failures: 0, cutOneIn: 1_000 };
+
+const FULL: readonly Mutant[] = [
+  {
+    rule: 'P78',
+    name: 'no-room-kept',
+    mistake: 'No room is kept for what readers wait for on a full disk.',
+    changes: [change(RESERVE, 'if (this.#bytes === 0 || this', 'if (this.#bytes >= 0 || this')],
+    world: 'disk',
+    disk: STAYS_FULL,
+  },
+  {
+    rule: 'P78',
+    name: 'room-taken-while-in-use',
+    mistake: 'While the room is used for what readers wait for, other mutations take it away.',
+    changes: [
+      change(EMBEDDED_STORE, 'if (this.#reserve.isInUse && !mut', 'if (!this.#reserve && !mut'),
+    ],
+    world: 'disk',
+    disk: STAYS_FULL,
+  },
+  {
+    rule: 'P78',
+    name: 'opened-without-the-room',
+    mistake:
+      'A store on a full disk cannot be opened, as the room is not used to write what it must.',
+    changes: [
+      change(
+        'bigtable/embedded/open-on-disk.ts',
+        'await reserve.use(() => rows.restore(pagesOf(last)));',
+        'await rows.restore(pagesOf(last));',
+      ),
+    ],
+    world: 'disk',
+    disk: STAYS_FULL,
+  },
+];
+
 const LOOK_AFTER_SYNC = '      this.ownership.look(); // After the sync: see ownership.ts.\n';
 
 const DISPLACED: readonly Mutant[] = [
@@ -116,7 +161,7 @@ const DISPLACED: readonly Mutant[] = [
     mistake: 'A read is answered although the store may have another owner by now.',
     changes: [
       change(
-        'bigtable/embedded/embedded.ts',
+        EMBEDDED_STORE,
         'if (this.#closed === undefined) this.#rows.log.ownership.look();',
         'void this.#rows.log.ownership;',
       ),
@@ -164,4 +209,4 @@ const DISPLACED: readonly Mutant[] = [
   },
 ];
 
-export const EMBEDDED: readonly Mutant[] = [...COPIED, ...FAILED, ...LOST, ...DISPLACED];
+export const EMBEDDED: readonly Mutant[] = [...COPIED, ...FAILED, ...LOST, ...FULL, ...DISPLACED];

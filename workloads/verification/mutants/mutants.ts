@@ -39,7 +39,4 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-  P78: 'a rule of the embedded store: full-disk.test.ts fills a simulated disk',
-  P79: 'a bound in time, and in the simulation attempts end before it: rules-liveness.test.ts waits for it',
-  P77: 'a rule of the embedded store: slow-clients.test.ts asks its owner, and does not read',
 };

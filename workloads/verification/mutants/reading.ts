@@ -1,6 +1,6 @@
 /**
  * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, without
- * P26 (in committing.ts), P33 and P80.
+ * P26 (in committing.ts), P33, P79 and P80.
  */
 import { change, type Mutant } from './mutant.ts';
 
@@ -115,6 +115,18 @@ export const READING: readonly Mutant[] = [
         'transaction/locks/lock-watch.ts',
         'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
         'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
+    rule: 'P79',
+    name: 'silence-counted-in-attempts',
+    mistake: 'While nothing answers, a transaction is tried as often as after conflicts.',
+    changes: [
+      change(
+        'transaction/transact.ts',
+        '>= context.options.unansweredMsMax) throw error;',
+        '>= Infinity) throw error;',
       ),
     ],
   },

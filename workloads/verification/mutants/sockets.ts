@@ -1,6 +1,6 @@
 /**
  * Mistakes where the simulations have code of their own: in how the processes of a shared store
- * talk to one another (P12, P61, P62), and in the connections to HBase (P12, P66).
+ * talk to one another (P12, P61, P62, P77), and in the connections to HBase (P12, P66).
  */
 import type { SocketKnobs } from './worlds.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -48,6 +48,22 @@ const SHARED: readonly Mutant[] = [
     ],
     world: 'shared store',
     sockets: CUT,
+  },
+  {
+    rule: 'P77',
+    name: 'answers-kept-without-bound',
+    mistake: 'The owner reads for a client whose answers wait, as long as it asks.',
+    changes: [change(SERVICE, '      if (this.#isFull) await this.#untilRead();\n', '')],
+    world: 'shared store',
+    sockets: { misbehaviour: 'reads nothing' },
+  },
+  {
+    rule: 'P77',
+    name: 'requests-taken-without-bound',
+    mistake: 'The owner takes requests from a client that does not read, as long as it asks.',
+    changes: [change(SERVICE, '    this.#socket.pause();\n', '')],
+    world: 'shared store',
+    sockets: { misbehaviour: 'reads nothing' },
   },
 ];
 

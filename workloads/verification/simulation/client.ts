@@ -74,6 +74,8 @@ export class Client implements Machine {
   readonly #run: Run;
   readonly #plan: ProcessPlan;
   readonly #life: number;
+  /** Default: the engine's. */
+  readonly #unansweredMsMax: number | undefined;
   /** Otherwise it never meets an oracle of another database. */
   readonly #beganInTrouble: boolean;
   #isLeaving = false;
@@ -87,8 +89,10 @@ export class Client implements Machine {
     run: Run,
     plan: ProcessPlan,
     names: { readonly name: string; readonly id: number; readonly life: number },
+    unansweredMsMax?: number,
   ) {
     const { world } = run;
+    this.#unansweredMsMax = unansweredMsMax;
     this.#life = names.life;
     this.#beganInTrouble = world.troubled;
     this.#run = run;
@@ -280,6 +284,7 @@ export class Client implements Machine {
       inDoubtAttemptsMax: 4,
       backoffMsMax: 16,
       attemptsMax: world.troubled ? ATTEMPTS_MAX : ATTEMPTS_MAX_AT_LAST,
+      unansweredMsMax: this.#unansweredMsMax,
       prefetch: knobs.prefetch === true ? 'learn' : 'off',
     });
   }

@@ -5,8 +5,10 @@
  *     a process locks several rows ─▶ dies, and no service says so ─▶ the last client scans them
  *
  * Other judges see only that an operation ends, and with which result. An engine that waits for
- * each dead lock in turn passes them all, and its users wait for minutes (P80).
+ * each dead lock in turn passes them all, and its users wait for minutes (P80). So does one that
+ * tries a hundred times to reach a storage that is gone, and waits for a deadline each time (P79).
  */
+import { hasCode } from '../../../engine/base/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import { Client } from './client.ts';
 import type { TransactionPlan } from './plan.ts';
@@ -23,6 +25,10 @@ const WRITTEN: readonly (readonly string[])[] = [
 const ROUND_TRIPS = 40;
 /** In times to live: one for all locks, the part of one before a scan looks ahead, slow clocks. */
 const TIMES_TO_LIVE = 1.2;
+/** For how many deadlines of a message a caller goes on trying: far fewer than it may try times. */
+const UNANSWERED_DEADLINES = 20;
+/** More than the last attempt takes, in which both oracles are asked several times. */
+const ATTEMPT_DEADLINES = 40;
 /** If no locks are left by then, the process was too fast: there is nothing to judge. */
 const LOCKING_MS_MAX = 1_000;
 
@@ -45,6 +51,36 @@ export async function judgeDurations(
   if (tookMs <= mayTakeMs) return;
   const message = `two scans of what a dead process has locked took ${tookMs} ms, more than ${mayTakeMs} (time to live ${lockTimeToLiveMs})`;
   umpire.find('durations: dead locks in turn', message);
+}
+
+/**
+ * Judges how long a caller waits for its error when nothing answers any more or, in every other
+ * run, when the storage alone does not answer.
+ */
+export async function judgeSilence(run: Run): Promise<void> {
+  const { world } = run;
+  const { timeline, knobs, umpire } = world;
+  const unansweredMsMax = UNANSWERED_DEADLINES * knobs.deadlineMs;
+  const plan = { transactions: [], concurrency: 1, worker: false };
+  const names = { name: 'patient', id: 100_001, life: 1 };
+  const client = new Client(run, plan, names, unansweredMsMax);
+  const percolator = await client.open();
+  world.silent = world.seed % 2 === 0 ? 'storage' : 'all';
+  const beganMs = timeline.nowMs;
+  const cell = { table: world.names.table('t'), row: 'a', column: 'c' };
+  const error = await percolator
+    .transact((transaction) => transaction.get(cell))
+    .catch((rejected: unknown) => rejected);
+  const tookMs = timeline.nowMs - beganMs;
+  world.silent = undefined;
+  client.process.kill();
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) {
+    umpire.find('durations: silence', `no answer at all is told as ${String(error)}`);
+  }
+  const mayTakeMs = unansweredMsMax + ATTEMPT_DEADLINES * knobs.deadlineMs;
+  if (tookMs <= mayTakeMs) return;
+  const message = `a caller heard after ${tookMs} ms, more than ${mayTakeMs}, that nothing answers (deadline ${knobs.deadlineMs})`;
+  umpire.find('durations: silence', message);
 }
 
 /** A process dies while several of its transactions hold locks. No service says so. */

@@ -61,6 +61,9 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   if (!process.isAlive) return noAnswer();
   const number = process.messages++;
   world.messages++;
+  if (world.silent === 'all' || (world.silent === 'storage' && message.fate !== undefined)) {
+    return giveUpInSilence(world, process, message);
+  }
   const fault = faultOf(world, process, number, message);
   if (fault === 'crashBefore') {
     world.tell?.(process.name, 'dies');
@@ -85,6 +88,20 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   }
   if (stops && !isHeld) standStill(world, process, number, 1);
   return answer;
+}
+
+function giveUpInSilence<T>(
+  { timeline, knobs }: World,
+  process: SimulatedProcess,
+  message: Message<T>,
+): Promise<T> {
+  return new Promise((_, reject) => {
+    timeline.after(knobs.deadlineMs, () => {
+      process.deliver(() => {
+        reject(message.gaveUp());
+      });
+    });
+  });
 }
 
 /**

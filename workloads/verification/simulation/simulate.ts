@@ -19,7 +19,7 @@ import { judgeMischief } from './mischief.ts';
 import { observersOf } from './observers.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
-import { judgeDurations } from './durations.ts';
+import { judgeDurations, judgeSilence } from './durations.ts';
 import { FinalChecks } from './final-checks.ts';
 import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
@@ -249,6 +249,7 @@ class Simulation {
     if (this.#world.knobs.hbase === undefined) {
       const judging = judgeDurations(this.#run, last, percolator);
       await this.#await(judging, 'the locks of a dead process');
+      await this.#await(judgeSilence(this.#run), 'a caller to hear that nothing answers');
       await this.#await(checks.loseStore(), 'a lost store to be noticed');
     }
     for (const client of this.#clients) client.process.kill();

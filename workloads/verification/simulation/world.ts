@@ -74,6 +74,8 @@ export class World {
   troubled = true;
   /** Whether the storage has lost its database, at the very end of a run (final-checks.ts). */
   isLost = false;
+  /** Who gives no answer any more, at the very end of a run (durations.ts). */
+  silent: 'storage' | 'all' | undefined;
   /**
    * Every message takes equally long: only backoff keeps rivals from conflicting again and again.
    */

@@ -188,6 +188,14 @@ export class Load {
     }
   }
 
+  /** No connection was disturbed, and no process stood still: every call must have been served. */
+  judgeServed(): void {
+    for (const { row, kind, heard, message } of this.told) {
+      if (heard === 'applied') continue;
+      this.#violation('others: they are served as ever', `${kind} ${row}: ${message}`);
+    }
+  }
+
   /** @param takenMs when the storage took the mutation of a row, each time that it did */
   judgeTimes(takenMs: ReadonlyMap<string, readonly number[]>, deadlineMs: number): void {
     for (const { row, kind, askedMs } of this.told) {

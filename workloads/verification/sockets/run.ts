@@ -1,5 +1,6 @@
 /** What a run on real sockets is given, and what it gives. */
 import type { Violation } from '../judges/index.ts';
+import type { Misbehaviour } from './crowd.ts';
 import type { Load } from './load.ts';
 import type { ConnectionFault } from './proxy.ts';
 
@@ -8,6 +9,8 @@ export interface SocketKnobs {
   readonly faults: readonly ConnectionFault[];
   /** Whether the owner of the shared store dies. Default: by the seed. */
   readonly ownerDies: boolean;
+  /** What other clients of the shared store do, while no connection is disturbed. Default: none. */
+  readonly misbehaviour: Misbehaviour;
 }
 
 export interface SocketRun {

@@ -3,6 +3,8 @@
  * disturbed. In half of the runs the owner dies, and one of the clients owns the store from then
  * on; it may stand still just before that, for longer than its requests may wait.
  *
+ * Or no connection is disturbed, and other clients misbehave (crowd.ts).
+ *
  * The store itself is one in memory, which outlives its owners: under test is how its processes
  * talk. All are in this process, so when one stands still, all do.
  */
@@ -16,26 +18,32 @@ import { sharedClockMs } from '../../../engine/bigtable/embedded/sharing/message
 import { Service } from '../../../engine/bigtable/embedded/sharing/service.ts';
 import { socketOf } from '../../../engine/bigtable/embedded/sharing/socket-place.ts';
 import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
+import { Crowd, LARGE, LARGE_ROW } from './crowd.ts';
 import { FAMILY, Load, TABLE } from './load.ts';
 import { Proxy } from './proxy.ts';
 import type { SocketKnobs, SocketRun } from './run.ts';
 
 const REQUEST_MS = 400;
+/** Where nothing is disturbed, every call is answered in time on any machine. */
+const CALM_REQUEST_MS = 20_000;
 /** Between two neighbouring lines of code, a busy machine may do something else. */
 const SLACK_MS = 600;
 const STANDSTILL_MS = REQUEST_MS + 2 * SLACK_MS;
 
 export async function runSharedStore(
   seed: number,
-  { faults, ...knobs }: Partial<SocketKnobs> = {},
+  { misbehaviour, ...knobs }: Partial<SocketKnobs> = {},
 ): Promise<SocketRun> {
   const random = createRandom(seed).fork('shared store');
-  const dies = knobs.ownerDies ?? random.fraction() < 0.5;
+  const crowd = misbehaviour && new Crowd(misbehaviour);
+  const faults = crowd === undefined ? knobs.faults : (['none'] as const);
+  const requestMs = crowd === undefined ? REQUEST_MS : CALM_REQUEST_MS;
+  const dies = crowd === undefined && (knobs.ownerDies ?? random.fraction() < 0.5);
   const folder = mkdtempSync(path.join(tmpdir(), 'percolator-sockets-'));
   const memory = createMemoryBigtable();
   await memory.createTable(TABLE, { families: [FAMILY] });
   const taken = new Map<string, number[]>();
-  const store = watched(memory, taken);
+  const store = watched(memory, taken, crowd);
   const proxy = new Proxy(
     { path: path.join(folder, 'socket') },
     { random: random.fork('proxy'), faults, holdMs: STANDSTILL_MS },
@@ -45,6 +53,8 @@ export async function runSharedStore(
   const next = path.join(folder, 'next');
   mkdirSync(next);
   const services = [await Service.start(folder, store, { fsync: true })];
+  await memory.mutateRows([LARGE]);
+  await crowd?.begin(socketOf(folder));
   let isDead = false;
   const own = async (): Promise<Bigtable | undefined> => {
     if (!isDead) return undefined;
@@ -53,7 +63,9 @@ export async function runSharedStore(
     proxy.moveTo({ path: socketOf(next) });
     return store;
   };
-  const clients = [own, undefined, undefined].map((mayOwn) => clientOf(folder, memory, mayOwn));
+  const clients = [own, undefined, undefined].map((mayOwn) =>
+    clientOf(folder, memory, { own: mayOwn, requestMs }),
+  );
   const load = new Load(sharedClockMs);
   const running = clients.map((client, i) =>
     load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25 }),
@@ -64,27 +76,36 @@ export async function runSharedStore(
     proxy.moveTo(undefined);
   }
   await Promise.all(running);
+  await crowd?.end();
   proxy.calm();
   await load.judge(memory);
-  load.judgeTimes(taken, REQUEST_MS + SLACK_MS);
+  load.judgeTimes(taken, requestMs + SLACK_MS);
+  if (crowd !== undefined) load.judgeServed();
   await Promise.all(clients.map((client) => client.close()));
   await proxy[Symbol.asyncDispose]();
   await Promise.all(services.map((service) => service.close()));
   rmSync(folder, { recursive: true });
-  return { violations: load.violations, told: load.told, met: proxy.met };
+  const violations = [...load.violations, ...(crowd?.violations ?? [])];
+  return { violations, told: load.told, met: proxy.met };
 }
 
 function clientOf(
   folder: string,
   { manifest }: Bigtable,
-  own: (() => Promise<Bigtable | undefined>) | undefined,
+  {
+    own,
+    requestMs,
+  }: {
+    readonly own: (() => Promise<Bigtable | undefined>) | undefined;
+    readonly requestMs: number;
+  },
 ): Bigtable {
   return new Client({
     manifest,
     fsync: true,
     readOnly: false,
-    attachMs: REQUEST_MS,
-    requestMs: REQUEST_MS,
+    attachMs: requestMs,
+    requestMs,
     socketPath: () => path.join(folder, 'proxy'),
     own,
     refusal: (reason) => new PercolatorError('STORE_UNAVAILABLE', reason),
@@ -96,13 +117,21 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Notes when the mutations of each row are taken. */
-function watched(store: Bigtable, taken: Map<string, number[]>): Bigtable {
+/** Notes when the mutations of each row are taken, and what the crowd is given. */
+function watched(
+  store: Bigtable,
+  taken: Map<string, number[]>,
+  crowd: Crowd | undefined,
+): Bigtable {
   const note = (row: string): void => {
     taken.set(row, [...(taken.get(row) ?? []), sharedClockMs()]);
   };
   return {
     ...bound(store),
+    readRow: (...given) => {
+      if (given[1] === LARGE_ROW) crowd?.gave();
+      return store.readRow(...given);
+    },
     checkAndMutateRow: (one) => {
       note(one.row);
       return store.checkAndMutateRow(one);

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MISBEHAVIOURS } from './crowd.ts';
 import { runHBase } from './hbase.ts';
 import { FAULTS } from './proxy.ts';
 import type { SocketRun } from './run.ts';
@@ -23,6 +24,14 @@ for (const [what, run] of [
     );
     assert.deepEqual(failed, []);
     assert.deepEqual(missing(runs), []);
+  });
+}
+
+for (const misbehaviour of MISBEHAVIOURS) {
+  test(`P77: what an owner keeps for a client is bounded, and others are served: ${misbehaviour}`, async () => {
+    const { violations, told } = await runSharedStore(1, { misbehaviour });
+    assert.deepEqual(violations, []);
+    assert.ok(told.length > 50, String(told.length));
   });
 }
 

@@ -21,6 +21,8 @@ test('what was acknowledged is there, and no mutation by half, whatever the disk
   assert.ok(cuts > 20 * SEEDS && provisionalCuts > SEEDS, JSON.stringify(sums));
   assert.ok(Math.min(refused, inDoubt) > SEEDS / 4, JSON.stringify(sums));
   assert.ok(Math.min(hints, killed) > SEEDS, JSON.stringify(sums));
+  const { essential = 0, refusedFull = 0, openedFull = 0 } = sums;
+  assert.ok(Math.min(essential, refusedFull) > SEEDS && openedFull > 5, JSON.stringify(sums));
 });
 
 test('equal seeds give equal runs, and different seeds different ones', async () => {

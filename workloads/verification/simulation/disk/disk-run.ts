@@ -8,6 +8,9 @@
  *
  * The rows are few, one of them with many cells; or they are many, with long names, and come and go
  * together, so that the leaves of the index split and merge while the hint copies them.
+ *
+ * In some runs the disk is full for some turns. Then the store is read and opened as ever, and
+ * takes what readers wait for, whatever else it is asked to write (P78).
  */
 import {
   createRandom,
@@ -41,6 +44,7 @@ import {
   TABLE,
   textOf,
 } from './disk-truth.ts';
+import { FullDisk, type FullDiskCounts, RESERVE_BYTES } from './full-disk.ts';
 
 export interface DiskKnobs {
   /** The disk refuses about one in this many operations, in the middle of the run. 0: none. */
@@ -53,6 +57,8 @@ export interface DiskKnobs {
   readonly cutOneIn: number;
   /** Turns of the event loop that the sync of a hint takes, at most. */
   readonly hintTurnsMax: number;
+  /** Whether the disk is full for some turns, in a run in which it refuses nothing else. */
+  readonly isFull: boolean;
 }
 
 export interface DiskRunResult {
@@ -60,7 +66,7 @@ export interface DiskRunResult {
   readonly counts: DiskCounts;
 }
 
-export interface DiskCounts {
+export interface DiskCounts extends FullDiskCounts {
   cuts: number;
   /** Power cuts when something provisional was not yet certain. */
   provisionalCuts: number;
@@ -104,6 +110,7 @@ function knobsOf(random: Random): DiskKnobs {
     longRows: isLong ? random.pick([100, 200]) : 0,
     cutOneIn: isLong ? 60 : 6,
     hintTurnsMax: random.pick([0, 0, 3]),
+    isFull: random.fork('full').fraction() < 0.4,
   };
 }
 
@@ -116,11 +123,16 @@ class DiskRun {
     closed: 0,
     killed: 0,
     hints: 0,
+    essential: 0,
+    refusedFull: 0,
+    openedFull: 0,
   };
   readonly #seed: number;
   readonly #random: Random;
   readonly #knobs: DiskKnobs;
   readonly #disk: SimulatedDisk;
+  /** Undefined if the disk is never full. */
+  readonly #full: FullDisk | undefined;
   readonly #cuts: Cut[] = [];
   #contents: Contents = new Map();
   #provisional: Sent[] = [];
@@ -148,6 +160,9 @@ class DiskRun {
         }
       },
     });
+    const { isFull, failures } = this.#knobs;
+    if (!isFull || failures > 0) return;
+    this.#full = new FullDisk(this.#disk, this.#random.fork('full'), this.counts);
   }
 
   async run(): Promise<void> {
@@ -161,15 +176,18 @@ class DiskRun {
 
   async #work(): Promise<void> {
     const random = this.#random;
-    let store = await openSmall(this.#disk);
+    let store = await this.#open();
     await store.createTable(TABLE, { families: FAMILIES });
     this.#isCreated = true;
+    await this.#full?.begin(store);
     for (; this.#turn < TURNS; this.#turn++) {
+      this.#full?.turn(this.#turn);
       this.#isFailing = this.#turn > 5 && this.#turn < 45;
       const isProvisional = this.#isProvisional();
       const sent = Array.from({ length: random.integer(1, 5) }, () =>
         this.#send(store, isProvisional && this.#isProvisional()),
       );
+      if (this.#full?.isFull === true) sent.push(...(await this.#stepWhileFull(store)));
       if (random.integer(0, 2) > 0) await inTime(Promise.all(sent));
       if (random.integer(0, 8) > 0) continue;
       await inTime(Promise.all(sent));
@@ -177,8 +195,21 @@ class DiskRun {
     }
     this.#isFailing = false;
     await inTime(store.close());
-    await this.#check(await openSmall(this.#disk));
+    await this.#check(await this.#open());
     this.#cut('the end');
+  }
+
+  /** Asks for what readers wait for, and meanwhile for more of the rest. */
+  async #stepWhileFull(store: Bigtable): Promise<readonly Promise<void>[]> {
+    const essential = this.#full?.step(store).catch((error: unknown) => (this.#broken ??= error));
+    const sent: Promise<void>[] = [];
+    for (let i = this.#random.integer(0, 4); i > 0; i--) {
+      await systemClock.yield();
+      sent.push(this.#send(store, this.#isProvisional()));
+    }
+    await essential;
+    if (this.#broken !== undefined) throw this.#broken;
+    return sent;
   }
 
   async #reopen(store: Bigtable): Promise<Bigtable> {
@@ -192,9 +223,13 @@ class DiskRun {
       await inTime(store.close());
       this.counts.closed++;
     }
-    const reopened = await inTime(openSmall(this.#disk));
+    const reopened = await this.#open();
     await this.#check(reopened);
     return reopened;
+  }
+
+  #open(): Promise<Bigtable> {
+    return openSmall(this.#disk, this.#full && { reserveBytes: RESERVE_BYTES });
   }
 
   #before(operation: DiskOperation, name: string): DiskFailure | undefined {
@@ -235,6 +270,7 @@ class DiskRun {
       if (code === 'STORE_IN_DOUBT') this.counts.inDoubt++;
       else if (code === 'STORE_UNAVAILABLE' || code === 'STORE_FULL') this.counts.refused++;
       else this.#broken ??= error;
+      this.#full?.refused();
       sent.outcome = code === 'STORE_IN_DOUBT' ? 'in doubt' : 'refused';
     }
   }
@@ -268,6 +304,7 @@ class DiskRun {
     });
     this.#contents = found;
     this.#sent.length = 0;
+    await this.#full?.opened(store);
   }
 
   #mutations(provisional: boolean): RowMutation[] {

@@ -74,8 +74,15 @@ export function claim(holds: boolean, what: string, message: () => string): asse
   if (!holds) throw new Broken(what, message());
 }
 
-export function openSmall(disk: SimulatedDisk, readOnly = false, clock?: Clock): Promise<Bigtable> {
-  return inTime(openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL, clock }));
+export function openSmall(
+  disk: SimulatedDisk,
+  settings: {
+    readonly readOnly?: boolean;
+    readonly clock?: Clock;
+    readonly reserveBytes?: number;
+  } = {},
+): Promise<Bigtable> {
+  return inTime(openOnDisk(disk, { fsync: true, readOnly: false, sizes: SMALL, ...settings }));
 }
 
 /** Awaits work that ends in some turns of the event loop, unless it hangs. */
@@ -137,7 +144,7 @@ async function tryToOpen(
   readOnly: boolean,
 ): Promise<Bigtable | undefined> {
   try {
-    return await openSmall(disk, readOnly);
+    return await openSmall(disk, { readOnly });
   } catch (error) {
     const isNothing = readOnly && /there is no store/.test(String(error));
     claim(

@@ -127,7 +127,7 @@ class OwnersRun {
 
   async #begin(): Promise<void> {
     const disk = new SimulatedDisk(this.#diskOptions());
-    const store = await openSmall(disk, false, this.#clock);
+    const store = await openSmall(disk, { clock: this.#clock });
     await store.createTable(TABLE, { families: FAMILIES });
     this.#owners.push({ disk, store, opening: Promise.resolve() });
   }
@@ -146,7 +146,7 @@ class OwnersRun {
     if (this.#broken !== undefined) throw this.#broken;
     if (this.#knobs.harm.startsWith('file')) return; // What was in the file is gone.
     const last = this.#owners.at(-1) as Owner;
-    const store = await openSmall(last.disk.takeOver(this.#diskOptions()), false, this.#clock);
+    const store = await openSmall(last.disk.takeOver(this.#diskOptions()), { clock: this.#clock });
     const found = await read(store);
     const versions = [...found.values()].flatMap((cells) =>
       Array.from(cells.keys(), (name) => Number(name.split('@')[1])),
@@ -171,7 +171,7 @@ class OwnersRun {
     const untilMs = this.#nowMs + TAKE_OVER_MS;
     const open = async (): Promise<void> => {
       while (this.#nowMs < untilMs && this.#broken === undefined) await systemClock.yield();
-      owner.store = await openSmall(disk, false, this.#clock);
+      owner.store = await openSmall(disk, { clock: this.#clock });
     };
     const note = (error: unknown): void => {
       const isDisplaced = this.#owners.at(-1) !== owner;

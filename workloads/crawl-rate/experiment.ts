@@ -12,11 +12,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import type { Run } from '#results';
+import { counted, type Run } from '#results';
 import type { Measuring, Progress } from '#harness';
 import { type BatchEngine, openBatchEngine } from '../harness/batch-engines.ts';
 import { shuffled } from '../harness/shuffled.ts';
-import { openCrawl, type Crawl } from './documents/index.ts';
+import { describeDamage, openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
 import { type MapReducePoint, measureMapReduce } from './batch/point.ts';
 import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
@@ -27,6 +27,8 @@ import { prepare, type PreparedRepository } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
+/** Damaged records of the real crawl that are named; all are counted. */
+const DAMAGES_NAMED = 20;
 const BATCH_MEMORY_BYTES_PER_WORKER = 256 * 1024 * 1024;
 
 /** Describes in the record what is found; keeps the measurements, whatever ends the run. */
@@ -86,6 +88,11 @@ async function demonstrate(
   { run, crawl, work, progress, signal, engine }: Context & { readonly engine: BatchEngine },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
+  for (const damage of crawl.damages.slice(0, DAMAGES_NAMED)) {
+    progress.note(`${describeDamage(damage)}; it is left out`);
+  }
+  const unnamed = crawl.damages.length - DAMAGES_NAMED;
+  if (unnamed > 0) progress.note(`and ${counted(unnamed, 'more records')} are left out`);
   const folder = path.join(work, 'crawl');
   await mkdir(folder);
   const onProgress = (pages: number): void => progress.update(pages);

@@ -44,7 +44,11 @@ test('a page that cannot be loaded ends the clustering with its error', async ()
     await sleep(50); // Loading fails while the next page is awaited.
   }
   const records = { page: 1, redirect: 0, failure: 0, 'not-html': 0, 'not-response': 0 };
-  const options = { file: 'crawl.warc.gz', crawl: { records, documents }, engine: unused };
+  const options = {
+    file: 'crawl.warc.gz',
+    crawl: { records, damages: [], documents },
+    engine: unused,
+  };
   const { signal } = new AbortController();
   await assert.rejects(clusterCrawl({ ...options, folder: temporaryFolder(), signal }), {
     code: 'ERR_OUT_OF_RANGE',

@@ -62,7 +62,11 @@ export async function clusterCrawl(options: RealCrawlOptions): Promise<CrawlResu
   const inBatch = await clusterOnMapReduce(options, records);
   return {
     ...describe(options.file, pages, percolator.partition),
-    counts: { ...crawl.records, hosts: describeCrawl(pages, percolator.partition).hosts.length },
+    counts: {
+      ...crawl.records,
+      ...(crawl.damages.length > 0 && { 'left-out': crawl.damages.length }),
+      hosts: describeCrawl(pages, percolator.partition).hosts.length,
+    },
     check: bothChecks(pages, percolator, inBatch),
   };
 }

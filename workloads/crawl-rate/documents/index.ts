@@ -24,4 +24,5 @@ export {
   type PartitionDescription,
 } from './partition.ts';
 export { openCrawl, type Crawl } from './crawl.ts';
+export { describeDamage } from './warc-records.ts';
 export { describeCrawl, type CrawledPage, type CrawlDescription } from './crawl-description.ts';

@@ -6,8 +6,11 @@
  * not. Elements end words, except for inline elements (`<b>`, `<a>`...): `un<b>do</b>` is one word.
  * There is no layout, so text that a style sheet hides counts as visible.
  */
-import { TextDecoder } from 'node:util';
-import { Parser } from 'htmlparser2';
+import { isUtf8 } from 'node:buffer';
+import { legacyHookDecode } from '@exodus/bytes/encoding.js';
+import sniffEncoding from 'html-encoding-sniffer';
+import { Parser, type ParserOptions } from 'htmlparser2';
+import { MIMEType } from 'whatwg-mimetype';
 
 /** The visible text of a page; `contentType` is that of the server, for its charset. */
 export function visibleText(contents: Uint8Array, contentType: string): string {
@@ -16,21 +19,33 @@ export function visibleText(contents: Uint8Array, contentType: string): string {
   const boundary = (name: string): void => {
     if (endsWords(name)) pieces.push(' ');
   };
-  const parser = new Parser({
-    onopentagname(name) {
+  const handler = {
+    onopentagname(name: string): void {
       if (isHidden(name)) hiddenDepth++;
       boundary(name);
     },
-    ontext(text) {
+    ontext(text: string): void {
       if (hiddenDepth === 0) pieces.push(text);
     },
-    onclosetag(name) {
+    onclosetag(name: string): void {
       if (isHidden(name)) hiddenDepth--;
       boundary(name);
     },
-  });
+  };
+  const parser = new Parser(handler, parserOptions(contentType));
   parser.end(decodeText(contents, contentType));
-  return pieces.join('').replaceAll(/\s+/gu, ' ').trim();
+  return withoutSoftHyphens(pieces.join('')).replaceAll(/\s+/gu, ' ').trim();
+}
+
+/** How a page is parsed: in XHTML `<script/>` is a whole element, in HTML it is never closed. */
+export function parserOptions(contentType: string): ParserOptions {
+  const isXhtml = MIMEType.parse(contentType)?.isXML() === true;
+  return { recognizeSelfClosing: isXhtml, recognizeCDATA: isXhtml };
+}
+
+/** A soft hyphen says where a word may be broken; it is not a part of the word, and ends none. */
+export function withoutSoftHyphens(text: string): string {
+  return text.replaceAll('\u00AD', '');
 }
 
 /** Whether the contents of an element are never visible. */
@@ -50,39 +65,26 @@ const INSIDE_WORDS: ReadonlySet<string> = new Set(
   q s samp small span strike strong sub sup tt u var wbr`.split(/\s+/u),
 );
 
-/** Bytes of a page in which to look for its own charset declaration, as browsers do. */
-const CHARSET_BYTES = 1024;
-const CONTENT_TYPE_CHARSET = /charset\s*=\s*["']?\s*([\w-]+)/iu;
-const META_CHARSET = /<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)/iu;
-
-/** The text of a page or another file; see `visibleText`. */
-export function decodeText(contents: Uint8Array, contentType: string): string {
-  return decoderFor(charsetOf(contents, contentType)).decode(contents);
-}
-
-/** The charset from, in this order, the byte order mark, the server and the page. */
-function charsetOf(contents: Uint8Array, contentType: string): string | undefined {
-  const start = Buffer.from(contents.subarray(0, CHARSET_BYTES)).toString('latin1');
-  if (start.startsWith('\xEF\xBB\xBF')) return 'utf-8';
-  if (start.startsWith('\xFE\xFF')) return 'utf-16be';
-  if (start.startsWith('\xFF\xFE')) return 'utf-16le';
-  return CONTENT_TYPE_CHARSET.exec(contentType)?.[1] ?? declaredIn(start);
-}
-
 /**
- * A page whose declaration can be read as ASCII is not in UTF-16, whatever the declaration says;
- * browsers ignore such a declaration, too.
+ * The text of a page or another file, in the charset in which browsers would read it: that of the
+ * byte order mark, of the server, or of the page. A file that names none is in UTF-8 if it can be,
+ * and otherwise in windows-1252, as browsers assume of old pages.
  */
-function declaredIn(start: string): string | undefined {
-  const charset = META_CHARSET.exec(start)?.[1];
-  return decoderFor(charset).encoding.startsWith('utf-16') ? undefined : charset;
+export function decodeText(contents: Uint8Array, contentType: string): string {
+  const type = MIMEType.parse(contentType);
+  const options = {
+    // XML names its charset in its declaration; style sheets and scripts have none of their own.
+    xml: type?.isHTML() === false,
+    transportLayerEncodingLabel: type?.parameters.get('charset'),
+    defaultEncoding: isUtf8(withoutLastCharacter(contents)) ? 'UTF-8' : 'windows-1252',
+  };
+  return legacyHookDecode(contents, sniffEncoding(contents, options));
 }
 
-/** UTF-8 if there is no charset, or if it is unknown. */
-function decoderFor(charset: string | undefined): TextDecoder {
-  try {
-    return new TextDecoder(charset);
-  } catch {
-    return new TextDecoder();
-  }
+/** A page may have been cut off within a character. */
+function withoutLastCharacter(contents: Uint8Array): Uint8Array {
+  const end = contents.subarray(-CHARACTER_BYTES_MAX).findLastIndex((byte) => byte < 0x80);
+  return end < 0 ? contents : contents.subarray(0, contents.length - CHARACTER_BYTES_MAX + end + 1);
 }
+
+const CHARACTER_BYTES_MAX = 4;

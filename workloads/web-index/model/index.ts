@@ -18,7 +18,6 @@ export { type Cluster, type IndexedPage, indexOf, type WebIndex } from './index-
 export { REDIRECTS_MAX } from './limits.ts';
 export { finalRank, ranksFrom, sharesOf, shownRank } from './page-rank.ts';
 export { type Link, type ProcessedPage, processPage } from './process-page.ts';
-export { describeDamage, readCaptures, type ReadOptions } from './read-captures.ts';
+export { type Damage, describeDamage, readCaptures, type ReadOptions } from './read-captures.ts';
 export { describeResource, type RenderedPage, renderPage, type Resource } from './render-page.ts';
 export type { ServedPage } from './served-page.ts';
-export type { Damage } from './warc-records.ts';

@@ -1,6 +1,7 @@
 /**
  * The limits of what is taken from a crawl, so that a hostile one cannot fill memory or rows. A
  * record beyond one of them is left out and reported; of a page, only what is beyond is left out.
+ * Those of WARC records themselves are in crawl-rate/documents/warc-records.ts.
  *
  * Both pipelines and the judge apply them in the same functions, so they agree on what is left out.
  * `REDIRECTS_MAX` is the exception: each follows redirects in its own way.
@@ -10,17 +11,6 @@
  * of texts are in characters, and below three million.
  */
 
-/** Bytes of the head of a WARC record: its type, URL and date. */
-export const HEAD_BYTES_MAX = 65_536;
-/** Bytes of a record, with the headers of its response. Longer ones are skipped, not held. */
-export const RECORD_BYTES_MAX: number = 8 * 2 ** 20;
-/**
- * How often a file is read far ahead in vain: from its beginning again, because a record was too
- * large and its length was wrong, or for the end of a head that has none. Fewer: after more such
- * records, what lies in the promised lengths of others is left out. More: a hostile file takes that
- * many times as long.
- */
-export const REREADS_MAX = 8;
 /** Bytes of a body without its encodings. */
 export const BODY_BYTES_MAX: number = 4 * 2 ** 20;
 /**

@@ -2,11 +2,16 @@
  * Walks through an HTML page, and collects text as one line.
  *
  * White space is one space; elements end words, except for those inside of them: `un<b>do</b>` is
- * one word. Control characters, for which JSON writes six each, become spaces; broken surrogates,
- * which some stores and libraries refuse, become replacement characters.
+ * one word, and so is `un&shy;do`. Control characters, for which JSON writes six each, become
+ * spaces; broken surrogates, which some stores and libraries refuse, become replacement characters.
  */
 import { Parser, type Handler } from 'htmlparser2';
-import { decodeText, endsWords } from '../../crawl-rate/documents/visible-text.ts';
+import {
+  decodeText,
+  endsWords,
+  parserOptions,
+  withoutSoftHyphens,
+} from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
 import { NESTING_MAX } from './limits.ts';
 
@@ -17,7 +22,7 @@ const PIECE_LENGTH = 16_384;
 export function parsePage(capture: Capture, handler: Partial<Handler>): void {
   let depth = 0;
   let deepest = 0;
-  const parser = new Parser({
+  const measuring: Partial<Handler> = {
     ...handler,
     onopentag(...given) {
       deepest = Math.max(deepest, ++depth);
@@ -27,7 +32,8 @@ export function parsePage(capture: Capture, handler: Partial<Handler>): void {
       depth--;
       handler.onclosetag?.(...given);
     },
-  });
+  };
+  const parser = new Parser(measuring, parserOptions(capture.contentType));
   const text = decodeText(capture.body, capture.contentType);
   let nesting = 0;
   for (let from = 0; from < text.length && nesting <= NESTING_MAX; from += PIECE_LENGTH) {
@@ -60,6 +66,8 @@ export class TextPieces {
 }
 
 export function oneLine(text: string, lengthMax: number = Number.POSITIVE_INFINITY): string {
-  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+  const line = withoutSoftHyphens(text)
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
   return (line.length > lengthMax ? line.slice(0, lengthMax) : line).toWellFormed();
 }

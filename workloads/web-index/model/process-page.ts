@@ -49,6 +49,8 @@ export function processPage(capture: Capture): ProcessedPage {
   const title = new TextPieces();
   const anchor = new TextPieces();
   let titles = 0;
+  /** Open ones: a picture in SVG has a title of its own. */
+  let pictures = 0;
   let inTitle = false;
   let hiddenDepth = 0;
   let href: string | undefined;
@@ -62,7 +64,8 @@ export function processPage(capture: Capture): ProcessedPage {
   };
   parsePage(capture, {
     onopentag(name, attributes) {
-      if (name === 'title') inTitle = titles++ === 0;
+      if (name === 'svg') pictures++;
+      if (name === 'title' && pictures === 0) inTitle = titles++ === 0;
       if (name === 'a') {
         endAnchor(); // Anchors do not nest: the next one ends the one before.
         href = attributes['href'];
@@ -77,6 +80,7 @@ export function processPage(capture: Capture): ProcessedPage {
       addToAnchor(text);
     },
     onclosetag(name) {
+      if (name === 'svg') pictures--;
       if (name === 'title') inTitle = false;
       if (name === 'a') endAnchor();
       if (isHidden(name)) hiddenDepth--;

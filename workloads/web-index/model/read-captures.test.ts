@@ -8,10 +8,16 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { finished } from 'node:stream/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { createRandom } from '#engine/base';
 import { UsageError } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { type Capture, describeDamage, kindOf, readCaptures } from './index.ts';
-import { BODY_BYTES_MAX, HEAD_BYTES_MAX, RECORD_BYTES_MAX, REREADS_MAX } from './limits.ts';
+import {
+  HEAD_BYTES_MAX,
+  RECORD_BYTES_MAX,
+  REREADS_MAX,
+} from '../../crawl-rate/documents/warc-records.ts';
+import { BODY_BYTES_MAX } from './limits.ts';
 import { HTML_TYPE, pageRecord, warcRecord } from './warc.fixture.ts';
 
 const folder = temporaryFolder();
@@ -32,15 +38,18 @@ async function read(...files: readonly string[]): Promise<{
   readonly captures: readonly Capture[];
   readonly names: readonly string[];
   readonly problems: readonly string[];
+  readonly notes: readonly string[];
 }> {
   const problems: string[] = [];
+  const notes: string[] = [];
   const captures: Capture[] = [];
   const onDamage = (damage: Parameters<typeof describeDamage>[0]): void => {
     problems.push(describeDamage(damage).replace(folder, '.'));
   };
-  for await (const capture of readCaptures(files, { onDamage })) captures.push(capture);
+  const onNote = (note: string): void => void notes.push(note);
+  for await (const capture of readCaptures(files, { onDamage, onNote })) captures.push(capture);
   const names = captures.map(({ url }) => url.replace('http://a.example/', ''));
-  return { captures, names, problems };
+  return { captures, names, problems, notes };
 }
 
 /** Reads a file in which `bad` lies between two good pages. */
@@ -119,7 +128,6 @@ const hostile: readonly (readonly [string, Buffer, RegExp])[] = [
   ['a length of a terabyte', lie('Content-Length: 1000000000000'), /record 2 is too large/u],
   ['a negative length', lie('Content-Length: -1'), /record 2 does not say its length/u],
   ['no length', lie('Content-Size: 5'), /record 2 does not say its length/u],
-  ['no date', edit(after, 'WARC-Date', 'Date'), /record 2 does not say when it was made/u],
   ['something else', Buffer.from('garbage\r\n\r\n'), /record 2 does not begin like one/u],
   ['NUL bytes', Buffer.from(`${'\0'.repeat(5_000)}\r\n\r\n`), /record 2 does not begin like one/u],
   [
@@ -228,13 +236,138 @@ test('a gzip file that is cut off in its second record costs one report, whereve
   const whole = Buffer.concat(members);
   for (let cut = (members[0] as Buffer).length + 1; cut < whole.length; cut += 7) {
     const { names, problems } = await read(write('cut.warc.gz', whole.subarray(0, cut)));
-    assert.equal(names[0], 'before');
-    // If only the check sum is cut off, the record is read nevertheless.
-    assert.deepEqual(names, ['before', 'after'].slice(0, names.length));
+    assert.deepEqual(names, ['before']);
     assert.equal(problems.length, 1, problems.join('\n'));
-    const next = names.length + 1;
-    assert.ok(problems[0]?.includes(`record ${next} and all after it cannot be unpacked`));
+    assert.match(problems[0] ?? '', /record 2 cannot be unpacked \(/);
   }
+});
+
+/** One record in each member, as crawlers write them. */
+const MEMBERS = 20;
+const members = Array.from({ length: MEMBERS }, (_, i) =>
+  gzipSync(pageRecord(`http://a.example/${i}`, `<title>Page ${i}</title>text of page ${i * 7919}`)),
+);
+
+test('one byte of a packed crawl that is changed, removed, added, or begins a hole costs at most the record that it hits, and that one is named', async () => {
+  const whole = Buffer.concat(members);
+  const ends = members.map((_, i) => Buffer.concat(members.slice(0, i + 1)).length);
+  const random = createRandom(55);
+  const damages: Readonly<Record<string, (at: number) => Buffer[]>> = {
+    changed: (at) => [
+      whole.subarray(0, at),
+      Buffer.from([whole.readUInt8(at) ^ random.integer(1, 255)]),
+      whole.subarray(at + 1),
+    ],
+    removed: (at) => [whole.subarray(0, at), whole.subarray(at + 1)],
+    added: (at) => [
+      whole.subarray(0, at),
+      Buffer.from([random.integer(0, 255)]),
+      whole.subarray(at),
+    ],
+    hole: (at) => [whole.subarray(0, at), Buffer.alloc(16), whole.subarray(at + 16)],
+  };
+  for (let at = 0; at < whole.length - 16; at += random.integer(1, 12)) {
+    const hit = ends.findIndex((end) => at < end);
+    for (const [how, damage] of Object.entries(damages)) {
+      const { names, problems } = await read(write('hit.warc.gz', Buffer.concat(damage(at))));
+      const context = `byte ${at} ${how}: ${names.join()}: ${problems.join()}`;
+      const isNextHit = how === 'hole' && at + 16 > (ends[hit] as number);
+      const missing = members.map((_, i) => i).filter((i) => !names.includes(`${i}`));
+      const allowed = isNextHit ? [hit, hit + 1] : [hit];
+      assert.deepEqual(
+        missing.filter((i) => !allowed.includes(i)),
+        [],
+        context,
+      );
+      assert.ok(missing.length > 0 ? problems.length > 0 : problems.length <= 1, context);
+      const named = problems.map((problem) => Number(/record (\d+) /u.exec(problem)?.[1]) - 1);
+      assert.ok(
+        named.every((i) => allowed.includes(i)),
+        context,
+      );
+    }
+  }
+});
+
+test('of a gzip file with one member for all records, damage costs the records from there on', async () => {
+  const records = Array.from({ length: 16 }, (_, i) => pageRecord(`http://a.example/${i}`, `${i}`));
+  const whole = gzipSync(Buffer.concat(records), { level: 0 });
+  const at = whole.indexOf('a.example/9');
+  whole.writeUInt8(0x58, at); // Stored bytes: only the checksum tells.
+  const { names, problems } = await read(write('one.warc.gz', whole));
+  assert.deepEqual([names.length, problems.length], [15, 1]);
+  assert.match(problems[0] ?? '', /record 16 cannot be unpacked \(wrong checksum\)$/);
+  const cut = await read(write('one.warc.gz', whole.subarray(0, at)));
+  assert.deepEqual([cut.names.length, cut.problems.length], [9, 1]);
+  assert.match(cut.problems[0] ?? '', /record 10 cannot be unpacked/);
+});
+
+test('large members are read as a stream, and damage in one costs no other', async () => {
+  const random = createRandom(7);
+  const filler = Buffer.from(Array.from({ length: 3 * 2 ** 20 }, () => random.integer(32, 126)));
+  const large = gzipSync(pageRecord('http://a.example/large', filler.toString('latin1')));
+  const small = members.slice(0, 2) as [Buffer, Buffer];
+  const good = await read(write('large.warc.gz', Buffer.concat([small[0], large, small[1]])));
+  assert.deepEqual([good.names, good.problems], [['0', 'large', '1'], []]);
+  large.writeUInt8(large.readUInt8(large.length - 6) ^ 1, large.length - 6);
+  const bad = await read(write('large.warc.gz', Buffer.concat([small[0], large, small[1]])));
+  assert.deepEqual(bad.names, ['0', '1']);
+  assert.match(bad.problems.join(), /record 2 cannot be unpacked \(wrong checksum\)$/);
+});
+
+test('bytes that lie between members, or after the last one, cost no record', async () => {
+  const lineEnds = members.flatMap((member) => [member, Buffer.from('\r\n')]);
+  const packed = await read(write('between.warc.gz', Buffer.concat(lineEnds)));
+  assert.deepEqual([packed.names.length, packed.problems], [MEMBERS, []]);
+  for (const garbage of [Buffer.from('garbage\n'), Buffer.alloc(512)]) {
+    const atEnd = await read(write('after.warc.gz', Buffer.concat([...members, garbage])));
+    assert.deepEqual([atEnd.names.length, atEnd.problems.length], [MEMBERS, 1]);
+    assert.match(atEnd.problems[0] ?? '', /record 21 .* bytes of the file are no gzip member/);
+    const [first = Buffer.alloc(0), ...rest] = members;
+    const within = await read(write('after.warc.gz', Buffer.concat([first, garbage, ...rest])));
+    assert.deepEqual([within.names.length, within.problems.length], [MEMBERS, 1]);
+  }
+});
+
+test('a record whose length counts the empty line after it is whole where its member ends', async () => {
+  const swallowing = pageRecord('http://a.example/swallows', 'text');
+  const length = Number(/Content-Length: (\d+)/u.exec(swallowing.toString())?.[1]) + 4;
+  const record = edit(swallowing, /Content-Length: \d+/u, `Content-Length: ${length}`);
+  const packed = [record, before].map((one) => gzipSync(one));
+  const { names, captures, problems } = await read(write('swallow.warc.gz', Buffer.concat(packed)));
+  assert.deepEqual([names, problems], [['swallows', 'before'], []]);
+  assert.equal(String(captures[0]?.body), 'text');
+});
+
+test('captures whose date cannot be read are dated by their file or their server, and their number is said once', async () => {
+  const undated = (name: string, more = ''): Buffer =>
+    edit(
+      warcRecord(
+        'response',
+        `http://a.example/${name}`,
+        `HTTP/1.1 200 OK\r\n${more}${HTML_TYPE}\r\n`,
+      ),
+      /WARC-Date: .*/u,
+      'WARC-Date: 2008-10-294T05:21:46-0700\r',
+    );
+  const served = undated('b', 'Date: Tue, 04 Nov 2008 08:49:37 GMT\r\n');
+  const { captures, problems, notes } = await read(
+    write('no.warc', Buffer.concat([undated('a'), served])),
+  );
+  assert.deepEqual(
+    captures.map(({ timeMs }) => timeMs),
+    [0, Date.UTC(2008, 10, 4, 8, 49, 37)],
+  );
+  assert.deepEqual(problems, []);
+  assert.equal(notes.length, 1);
+  assert.match(notes[0] ?? '', /2 captures do not say when they were made/);
+  const info = warcRecord('warcinfo', 'urn:x', '');
+  const dated = await read(write('info.warc', Buffer.concat([info, undated('a'), served])));
+  const times = dated.captures.map(({ timeMs }) => timeMs);
+  assert.deepEqual(
+    times,
+    times.map(() => Date.UTC(2026, 10, 21, 0, 58, 22)),
+  );
 });
 
 test('a plain file that is cut off in its second record costs one report, wherever in that record it is cut', async () => {

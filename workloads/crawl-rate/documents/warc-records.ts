@@ -1,12 +1,16 @@
 /**
- * The records of WARC files, one after the other, with what is damaged left out.
+ * The records of a WARC file, one after the other, with what is damaged left out.
  *
- * The reader of the experiment of figure 7 stops at the first damage, since it compares whole
- * crawls. This one is for crawls of strangers: each damaged record is reported, and reading goes
- * on at the next line that begins like a record. It trusts no length: after a record there must be
- * an empty line, or the end. If there is not, the reader goes back to the end of the record's head,
- * and searches for the next record line by line, instead of skipping the bytes that the head
- * promises.
+ * Crawls are long and come from strangers, so each damaged record costs one report, and reading
+ * goes on:
+ *
+ *  - A gzip member that cannot be unpacked, or has a wrong checksum, ends a stretch of the file
+ *    (unpacked-file.ts). Of such a member a record counts only if another one follows it there: the
+ *    last one is hit. The next stretch begins with the next member that begins like a record.
+ *  - In what was unpacked, the next record is looked for at the next line that begins like one. The
+ *    reader trusts no length: after a record there must be an empty line, the end, or the end of a
+ *    gzip member. If there is not, it goes back to the end of the record's head, and searches line
+ *    by line, instead of skipping the bytes that the head promises.
  *
  * It does not search in the block of a record that keeps its promise, however large block and head
  * are: the block is what a site has sent, and may hold what looks like records of other sites.
@@ -14,10 +18,23 @@
  * Memory is bounded by `RECORD_BYTES_MAX`, whatever the file says, and time by `REREADS_MAX`.
  */
 import { UsageError } from '#results';
-import { readUnpacked } from '../../crawl-rate/documents/unpacked-file.ts';
-import { HEAD_BYTES_MAX, RECORD_BYTES_MAX, REREADS_MAX } from './limits.ts';
+import { FileDamage, readUnpacked, type UnpackedPiece } from './unpacked-file.ts';
+
+/** Bytes of the head of a WARC record: its type, URL and date. */
+export const HEAD_BYTES_MAX = 65_536;
+/** Bytes of a record, with the headers of its response. Longer ones are skipped, not held. */
+export const RECORD_BYTES_MAX: number = 8 * 2 ** 20;
+/**
+ * How often a file is read far ahead in vain: from its beginning again, because a record was too
+ * large and its length was wrong, or for the end of a head that has none. Fewer: after more such
+ * records, what lies in the promised lengths of others is left out. More: a hostile file takes that
+ * many times as long.
+ */
+export const REREADS_MAX = 8;
 
 export interface WarcRecord {
+  /** Counted from 1 in the file. */
+  readonly number: number;
   /** By lower-case name; empty if there is none. */
   header(name: string): string;
   readonly block: Buffer;
@@ -32,37 +49,46 @@ export interface Damage {
   readonly problem: string;
 }
 
+/** A sentence about a record that was left out. */
+export function describeDamage({ file, record, problem }: Damage): string {
+  return `${JSON.stringify(file)}: record ${record} ${problem}`;
+}
+
 /** @throws UsageError if the file cannot be read at all, or does not begin like a WARC */
 export async function* readRecords(
   file: string,
   onDamage: (damage: Damage) => void,
-): AsyncGenerator<WarcRecord & { readonly number: number }> {
-  const bytes = new ByteWindow(() => readUnpacked(file));
-  try {
-    for (let number = 1; ; number++) {
-      await bytes.skipLineEnds();
-      const read = (await bytes.atEnd()) ? undefined : await readRecord(bytes);
-      if (bytes.failure !== undefined && typeof read !== 'object' && (await bytes.atEnd())) {
-        onDamage({ file, record: number, problem: whyNotUnpacked(bytes.failure) });
-        return;
+): AsyncGenerator<WarcRecord> {
+  let number = 0;
+  for (let from: number | undefined = 0; from !== undefined;) {
+    const start: number = from;
+    const bytes = new ByteWindow(() => readUnpacked(file, start));
+    try {
+      for (;;) {
+        number++;
+        await bytes.skipLineEnds();
+        const read = (await bytes.atEnd()) ? undefined : await readRecord(bytes);
+        const end = bytes.place;
+        await bytes.skipLineEnds();
+        const isHit = !(await bytes.beginsRecord()) && end > bytes.damagedFrom;
+        const failure = isHit || read === undefined ? await bytes.findFailure() : undefined;
+        if (failure !== undefined) {
+          onDamage({ file, record: number, problem: `cannot be unpacked (${failure.message})` });
+          from = failure.next;
+          break;
+        }
+        if (typeof read === 'string') onDamage({ file, record: number, problem: read });
+        else if (read !== undefined) yield { ...read, number };
+        else return;
       }
-      if (read === undefined) return;
-      if (typeof read === 'object') yield { ...read, number };
-      else onDamage({ file, record: number, problem: read });
+    } finally {
+      await bytes.close();
     }
-  } finally {
-    await bytes.close();
   }
 }
 
-function whyNotUnpacked(failure: unknown): string {
-  if (failure instanceof UsageError) throw failure;
-  const reason = failure instanceof Error ? failure.message : String(failure);
-  return `and all after it cannot be unpacked (${reason})`;
-}
-
 /** The next record; or what is wrong with it: the window is then at the record after it. */
-async function readRecord(bytes: ByteWindow): Promise<WarcRecord | string> {
+async function readRecord(bytes: ByteWindow): Promise<Omit<WarcRecord, 'number'> | string> {
   const head = await bytes.takeHead();
   if (head === undefined) {
     return skipTo(bytes, 'does not begin like one, or has a head that does not end');
@@ -82,7 +108,10 @@ async function readRecord(bytes: ByteWindow): Promise<WarcRecord | string> {
   if (!(await bytes.endsAfter(size))) {
     return skipTo(bytes, `does not end after the ${size} bytes that it promises`);
   }
-  return { header, block: bytes.take(size) };
+  const block = bytes.take(size);
+  // Some recorders count the empty line after the block as a part of it.
+  const isWithEnd = bytes.isAtMemberEnd() && block.indexOf(RECORD_END, size - 4) === size - 4;
+  return { header, block: isWithEnd ? block.subarray(0, size - 4) : block };
 }
 
 async function skipTo(bytes: ByteWindow, problem: string): Promise<string> {
@@ -94,11 +123,13 @@ function parseHead(head: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const line of head.toString('utf8').split(/\r?\n/u)) {
     const colon = line.indexOf(':');
-    if (colon > 0) headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+    const name = line.slice(0, colon).trim().toLowerCase();
+    if (colon > 0) headers.set(name, line.slice(colon + 1).trim());
   }
   return headers;
 }
 
+const RECORD_END = Buffer.from('\r\n\r\n');
 const RECORD_START = Buffer.from('\nWARC/');
 /** What follows a block that is passed over: an empty line, or the end. */
 const AFTER_BLOCK = /^\s{0,8}$|^\r?\n\r?\n/u;
@@ -108,19 +139,22 @@ const CARRIAGE_RETURN = 0x0d;
 
 /** The bytes of a stream, from the place of reading on. */
 class ByteWindow {
-  readonly #open: () => AsyncGenerator<Buffer>;
-  #source: AsyncGenerator<Buffer>;
+  readonly #open: () => AsyncGenerator<UnpackedPiece>;
+  #source: AsyncGenerator<UnpackedPiece>;
   #held: Buffer = Buffer.alloc(0);
   /** Bytes of the stream before those that are held. */
   #passed = 0;
   /** How often this file has been read far ahead in vain. */
   #rereads = 0;
   #ended = false;
+  /** Where members end in the stream, from the place of reading on. */
+  #memberEnds: number[] = [];
+  #damagedFrom = Number.POSITIVE_INFINITY;
   /** What ended the stream before its end. */
-  failure: unknown;
+  #failure: FileDamage | undefined;
 
   /** @param open the stream, from its beginning */
-  constructor(open: () => AsyncGenerator<Buffer>) {
+  constructor(open: () => AsyncGenerator<UnpackedPiece>) {
     this.#open = open;
     this.#source = open();
   }
@@ -131,6 +165,32 @@ class ByteWindow {
 
   async atEnd(): Promise<boolean> {
     return (await this.#hold(1)) === 0;
+  }
+
+  /** Bytes of the stream before the place of reading. */
+  get place(): number {
+    return this.#passed;
+  }
+
+  /** Where a damaged member begins in the stream, as far as it is known by now. */
+  get damagedFrom(): number {
+    return Math.min(this.#damagedFrom, this.#failure?.bytesBefore ?? this.#damagedFrom);
+  }
+
+  /** Drops the rest of the stream, and tells what ended it before its end, if anything did. */
+  async findFailure(): Promise<FileDamage | undefined> {
+    while ((await this.#hold(1)) > 0) this.take(this.#held.length);
+    return this.#failure;
+  }
+
+  async beginsRecord(): Promise<boolean> {
+    await this.#hold(RECORD_START.length - 1);
+    return this.#held.indexOf(RECORD_START.subarray(1)) === 0;
+  }
+
+  /** Call it after `endsAfter`: it knows of the ends in what is held. */
+  isAtMemberEnd(): boolean {
+    return this.#memberEnds.includes(this.#passed);
   }
 
   take(size: number): Buffer {
@@ -151,8 +211,8 @@ class ByteWindow {
 
   /** The head of a record with the empty line that ends it; it may be too large to be used. */
   async takeHead(): Promise<Buffer | undefined> {
+    if (!(await this.beginsRecord())) return undefined;
     await this.#hold(HEAD_BYTES_MAX);
-    if (this.#held.toString('latin1', 0, 5) !== 'WARC/') return undefined;
     const head = this.#takeHeadWithin(HEAD_BYTES_MAX);
     if (head !== undefined || this.#rereads >= REREADS_MAX) return head;
     await this.#hold(RECORD_BYTES_MAX);
@@ -170,10 +230,11 @@ class ByteWindow {
     return ends[0] && this.take(ends[0].at + ends[0].length);
   }
 
-  /** Whether there is an empty line, or the end of the file, `size` bytes from here. */
+  /** Whether an empty line, or the end of the file or of a member, is `size` bytes from here. */
   async endsAfter(size: number): Promise<boolean> {
     const held = await this.#hold(size + 4);
     if (held < size) return false;
+    if (this.#memberEnds.includes(this.#passed + size)) return true;
     const rest = this.#held.toString('latin1', size, size + 4);
     return /^\s{0,3}$|^\r?\n\r?\n/u.test(rest);
   }
@@ -218,8 +279,10 @@ class ByteWindow {
     this.#source = this.#open();
     this.#held = Buffer.alloc(0);
     this.#passed = 0;
+    this.#memberEnds = [];
+    this.#damagedFrom = Number.POSITIVE_INFINITY;
     this.#ended = false;
-    this.failure = undefined;
+    this.#failure = undefined;
     await this.#drop(place);
   }
 
@@ -228,22 +291,30 @@ class ByteWindow {
     const chunks = [this.#held];
     let held = this.#held.length;
     while (held < size && !this.#ended) {
-      const chunk = await this.#next();
-      chunks.push(chunk);
-      held += chunk.length;
+      const { bytes, endsMember, isDamaged } = await this.#next();
+      if (isDamaged) this.#damagedFrom = Math.min(this.#damagedFrom, this.#passed + held);
+      chunks.push(bytes);
+      held += bytes.length;
+      if (!endsMember) continue;
+      this.#memberEnds = this.#memberEnds.filter((end) => end >= this.#passed);
+      this.#memberEnds.push(this.#passed + held);
     }
     if (chunks.length > 1) this.#held = Buffer.concat(chunks);
     return held;
   }
 
-  async #next(): Promise<Buffer> {
+  async #next(): Promise<UnpackedPiece> {
     try {
       const { done, value } = await this.#source.next();
       if (done !== true) return value;
     } catch (error) {
-      this.failure = error;
+      if (error instanceof UsageError) throw error;
+      this.#failure =
+        error instanceof FileDamage
+          ? error
+          : new FileDamage(String(error), { bytesBefore: 0, next: undefined });
     }
     this.#ended = true;
-    return Buffer.alloc(0);
+    return { bytes: Buffer.alloc(0), endsMember: false, isDamaged: false };
   }
 }

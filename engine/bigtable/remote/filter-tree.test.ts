@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { createRandom } from '../../base/index.ts';
 import { type Cell, type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
 import { cellsOfFilters } from '../cells-of-filters.ts';
-import { type RowFilter, treeForChecking, treeForReading } from './filter-tree.ts';
+import { type RowFilter, treeForAll, treeForChecking, treeForReading } from './filter-tree.ts';
 
 const COLUMN: readonly CellFilter[] = ['lock', 'write', 'data'].map((kind) => ({
   family: 'cells',
@@ -61,6 +61,7 @@ function apply(filter: RowFilter, cells: readonly Cell[], cost: Cost): readonly 
       return micros >= Number(from) && (end == null || micros < Number(end));
     });
   }
+  if (filter.cellsPerRowOffsetFilter != null) return cells.slice(filter.cellsPerRowOffsetFilter);
   const versions = filter.cellsPerColumnLimitFilter;
   assert.ok(versions != null, `a filter that this test knows: ${JSON.stringify(filter)}`);
   const seen = new Map<string, number>();
@@ -141,6 +142,23 @@ describe('on random rows', () => {
       const wanted = cells.some((cell) => isWanted(cell, filters));
       assert.equal(passed, wanted, JSON.stringify({ filters, cells }));
       answers[wanted ? 'found' : 'not']++;
+    }
+    assert.ok(answers.found > 500 && answers.not > 500, JSON.stringify(answers));
+  });
+
+  test('a check for all passes some cell exactly if each cell is there', () => {
+    const answers = { found: 0, not: 0 };
+    for (let i = 0; i < 3_000; i++) {
+      const [family, from] = [pick(['cells', 'notify']), random.integer(0, 6)];
+      const names = new Set(Array.from({ length: random.integer(2, 12) }, randomQualifier));
+      if (names.size < 2) continue;
+      const wanted = [...names].map((qualifier) => ({ family, qualifier, from, to: from }));
+      const left = wanted.filter(() => random.integer(0, 9) > 0);
+      const some = left.map((cell) => ({ ...cell, timestamp: from, value: Buffer.from('') }));
+      const others = randomCells().filter((cell) => !isWanted(cell, wanted));
+      const passed = apply(treeForAll(wanted), [...others, ...some], { compiled: 0 });
+      assert.equal(passed.length, left.length === wanted.length ? 1 : 0, JSON.stringify(wanted));
+      answers[passed.length > 0 ? 'found' : 'not']++;
     }
     assert.ok(answers.found > 500 && answers.not > 500, JSON.stringify(answers));
   });

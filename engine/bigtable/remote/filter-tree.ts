@@ -86,6 +86,16 @@ export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
   return interleave(branches) ?? { blockAllFilter: true };
 }
 
+/**
+ * A filter that passes a cell exactly if all of these cells are there: it drops one less than their
+ * number, so it must meet each only once, in one branch.
+ * @param cells at least two of one family and one timestamp, with CHECK_BYTES_MAX
+ */
+export function treeForAll(cells: readonly CellFilter[]): RowFilter {
+  const ofOne = chainOf(branchOf(cells.map(withoutVersions)));
+  return { chain: { filters: [ofOne, { cellsPerRowOffsetFilter: cells.length - 1 }] } };
+}
+
 /** A range from a later to an earlier timestamp is empty, and Bigtable would refuse it. */
 function canPass({ from = 0, to = TIMESTAMP_MAX }: CellFilter): boolean {
   return from <= to;

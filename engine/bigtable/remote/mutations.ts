@@ -73,7 +73,8 @@ export function batchesOf(rows: readonly RowMutation[]): readonly Batch[] {
   return batches;
 }
 
-function bytesOf(mutations: readonly Mutation[]): number {
+/** About how many bytes they take on the wire. */
+export function bytesOf(mutations: readonly Mutation[]): number {
   let bytes = 0;
   for (const mutation of mutations) {
     bytes += MUTATION_BYTES + (mutation.kind === 'set' ? mutation.value.length : 0);

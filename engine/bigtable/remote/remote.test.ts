@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { Bigtable, RowMutation } from '../bigtable.ts';
+import { createRandom } from '../../base/index.ts';
+import { createMemoryBigtable } from '../../testing/index.ts';
+import type { Bigtable, ConditionalRowMutation, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
 import { findEmulator } from './find-emulator.ts';
 import { type Emulator, openRemote, type RemoteOptions, startEmulator } from './index.ts';
@@ -68,6 +70,48 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
     assert.ok(mutation);
     const mutations = Array.from({ length: 100_001 }, () => mutation);
     await assert.rejects(store.mutateRows([{ ...set('r'), mutations }]), { code });
+    await store.dropTable('remote');
+  });
+
+  test('answers conditionals that share a call as if each had been sent alone', async () => {
+    await using store = await open();
+    await store.createTable('remote', { families: ['data', 'lock'] });
+    await using memory = createMemoryBigtable();
+    await memory.createTable('remote', { families: ['data', 'lock'] });
+    const random = createRandom(54);
+    const at = (qualifier: string) => ({ family: 'data', qualifier, from: 5, to: 5 });
+    for (let round = 0; round < 60; round++) {
+      const where = { table: 'remote', row: `r${round}` };
+      const columns = Array.from({ length: random.integer(2, 90) }, (_, i) => `c${i}.é:lock`);
+      const thirds = random.integer(0, 3); // Of the cells, how many are there.
+      const mutations = columns.flatMap((qualifier) => {
+        const put = { kind: 'set', family: 'data', qualifier, value: Buffer.from('v') } as const;
+        // Other versions, another column of the same time, another family: they must not count.
+        const others = [
+          { ...put, timestamp: 4 },
+          { ...put, timestamp: 6 },
+          { ...put, qualifier: `${qualifier}s`, timestamp: 5 },
+          { ...put, qualifier: `${qualifier.slice(0, 2)}:lock`, timestamp: 5 },
+          { ...put, family: 'lock', timestamp: 5 },
+        ];
+        return random.integer(1, 3) <= thirds ? [...others, { ...put, timestamp: 5 }] : others;
+      });
+      const conditionals = columns
+        .filter(() => random.integer(0, 4) > 0)
+        .map((qualifier): ConditionalRowMutation => {
+          const ifFound = [{ kind: 'erase', ...at(qualifier) }] as const;
+          return { table: where.table, row: where.row, anyOf: [at(qualifier)], ifFound };
+        });
+      const answers = [memory, store].map(async (one) => {
+        await one.mutateRows([{ ...where, mutations }]);
+        const answer = await one.checkAndMutateRows(conditionals);
+        const { table, row } = where;
+        const left = await one.readRow(table, row, [{ family: 'data' }, { family: 'lock' }]);
+        return { answer, left: left?.cells.map((cell) => [cell.qualifier, cell.timestamp]) };
+      });
+      const [wanted, found] = await Promise.all(answers);
+      assert.deepEqual(found, wanted, `round ${round}`);
+    }
     await store.dropTable('remote');
   });
 

@@ -5,14 +5,22 @@
  *     call ──▶ checked ──▶ families known? ──▶ one RPC per row or batch ──▶ deadline, doubt
  *
  * The public API has no call for several conditional mutations (`manifest.conditionalBatch`), so
- * they are sent at the same time, each alone. Mutations of different calls are applied in no order
- * (`manifest.ordered`).
+ * they are sent at the same time, and those of one row share calls where they can (joining.ts).
+ * Mutations of different calls are applied in no order (`manifest.ordered`).
  *
  * Every request is checked before it is sent, as production would: the emulator applies half of a
  * bad request.
  */
-import { type Clock, PercolatorError } from '../../base/index.ts';
-import type { Bigtable, CellFilter, Manifest, Row, RowMutation, RowRange } from '../bigtable.ts';
+import { assert, type Clock, PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+} from '../bigtable.ts';
 import {
   invalid,
   validateFilter,
@@ -21,13 +29,13 @@ import {
   validateRowKey,
   validateSchema,
 } from '../validate.ts';
-import { answersTo } from '../answers.ts';
 import { InFlight } from '../in-flight.ts';
 import { keyAfter } from '../range-scan.ts';
 import { cellsOfFilters } from '../cells-of-filters.ts';
 import type { Clients } from './client.ts';
 import { DataCalls, type ReadRowsRequest } from './data-calls.ts';
-import { type RowFilter, treeForChecking, treeForReading } from './filter-tree.ts';
+import { type RowFilter, treeForAll, treeForChecking, treeForReading } from './filter-tree.ts';
+import { answersByRow } from './joining.ts';
 import { batchesOf, MUTATIONS_MAX, toProto } from './mutations.ts';
 import { RemoteTables } from './remote-tables.ts';
 import type { AssembledRow } from './row-assembly.ts';
@@ -115,31 +123,20 @@ export class RemoteBigtable implements Bigtable {
       return this.#readPages(table, range, { filter, filters });
     });
 
-  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
-    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
-    return this.#run([table], async () => {
-      this.#assertWritable();
-      if (ifFound.length + ifNotFound.length === 0) {
-        throw invalid('a conditional mutation must mutate in some case');
-      }
-      validateRow(row);
-      for (const mutations of [ifFound, ifNotFound]) validateMutations(row, mutations);
-      anyOf.forEach(validateFilter);
-      const wanted = [anyOf, ifFound, ifNotFound];
-      for (const some of wanted) {
-        if (!this.#hasFamilies(table, some)) await this.#loadFamilies(table, some);
-      }
-      return this.#calls.checkAndMutateRow(table, {
-        rowKey: Buffer.from(row),
-        predicateFilter: treeForChecking(anyOf),
-        trueMutations: ifFound.map(toProto),
-        falseMutations: ifNotFound.map(toProto),
-      });
-    });
-  };
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) =>
+    this.#check(conditional, treeForChecking);
 
   readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) =>
-    answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
+    answersByRow(conditionals, {
+      one: this.checkAndMutateRow,
+      all: (some) => this.#check(joined(some), treeForAll),
+      present: async (some) => {
+        const { table, row, anyOf } = joined(some);
+        const found = await this.readRow(table, row, anyOf);
+        const names = new Set(found?.cells.map(({ qualifier }) => qualifier));
+        return anyOf.map(({ qualifier = '' }) => names.has(qualifier));
+      },
+    });
 
   readonly mutateRows: Bigtable['mutateRows'] = (rows) =>
     this.#run([...new Set(rows.map(({ table }) => table))], async () => {
@@ -197,6 +194,32 @@ export class RemoteBigtable implements Bigtable {
       if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
       throw error;
     }
+  }
+
+  /** @param treeFor the check that the filters mean */
+  #check(
+    { table, row, anyOf, ifFound = [], ifNotFound = [] }: ConditionalRowMutation,
+    treeFor: (filters: readonly CellFilter[]) => RowFilter,
+  ): Promise<boolean> {
+    return this.#run([table], async () => {
+      this.#assertWritable();
+      if (ifFound.length + ifNotFound.length === 0) {
+        throw invalid('a conditional mutation must mutate in some case');
+      }
+      validateRow(row);
+      for (const mutations of [ifFound, ifNotFound]) validateMutations(row, mutations);
+      anyOf.forEach(validateFilter);
+      const wanted = [anyOf, ifFound, ifNotFound];
+      for (const some of wanted) {
+        if (!this.#hasFamilies(table, some)) await this.#loadFamilies(table, some);
+      }
+      return this.#calls.checkAndMutateRow(table, {
+        rowKey: Buffer.from(row),
+        predicateFilter: treeFor(anyOf),
+        trueMutations: ifFound.map(toProto),
+        falseMutations: ifNotFound.map(toProto),
+      });
+    });
   }
 
   #treeFor(filters: readonly CellFilter[]): RowFilter | undefined {
@@ -289,6 +312,15 @@ function arranged({ key, cells }: AssembledRow, filters: readonly CellFilter[]):
 
 function isEmptyRange({ start = '', end }: RowRange): boolean {
   return end !== undefined && Buffer.compare(Buffer.from(start), Buffer.from(end)) >= 0;
+}
+
+/** @param conditionals of one row, each with one cell that it needs */
+function joined(conditionals: readonly ConditionalRowMutation[]): ConditionalRowMutation {
+  const [first] = conditionals;
+  assert(first !== undefined, 'a call has conditional mutations');
+  const { table, row } = first;
+  const anyOf = conditionals.flatMap((one) => one.anyOf);
+  return { table, row, anyOf, ifFound: conditionals.flatMap(({ ifFound = [] }) => ifFound) };
 }
 
 function isAboutSchema(error: unknown): boolean {

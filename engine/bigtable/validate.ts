@@ -13,8 +13,9 @@ import {
 import { checkBytes } from './values.ts';
 
 const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
-/** Bigtable's limit. */
-const QUALIFIER_BYTES_MAX = 16_384;
+/** Bigtable's limits. HBase's own are higher, and the embedded store's lower (keys.ts). */
+const ROW_KEY_BYTES_MAX = 4096;
+export const QUALIFIER_BYTES_MAX = 16_384;
 /** Bigtable's own advice; the embedded store's keys have one byte for the family. */
 const FAMILIES_MAX = 100;
 
@@ -23,6 +24,12 @@ export function validateRowKey(row: string): void {
   if (!row.isWellFormed()) {
     throw invalid(`row key ${JSON.stringify(row)} is not well-formed Unicode`);
   }
+}
+
+/** For a row that is to be stored; the embedded store finds nothing in one that is longer. */
+export function validateStoredRow(row: string): void {
+  validateRowKey(row);
+  validateBytes('a row key', row, ROW_KEY_BYTES_MAX);
 }
 
 export function validateMutation(mutation: Mutation): void {
@@ -98,12 +105,15 @@ function validateQualifier(qualifier: string): void {
   if (!qualifier.isWellFormed()) {
     throw invalid(`qualifier ${JSON.stringify(qualifier)} is not well-formed Unicode`);
   }
+  validateBytes('a qualifier', qualifier, QUALIFIER_BYTES_MAX);
+}
+
+/** @throws INVALID_ARGUMENT if the name takes more bytes than `max` */
+export function validateBytes(what: string, name: string, max: number): void {
   // No UTF-16 unit takes more than three bytes, and that is usually proof enough.
-  if (3 * qualifier.length <= QUALIFIER_BYTES_MAX) return;
-  const bytes = Buffer.byteLength(qualifier);
-  if (bytes > QUALIFIER_BYTES_MAX) {
-    throw invalid(`a qualifier has at most ${QUALIFIER_BYTES_MAX} bytes, not ${bytes}`);
-  }
+  if (3 * name.length <= max) return;
+  const bytes = Buffer.byteLength(name);
+  if (bytes > max) throw invalid(`${what} has at most ${max} bytes, not ${bytes}`);
 }
 
 function validateTimestamp(timestamp: number): void {

@@ -33,7 +33,7 @@
  */
 import { hasCode, PercolatorError } from '../base/index.ts';
 import { type Bigtable, rowBatches } from '../bigtable/index.ts';
-import { validateFilter, validateRowKey } from '../bigtable/validate.ts';
+import { validateFilter, validateStoredRow } from '../bigtable/validate.ts';
 import {
   placeOf,
   backoffMs,
@@ -72,9 +72,6 @@ import {
   isReserved,
   storedName,
 } from './names.ts';
-
-/** Bigtable's limit. */
-const ROW_KEY_BYTES_MAX = 4096;
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
@@ -374,9 +371,9 @@ async function mayBeThere(
 
 /** Whether a cell could have this address: a damaged lock may name anything. */
 function canExist({ table, row, column }: CellAddress): boolean {
-  if (!canBeStored(table) || Buffer.byteLength(row) > ROW_KEY_BYTES_MAX) return false;
+  if (!canBeStored(table)) return false;
   try {
-    validateRowKey(row);
+    validateStoredRow(row);
     validateFilter(placeOf(ROLLBACK, column)); // Its qualifier is the longest.
     return true;
   } catch {

@@ -28,6 +28,7 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import { check, isObject, type Kind as Valid } from '../base/options.ts';
+import { QUALIFIER_BYTES_MAX, validateBytes, validateStoredRow } from '../bigtable/validate.ts';
 
 /** The family of all cells of a table. */
 export const CELLS = 'cells';
@@ -151,10 +152,24 @@ function isCell(value: unknown): value is CellAddress {
   return typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
 }
 
+/** Of its places, that of a marker has the longest qualifier. */
+const COLUMN_BYTES_MAX = QUALIFIER_BYTES_MAX - Buffer.byteLength(`:${ROLLBACK}`);
+
 /** @throws INVALID_ARGUMENT for what is no cell, or for a cell in a column of the engine */
 export function checkUserCell(cell: CellAddress): void {
   check('a cell', cell, CELL);
   checkUserColumn(cell.column);
+}
+
+/** @throws INVALID_ARGUMENT also for names that no storage takes */
+export function checkWrittenCell(cell: CellAddress): void {
+  checkUserCell(cell);
+  validateStoredRow(cell.row);
+  if (!cell.column.isWellFormed()) {
+    const message = `column ${JSON.stringify(cell.column)} is not well-formed Unicode`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
+  validateBytes('a column', cell.column, COLUMN_BYTES_MAX);
 }
 
 /** @throws INVALID_ARGUMENT for a column name that belongs to the engine */

@@ -40,6 +40,29 @@ test('P60: cells with awkward names keep their own values, in the buffer and in 
   assert.deepEqual(texts(await snapshot.getMany(cells)), expected);
 });
 
+test('a name that no storage takes is told where it is used, and the transaction goes on', async () => {
+  const { context } = (await openTestDatabase()).client('A');
+  const transaction = await begin(context);
+  for (const [names, message] of [
+    [{ row: '' }, 'a row key must not be empty'],
+    [{ row: 'é'.repeat(2_049) }, 'a row key has at most 4096 bytes, not 4098'],
+    [{ row: 'r\ud800' }, 'row key "r\\ud800" is not well-formed Unicode'],
+    [{ column: 'c'.repeat(16_376) }, 'a column has at most 16375 bytes, not 16376'],
+    [{ column: 'c\ud800' }, 'column "c\\ud800" is not well-formed Unicode'],
+  ] as const) {
+    const cell = { table: 't', row: 'r', column: 'c', ...names };
+    const refusal = { code: 'INVALID_ARGUMENT', message };
+    assert.throws(() => transaction.set(cell, '1'), refusal);
+    assert.throws(() => transaction.delete(cell), refusal);
+    await assert.rejects(transaction.lock(cell), refusal);
+  }
+  const longest = { table: 't', row: 'é'.repeat(2_048), column: 'c'.repeat(16_375) };
+  transaction.set(longest, '1');
+  await transaction.commit();
+  await using snapshot = await snapshotAt(context);
+  assert.equal(String(await snapshot.get(longest)), '1');
+});
+
 test('P60: a table whose name contains NUL is refused, also when a valid cell’s names join to the same string', async () => {
   const { context } = (await openTestDatabase()).client('A');
   const transaction = await begin(context);

@@ -21,6 +21,7 @@ import {
   type CellAddress,
   checkUserCell,
   checkUserColumn,
+  checkWrittenCell,
   describeCell,
 } from './columns.ts';
 import { commit } from './commit.ts';
@@ -145,7 +146,7 @@ export class Transaction implements Snapshot {
    */
   async lock(cell: CellAddress): Promise<void> {
     this.#assertOpen();
-    checkUserCell(cell);
+    checkWrittenCell(cell);
     if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
     const { table, row, column } = cell;
     const named = { table, row, column }; // A copy: the caller may use its object again.
@@ -252,7 +253,7 @@ export class Transaction implements Snapshot {
 
   #assertWritable(cell: CellAddress): void {
     this.#assertOpen();
-    checkUserCell(cell);
+    checkWrittenCell(cell);
     if (this.#readOnly) {
       throw new PercolatorError('READ_ONLY', 'a snapshot can be read, not written');
     }

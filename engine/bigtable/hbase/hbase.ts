@@ -30,7 +30,7 @@ import {
   validateFilter,
   validateMutation,
   validateRange,
-  validateRowKey,
+  validateStoredRow,
   validateSchema,
   validateTombstone,
 } from '../validate.ts';
@@ -44,8 +44,6 @@ import type { Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
 import { Tables } from './tables.ts';
 
-/** Bigtable's limit; HBase's own is higher. */
-const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
 /** The most rounds of the calls of one check: it starts over if the row changes between them. */
 const ROUNDS_MAX = 100;
@@ -401,10 +399,6 @@ function isAboutSchema(error: unknown): boolean {
 }
 
 function validateRow(row: string, mutations: readonly Mutation[] = []): void {
-  validateRowKey(row);
-  const bytes = row.length * 3 <= ROW_KEY_BYTES_MAX ? 0 : Buffer.byteLength(row);
-  if (bytes > ROW_KEY_BYTES_MAX) {
-    throw invalid(`a row key has at most ${ROW_KEY_BYTES_MAX} bytes, not ${bytes}`);
-  }
+  validateStoredRow(row);
   mutations.forEach(validateMutation);
 }

@@ -26,7 +26,7 @@ import {
   validateFilter,
   validateMutation,
   validateRange,
-  validateRowKey,
+  validateStoredRow,
   validateSchema,
 } from '../validate.ts';
 import { InFlight } from '../in-flight.ts';
@@ -40,8 +40,6 @@ import { batchesOf, MUTATIONS_MAX, toProto } from './mutations.ts';
 import { RemoteTables } from './remote-tables.ts';
 import type { AssembledRow } from './row-assembly.ts';
 
-/** Bigtable's own limit. */
-const ROW_KEY_BYTES_MAX = 4096;
 /** Maximum rows per ReadRows, so that an answer arrives well before its deadline. */
 const ROWS_PER_READ = 2000;
 /** Batches of one `mutateRows` in flight at the same time. */
@@ -80,7 +78,7 @@ export class RemoteBigtable implements Bigtable {
 
   readonly readRow: Bigtable['readRow'] = (table, row, filters) =>
     this.#run([table], async () => {
-      validateRow(row);
+      validateStoredRow(row);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
       const filter = this.#treeFor(filters);
@@ -94,7 +92,7 @@ export class RemoteBigtable implements Bigtable {
 
   readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
     this.#run([table], async () => {
-      rows.forEach(validateRow);
+      rows.forEach(validateStoredRow);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
       const filter = this.#treeFor(filters);
@@ -142,7 +140,7 @@ export class RemoteBigtable implements Bigtable {
     this.#run([...new Set(rows.map(({ table }) => table))], async () => {
       this.#assertWritable();
       for (const { row, mutations } of rows) {
-        validateRow(row);
+        validateStoredRow(row);
         validateMutations(row, mutations);
       }
       for (const { table, mutations } of rows) {
@@ -206,7 +204,7 @@ export class RemoteBigtable implements Bigtable {
       if (ifFound.length + ifNotFound.length === 0) {
         throw invalid('a conditional mutation must mutate in some case');
       }
-      validateRow(row);
+      validateStoredRow(row);
       for (const mutations of [ifFound, ifNotFound]) validateMutations(row, mutations);
       anyOf.forEach(validateFilter);
       const wanted = [anyOf, ifFound, ifNotFound];
@@ -328,15 +326,6 @@ function isAboutSchema(error: unknown): boolean {
     error instanceof PercolatorError &&
     (error.code === 'TABLE_NOT_FOUND' || error.code === 'FAMILY_NOT_FOUND')
   );
-}
-
-function validateRow(row: string): void {
-  validateRowKey(row);
-  if (row.length * 3 <= ROW_KEY_BYTES_MAX) return;
-  const bytes = Buffer.byteLength(row);
-  if (bytes > ROW_KEY_BYTES_MAX) {
-    throw invalid(`a row key has at most ${ROW_KEY_BYTES_MAX} bytes, not ${bytes}`);
-  }
 }
 
 function validateMutations(row: string, mutations: RowMutation['mutations']): void {

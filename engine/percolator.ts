@@ -200,9 +200,9 @@ export interface Percolator extends AsyncDisposable {
    * Collects old versions, deleted cells and markers that are no longer needed: one cycle that
    * looks at every row, or the rest of such a cycle that was interrupted. Before a new cycle, it
    * waits until every other process has renewed its lease, or the lease has lapsed: that of a dead
-   * process lapses once it has been watched for its time to live. A new cycle waits for
-   * `messageLifetimeMs` first, unless a cycle that looked at every row has already deleted as much
-   * as it may.
+   * process lapses once it has been watched for its time to live. Where the store is not a folder,
+   * a new cycle also waits for `messageLifetimeMs`, unless a cycle that looked at every row has
+   * already deleted as much as it may.
    */
   collectGarbage(options?: CollectGarbageOptions): Promise<CollectionReport>;
   /**

@@ -60,6 +60,8 @@ export function batchBigtable(
 class BatchingBigtable implements Bigtable {
   readonly manifest: Manifest;
   readonly onChange: Bigtable['onChange'];
+  /** What waits here to be sent has callers that wait. */
+  readonly fence: Bigtable['fence'];
   readonly #store: Bigtable;
   readonly #settings: BatchingSettings;
   readonly #scheduler: Scheduler;
@@ -89,6 +91,8 @@ class BatchingBigtable implements Bigtable {
     this.#bulk = new BlindMutations(store, 'bulk', counters);
     this.manifest = { ...store.manifest, ordered: false, batches: true };
     this.onChange = store.onChange?.bind(store);
+    const fence = store.fence?.bind(store);
+    this.fence = fence && (() => this.#pass(fence));
   }
 
   readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {

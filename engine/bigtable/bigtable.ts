@@ -280,6 +280,16 @@ export interface Bigtable extends AsyncDisposable {
    */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
 
+  /**
+   * Ends what is left in flight: resolves when each mutation of which a caller, in any process, was
+   * told something before this call, or whose process has died, is visible, or never will be. One
+   * whose caller still waits may be applied later: it may as well have been sent later. After a
+   * fence, a collector need not wait for late messages (P84). A storage that cannot end what is in
+   * flight has no such method.
+   * @throws STORE_UNAVAILABLE, STORE_IN_DOUBT, STORE_CLOSED: then nothing is certain
+   */
+  readonly fence?: (() => Promise<void>) | undefined;
+
   /** Waits for calls in flight, then refuses everything. Closing twice is harmless. */
   close(): Promise<void>;
 }

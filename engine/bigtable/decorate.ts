@@ -20,6 +20,7 @@ export function decorate(
   return {
     manifest: store.manifest,
     onChange: store.onChange?.bind(store),
+    fence: store.fence?.bind(store),
     readRow: (...given) => store.readRow(...given),
     readRows: (...given) => store.readRows(...given),
     readRange: (...given) => store.readRange(...given),

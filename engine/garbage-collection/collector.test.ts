@@ -4,12 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom, PercolatorError, type Trouble } from '../base/index.ts';
+import { createRandom, PercolatorError, systemClock, type Trouble } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
 import { readLeases } from '../leases/lease-table.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
 import { LEASE_MS, MESSAGE_LIFETIME_MS, openScene } from '../testing/collection-scene.ts';
+import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { Collector } from './collector.ts';
 
 function teller(): { readonly reported: string[]; readonly onTrouble: (trouble: Trouble) => void } {
@@ -151,4 +152,21 @@ test('one cycle does not wait for the lease of its own process', async () => {
   const { cellsDeleted, watchedMs } = await collect();
   assert.equal(cellsDeleted, 4, 'two old versions');
   assert.ok(watchedMs < 1_000, `${watchedMs} ms`);
+});
+
+test('P84: a cycle on a folder takes as long as its work, whichever of its processes asks for it', async () => {
+  const folder = temporaryFolder();
+  const options = { folder, fsync: false, leaseTimeToLiveMs: 300 };
+  await using owner = await openPercolator(options);
+  await using client = await openPercolator(options);
+  await owner.createTable('t');
+  for (const collecting of [owner, client]) {
+    for (const value of ['old', 'new']) await write(collecting, value);
+    const beganMs = systemClock.monotonicMs();
+    const { cellsDeleted, heldBackBy } = await collecting.collectGarbage();
+    const tookMs = systemClock.monotonicMs() - beganMs;
+    assert.ok(tookMs < MESSAGE_LIFETIME_MS / 2, `${tookMs} ms`);
+    assert.ok(cellsDeleted >= 2, 'the old version');
+    assert.equal(heldBackBy, undefined, 'no snapshot is open');
+  }
 });

@@ -39,18 +39,18 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
    */
   readonly completed: boolean;
   /**
-   * What keeps versions from being collected: a lock that is alive, or otherwise the lease with the
-   * smallest bound (that of an idle process holds back what has happened since its renewal). Absent
-   * if nothing does. No lease is named if this call continues a cycle, whose horizon was moved
-   * before.
+   * What keeps versions from being collected that were there when it was asked for: a lock that is
+   * alive, or otherwise the lease with the smallest bound. Absent if nothing does. No lease is
+   * named if this call continues a cycle, whose horizon was moved before.
    */
   readonly heldBackBy: HeldBack | undefined;
 }
 
 /**
  * One cycle that looks at every row, or the rest of such a cycle that was interrupted. Before a new
- * cycle, it watches the leases. A new cycle waits for `messageLifetimeMs` first, unless an earlier
- * cycle that looked at every row has already deleted as much as the new one may.
+ * cycle, it watches the leases. A new cycle first has the store end what is in flight or, where it
+ * cannot, waits for `messageLifetimeMs`; unless an earlier cycle that looked at every row has
+ * already deleted as much as the new one may.
  */
 export async function collectGarbage(
   services: CollectorServices,
@@ -62,7 +62,8 @@ export async function collectGarbage(
   context.closing.refuseNew();
   const { signal } = context.closing;
   const pausing = { ...settings, signal: given ? AbortSignal.any([signal, given]) : signal };
-  const collector = new GarbageCollector(services, { ...settings, shortCyclesMax: 0 });
+  const once = { ...settings, fences: true, shortCyclesMax: 0 };
+  const collector = new GarbageCollector(services, once, await context.oracle.next());
   if (await collector.isBetweenCycles()) await watchLeases(services, pausing);
   const completed = await runCycle(context, collector, pausing);
   const { rowsVisited, cellsDeleted, locksResolved } = collector.counters;

@@ -10,8 +10,9 @@
  * record must stop that copy (P4, P14). It was sent before D was fixed: a transaction below D that
  * sends anything later receives its commit timestamp with a horizon above its start, and does not
  * commit (commit.ts). So the copy is gone after the longest time that a message can be in flight,
- * counted on our own clock. Everything else that may arrive late is conditional on its own lock
- * (P9), or does no harm.
+ * counted on our own clock. Or the storage itself ends what is left in flight, with a fence (P84):
+ * then a caller that waits for the collection waits for nothing but its work. Everything else that
+ * may arrive late is conditional on its own lock (P9), or does no harm.
  *
  * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write
  * record or a marker. Collecting that before the lock is resolved would roll back half of a
@@ -113,6 +114,7 @@ export class GarbageCollector {
   readonly #services: CollectorServices;
   readonly #context: Context;
   readonly #settings: CollectorSettings;
+  readonly #began: Timestamp | undefined;
   /** Undefined until it was read. The storage has this progress, or earlier progress. */
   #progress: Progress | undefined;
   /** A deletion horizon that was fixed, and since when we wait for messages to be gone. */
@@ -128,10 +130,12 @@ export class GarbageCollector {
   /** The live lock at which the last step stopped. */
   #lock: HeldBack | undefined;
 
-  constructor(services: CollectorServices, settings: CollectorSettings) {
+  /** @param began when the caller has asked for one cycle; default: when the cycle begins */
+  constructor(services: CollectorServices, settings: CollectorSettings, began?: Timestamp) {
     this.#services = services;
     this.#context = services.context;
     this.#settings = settings;
+    this.#began = began;
   }
 
   /** Persisted: snapshots below may have lost versions. */
@@ -182,8 +186,9 @@ export class GarbageCollector {
 
   async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
     const { oracle, leases, clock } = this.#context;
+    const began = this.#began ?? (await oracle.next());
     await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
-    const moved = await moveHorizon(oracle, this.#services.watch);
+    const moved = await moveHorizon(oracle, this.#services.watch, began);
     const { heldBackBy: lease } = moved;
     this.#lease = lease && { process: processOf(lease.token), timestamp: lease.bound };
     this.#deletionHorizon = Math.max(moved.deletionHorizon, done);
@@ -197,18 +202,27 @@ export class GarbageCollector {
     { deletionHorizon, sinceMs }: { deletionHorizon: Timestamp; sinceMs: number },
     signal: AbortSignal,
   ): Promise<StepResult> {
-    const { clock, closing } = this.#context;
-    const endMs = sinceMs + this.#settings.messageLifetimeMs;
-    // Timers may wake early, and then a message could still be in flight.
-    while (clock.monotonicMs() < endMs) {
-      await clock.sleep(endMs - clock.monotonicMs(), signal);
-      closing.refuseNew();
-      if (signal.aborted) return 'more';
+    const { store } = this.#context;
+    if (this.#settings.fences && store.fence !== undefined) await store.fence();
+    else if (!(await this.#sleepUntil(sinceMs + this.#settings.messageLifetimeMs, signal))) {
+      return 'more';
     }
     const after = this.#afterwards(done);
     await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '', after });
     this.#waiting = undefined;
     return 'more';
+  }
+
+  /** False if the signal has ended it early. */
+  async #sleepUntil(endMs: number, signal: AbortSignal): Promise<boolean> {
+    const { clock, closing } = this.#context;
+    // Timers may wake early, and then a message could still be in flight.
+    while (clock.monotonicMs() < endMs) {
+      await clock.sleep(endMs - clock.monotonicMs(), signal);
+      closing.refuseNew();
+      if (signal.aborted) return false;
+    }
+    return true;
   }
 
   /** What the cycle after `done` may rely on. */

@@ -28,15 +28,17 @@ export interface MovedHorizon {
   /** At or below the horizon: below it, no process needs anything any more. */
   readonly deletionHorizon: Timestamp;
   /**
-   * The lease with the smallest bound, if it keeps the horizon from moving further. An idle process
-   * does so as well, by the time since it renewed its lease.
+   * The lease with the smallest bound, if that is below `began`. An idle process holds back as
+   * well, by the time since it renewed its lease.
    */
   readonly heldBackBy: Lease | undefined;
 }
 
+/** @param began a timestamp: what was committed before it is to be collected */
 export async function moveHorizon(
   oracle: TimestampOracle,
   watch: LeaseWatch,
+  began: Timestamp,
 ): Promise<MovedHorizon> {
   const now = await oracle.next();
   const before = await watch.liveLeases();
@@ -44,7 +46,7 @@ export async function moveHorizon(
   const after = await watch.liveLeases();
   const deletionHorizon = smallestBound(after, horizon);
   const [smallest] = [...before, ...after].toSorted((a, b) => a.bound - b.bound);
-  const isHeldBack = smallest !== undefined && smallest.bound < now;
+  const isHeldBack = smallest !== undefined && smallest.bound < began;
   return { horizon, deletionHorizon, heldBackBy: isHeldBack ? smallest : undefined };
 }
 

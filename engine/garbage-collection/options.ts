@@ -14,8 +14,9 @@ export interface CollectorOptions {
   /**
    * Milliseconds after which no message sent before can arrive any more: no mutation, and no copy
    * of one. Default 60,000, or the store's own `manifest.messageLifetimeMs` if that is more; less
-   * than the store's is refused (P66). Too small: a late copy of a prewrite finds that the evidence
-   * against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
+   * than the store's is refused (P66). `collectGarbage` waits for it only where the store cannot
+   * end what is in flight: a folder can (P84). Too small: a late copy of a prewrite finds that the
+   * evidence against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
   /**
@@ -57,6 +58,8 @@ export interface CollectorSettings {
   readonly rowsPerStep: number;
   readonly pauseMs: number;
   readonly restMs: number;
+  /** Whether the store is to end what is in flight, if it can, instead of a wait (P84). */
+  readonly fences: boolean;
   /** How many cycles may go on from one that looks at every row, before another one does. */
   readonly shortCyclesMax: number;
 }
@@ -101,6 +104,7 @@ export function settingsOf(
     rowsPerStep: options.rowsPerStep ?? 256,
     pauseMs: options.pauseMs ?? 1,
     restMs: options.restMs ?? 1_000,
+    fences: false, // A wait between cycles is welcome, and refuses nothing that others have sent.
     shortCyclesMax: skipsOldRows ? SHORT_CYCLES_MAX : 0,
   };
 }

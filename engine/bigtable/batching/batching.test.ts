@@ -554,6 +554,16 @@ test('a store that is closing refuses every further operation, and counts none o
   await Promise.all([sent, closed]);
 });
 
+test('a fence reaches the store at once; over a store that has none, there is none', async () => {
+  const memory = createMemoryBigtable();
+  assert.equal(batchBigtable(memory, new VirtualClock(), {}).store.fence, undefined);
+  let fences = 0;
+  const fenced = decorate(memory, { fence: async () => void fences++ });
+  const { store } = batchBigtable(fenced, new VirtualClock(), {});
+  await store.fence?.();
+  assert.equal(fences, 1);
+});
+
 test('listeners reach a store whose onChange needs its own `this`', () => {
   const memory = createMemoryBigtable();
   const heard: string[] = [];

@@ -14,7 +14,12 @@ const REFUSED: ReadonlySet<string> = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ]);
-const STAYING: ReadonlySet<ErrorCode> = new Set(['STORE_DAMAGED', 'STORE_REFUSED', 'STORE_FULL']);
+const STAYING: ReadonlySet<ErrorCode> = new Set([
+  'STORE_DAMAGED',
+  'STORE_REFUSED',
+  'STORE_FULL',
+  'WRONG_DATABASE',
+]);
 
 /** The code for a failure that stays until its cause is mended; otherwise STORE_UNAVAILABLE. */
 export function codeOf(cause: unknown): ErrorCode {
@@ -35,4 +40,11 @@ export function reasonOf(cause: unknown): string {
 /** Until what the sentence says is changed. */
 export function refused(what: string, cause?: unknown): PercolatorError {
   return new PercolatorError('STORE_REFUSED', what, { cause });
+}
+
+/** For a process that had one store open, and finds another one in its place (P74). */
+export function anotherStore(): PercolatorError {
+  const what =
+    'another store is in its place than the one that this process had open: put that one back, or open again';
+  return new PercolatorError('WRONG_DATABASE', what);
 }

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { createRandom, type PercolatorError, systemClock } from '../../base/index.ts';
 import { openPercolator } from '../../percolator.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
-import type { Bigtable, RowMutation } from '../bigtable.ts';
+import type { Bigtable, ConditionalRowMutation, RowMutation } from '../bigtable.ts';
 import type { Disk } from './disk.ts';
 import { openEmbedded } from './index.ts';
 import { openOnDisk } from './open-on-disk.ts';
@@ -39,6 +39,10 @@ function put(store: Bigtable, row: string, provisional = false): Promise<string>
     () => 'done',
     (error: PercolatorError) => error.code,
   );
+}
+
+function lock(row: string): ConditionalRowMutation {
+  return { table: 't', row, anyOf: FILTERS, ifNotFound: [SET] };
 }
 
 async function keysOf(store: Bigtable): Promise<string> {
@@ -213,6 +217,26 @@ describe('on a disk that fails', () => {
       assert.equal(await keysOf(store), 'before');
       assert.equal(await put(store, 'later'), 'done');
       await assertAfterCuts(disk, 'before,later');
+      await store.close();
+    });
+
+    test(`P84: what waits until a commit is known not to count (${failure}) is refused if a fence comes first`, async () => {
+      const { disk, store } = await diskWithTable();
+      failNext(disk, 'sync', failure);
+      assert.equal(await put(store, 'a'), 'STORE_IN_DOUBT');
+      const fencing = store.fence?.(); // It begins in the next turn.
+      const waiting = [
+        put(store, 'b'),
+        store.checkAndMutateRow(lock('c')).catch(({ code }: PercolatorError) => code),
+        store.checkAndMutateRows([lock('d')]).then(([one]) => (one as PercolatorError).code),
+        store.createTable('u', { families: ['f'] }).catch(({ code }: PercolatorError) => code),
+      ];
+      await fencing;
+      assert.equal(await keysOf(store), 'before');
+      assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['STORE_UNAVAILABLE']));
+      assert.equal(await put(store, 'later'), 'done');
+      assert.equal(await keysOf(store), 'before,later');
+      assert.deepEqual(await store.listTables(), ['t']);
       await store.close();
     });
 
@@ -548,3 +572,13 @@ for (const found of ['.', 'one']) {
     }
   });
 }
+
+test('P84: a fence ends when all that was taken before it is seen', async () => {
+  const { store } = await diskWithTable();
+  const written = put(store, 'a', true);
+  await store.fence?.();
+  assert.equal(await keysOf(store), 'a,before');
+  assert.equal(await written, 'done');
+  await store.close();
+  await assert.rejects(store.fence?.() ?? Promise.resolve(), { code: 'STORE_CLOSED' });
+});

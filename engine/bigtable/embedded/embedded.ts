@@ -76,6 +76,8 @@ export interface EmbeddedParts {
   readonly reserve: Reserve;
   readonly manifest: Manifest;
   readonly readOnly: boolean;
+  /** From now on, nothing is taken that a client sent before (sharing/service.ts). */
+  readonly fenceClients: () => void;
   /** Ends all that serves the store, once its last group is durable. */
   readonly end: () => Promise<void>;
 }
@@ -92,6 +94,7 @@ export class Embedded implements Bigtable {
   readonly #rows: RowStore;
   readonly #reserve: Reserve;
   readonly #readOnly: boolean;
+  readonly #fenceClients: () => void;
   readonly #end: () => Promise<void>;
   readonly #listeners = new Listeners();
   /** Long scans that have not ended. */
@@ -99,15 +102,18 @@ export class Embedded implements Bigtable {
   /** What readers see, and what it will be when everything submitted is durable. */
   #catalog: Catalog;
   #pendingCatalog: Catalog;
+  /** A mutation that has waited while this has grown is refused. */
+  #fences = 0;
   #closed: Promise<void> | undefined;
   /** Why it was closed by another hand than the caller's. */
   #lost: PercolatorError | undefined;
 
-  constructor({ rows, reserve, manifest, readOnly, end }: EmbeddedParts) {
+  constructor({ rows, reserve, manifest, readOnly, fenceClients, end }: EmbeddedParts) {
     this.#rows = rows;
     this.#reserve = reserve;
     this.manifest = manifest;
     this.#readOnly = readOnly;
+    this.#fenceClients = fenceClients;
     this.#end = end;
     this.#catalog = this.#readCatalog();
     this.#pendingCatalog = this.#catalog;
@@ -165,12 +171,14 @@ export class Embedded implements Bigtable {
   }
 
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
-    return this.#withRoom([conditional], () => this.#checkAndMutate(conditional));
+    const fences = this.#fences;
+    return this.#withRoom([conditional], () => this.#checkAndMutate(conditional, fences));
   }
 
-  async #checkAndMutate(conditional: ConditionalRowMutation): Promise<boolean> {
+  async #checkAndMutate(conditional: ConditionalRowMutation, fences: number): Promise<boolean> {
     this.#assertWritable([conditional]);
     if (this.#rows.isInDoubt) await this.#settle();
+    this.#refuseFenced(fences);
     const found = this.#apply(conditional);
     await this.#unless(found, this.#applied([conditional]));
     return found === true;
@@ -179,24 +187,29 @@ export class Embedded implements Bigtable {
   async checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    const answers = await this.#tryAll(conditionals);
+    const fences = this.#fences;
+    const answers = await this.#tryAll(conditionals, fences);
     const needsRoom = (i: number): boolean => isEssential(conditionals[i]) && isFull(answers[i]);
     if (!answers.some((_, i) => needsRoom(i))) return answers;
     return Promise.all(
       answers.map(async (answer, i) => {
         const conditional = conditionals[i] as ConditionalRowMutation;
-        return needsRoom(i) ? this.checkAndMutateRow(conditional).catch(asError) : answer;
+        if (!needsRoom(i)) return answer;
+        const again = (): Promise<boolean> => this.#checkAndMutate(conditional, fences);
+        return this.#withRoom([conditional], again).catch(asError);
       }),
     );
   }
 
   async #tryAll(
     conditionals: readonly ConditionalRowMutation[],
+    fences: number,
   ): Promise<readonly (boolean | Error)[]> {
     const answers: (boolean | Error)[] = [];
     try {
       this.#assertWritable(conditionals);
       if (this.#rows.isInDoubt) await this.#settle();
+      this.#refuseFenced(fences);
       for (const conditional of conditionals) answers.push(this.#tryApply(conditional));
       await this.#applied(conditionals);
       return answers;
@@ -209,12 +222,14 @@ export class Embedded implements Bigtable {
   }
 
   mutateRows(rows: readonly RowMutation[]): Promise<void> {
-    return this.#withRoom(rows, () => this.#mutateRows(rows));
+    const fences = this.#fences;
+    return this.#withRoom(rows, () => this.#mutateRows(rows, fences));
   }
 
-  async #mutateRows(rows: readonly RowMutation[]): Promise<void> {
+  async #mutateRows(rows: readonly RowMutation[], fences: number): Promise<void> {
     this.#assertWritable(rows);
     if (this.#rows.isInDoubt) await this.#settle();
+    this.#refuseFenced(fences);
     const tables = rows.map((row) => this.#validateRowMutation(row));
     const failure = this.#rows.change(() => {
       for (const [i, { row, mutations }] of rows.entries()) {
@@ -258,6 +273,17 @@ export class Embedded implements Bigtable {
 
   /** Other processes change the store through this one, so it knows of every change. */
   readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
+
+  /** Mutations that wait here are refused; what was applied is seen. */
+  async fence(): Promise<void> {
+    this.#assertOpen();
+    await systemClock.yield(); // What was sent in one turn has one fate (P61).
+    this.#assertOpen();
+    this.#fences++;
+    this.#fenceClients();
+    if (this.#rows.isInDoubt) await this.#settle();
+    await this.#rows.visible();
+  }
 
   /** Called when a group has become visible. */
   changed(): void {
@@ -396,7 +422,9 @@ export class Embedded implements Bigtable {
   }
 
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
+    const fences = this.#fences;
     if (this.#rows.isInDoubt) await this.#settle();
+    this.#refuseFenced(fences);
     const changed = change(this.#pendingCatalog);
     const isChange = changed !== this.#pendingCatalog;
     let failure: Error | undefined;
@@ -482,6 +510,14 @@ export class Embedded implements Bigtable {
       throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
     }
     if (this.#reserve.isInUse && !mutations.every(isEssential)) throw full();
+  }
+
+  /** A mutation that waited while a fence was set: its sender may have died (P84). */
+  #refuseFenced(fences: number): void {
+    if (fences === this.#fences) return;
+    const message =
+      'the mutation waited while a collector ended all that waits; nothing was applied';
+    throw new PercolatorError('STORE_UNAVAILABLE', message);
   }
 
   /** What is read or checked after it, in the same turn, was so at a moment since the call. */

@@ -54,6 +54,8 @@ export interface Patience {
    * messages in flight (garbage-collection/options.ts).
    */
   readonly requestMs: number;
+  /** Its clock: see `ClientSettings`. */
+  readonly nowMs?: (() => number) | undefined;
 }
 
 const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
@@ -86,9 +88,10 @@ export async function openPatiently(
       { cause },
     );
   const settings = { fsync, readOnly, sizes: SIZES, reserveBytes: RESERVE_BYTES };
-  const own = async (mustExist = false): Promise<Bigtable | undefined> => {
+  const own = async (store?: number): Promise<Bigtable | undefined> => {
     try {
-      return await ownFolder(folder, { ...settings, mustExist: mustExist || readOnly });
+      const mustExist = store !== undefined || readOnly;
+      return await ownFolder(folder, { ...settings, store, mustExist });
     } catch (cause) {
       throw refusal(reasonOf(cause), cause);
     }
@@ -124,7 +127,7 @@ async function openClaimed(
   const { fsync, readOnly } = settings;
   const closed = new AbortController();
   let disk: Disk | undefined;
-  let starting: Promise<Service> | undefined;
+  let service: Service | undefined;
   let ownership: Ownership | undefined;
   const release = (): void => {
     try {
@@ -137,23 +140,29 @@ async function openClaimed(
     closed.abort();
     try {
       // The store may be lost while it still begins to listen.
-      await (await starting?.catch(() => undefined))?.close();
+      await service?.close();
     } finally {
       release();
     }
   };
   let store: Bigtable;
+  let number = 0;
   try {
     disk = folderDisk(path, { fsync });
-    store = await openOnDisk(disk, { ...settings, end, onOwned: (owned) => (ownership = owned) });
+    store = await openOnDisk(disk, {
+      ...settings,
+      onOwned: (...found) => ([ownership, number] = found),
+      fenceClients: () => service?.fence(),
+      end,
+    });
   } catch (error) {
     release();
     throw error;
   }
   if (readOnly) return store;
   try {
-    starting = Service.start(path, store, { fsync });
-    const service = await starting;
+    service = new Service(path, store, { fsync, store: number });
+    await service.start();
     void keepWatch({ service, ownership }, closed.signal);
     return store;
   } catch (error) {

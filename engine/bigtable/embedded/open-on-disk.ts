@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../base/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { durabilityOf } from '../durability.ts';
 import type { Disk } from './disk.ts';
-import { refused } from './disk-errors.ts';
+import { anotherStore, refused } from './disk-errors.ts';
 import { Embedded, MANIFEST } from './embedded.ts';
 import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
@@ -24,12 +24,19 @@ export interface DiskSettings {
   readonly sizes: Sizes;
   /** Whether a folder without a store is refused. Default: the value of `readOnly`. */
   readonly mustExist?: boolean | undefined;
+  /** The number of the store that must be there: another one is refused. Default: any. */
+  readonly store?: number | undefined;
   /** What is kept free for a full disk (reserve.ts). Default 0. */
   readonly reserveBytes?: number | undefined;
   /** For how long a look at the ownership counts. Default: the system's. */
   readonly clock?: Clock | undefined;
-  /** Called with what looks at the ownership; once a second, it should be asked to look at all. */
-  readonly onOwned?: ((ownership: Ownership) => void) | undefined;
+  /**
+   * Called with what looks at the ownership, which should be asked once a second to look at all,
+   * and with the number of the store.
+   */
+  readonly onOwned?: ((ownership: Ownership, store: number) => void) | undefined;
+  /** Called when nothing more is to be taken that clients sent before. */
+  readonly fenceClients?: (() => void) | undefined;
   /** Called when the store no longer uses the disk. */
   readonly end?: (() => Promise<void>) | undefined;
 }
@@ -43,6 +50,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
   let hints: HintWriter | undefined;
   let reserves: Reserve | undefined;
   try {
+    if (state.store !== (settings.store ?? state.store)) throw anotherStore();
     const flush = async (): Promise<number> => {
       await rows.flush();
       return log.hint().sequence;
@@ -91,19 +99,28 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       reserve,
       manifest: { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) },
       readOnly,
+      fenceClients: () => settings.fenceClients?.(),
       end,
     });
     const opened = store;
     ownership.onLost = (error) => opened.lost(error);
     ownership.look(); // What it found in opening was before that.
-    settings.onOwned?.(ownership);
+    settings.onOwned?.(ownership, state.store);
     return opened;
   } catch (error) {
     await reserves?.close();
     await hints?.idle(); // The folder must not change once another process may own it.
-    log.close();
-    ownership.look(); // Says so if that is why it failed, also if it failed in doubt.
+    giveUp(log);
     throw error;
+  }
+}
+
+/** @throws STORE_CLOSED if the store is lost: that is why opening failed, also if it is in doubt */
+function giveUp(log: Log): void {
+  try {
+    log.ownership.look();
+  } finally {
+    log.close();
   }
 }
 

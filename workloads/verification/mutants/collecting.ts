@@ -10,8 +10,8 @@ export const COLLECTING: readonly Mutant[] = [
     changes: [
       change(
         'garbage-collection/cycle.ts',
-        'const endMs = sinceMs + this.#settings.messageLifetimeMs;',
-        'const endMs = sinceMs;',
+        'this.#sleepUntil(sinceMs + this.#settings.messageLifetimeMs, signal)',
+        'this.#sleepUntil(sinceMs, signal)',
       ),
     ],
     // A copy of a prewrite arrives after its marker was collected.

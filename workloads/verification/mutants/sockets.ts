@@ -1,6 +1,6 @@
 /**
  * Mistakes where the simulations have code of their own: in how the processes of a shared store
- * talk to one another (P12, P61, P62, P77), and in the connections to HBase (P12, P66).
+ * talk to one another (P12, P61, P62, P77, P84), and in the connections to HBase (P12, P66).
  */
 import type { SocketKnobs } from './worlds.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -64,6 +64,14 @@ const SHARED: readonly Mutant[] = [
     changes: [change(SERVICE, '    this.#socket.pause();\n', '')],
     world: 'shared store',
     sockets: { misbehaviour: 'reads nothing' },
+  },
+  {
+    rule: 'P84',
+    name: 'left-in-flight-taken-after-fence',
+    mistake: 'After a fence, the owner takes what a client that has gone left in its socket.',
+    changes: [change(SERVICE, 'if (this.#isFenced && MUTATIONS', 'if (id < 0 && MUTATIONS')],
+    world: 'shared store',
+    sockets: { faults: ['left in flight', 'none'], ownerDies: false },
   },
 ];
 

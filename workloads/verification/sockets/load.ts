@@ -9,7 +9,8 @@
  *     the condition did not hold   only its own effect can be there: it was sent twice
  *
  * And no call waits for ever, no read misses what was acknowledged before it, and no mutation is
- * taken by the storage after its deadline, if the storage promises that.
+ * taken by the storage after its deadline, nor after a fence of which its caller has been told
+ * something before, if the storage promises that.
  */
 import { hasCode, PercolatorError, type Random, systemClock } from '../../../engine/base/index.ts';
 import type { Bigtable, CellFilter, Row } from '../../../engine/bigtable/index.ts';
@@ -35,8 +36,9 @@ interface Told {
   readonly kind: 'conditional' | 'blind';
   readonly heard: Heard;
   readonly message: string;
-  /** On the clock of `nowMs`: when the call had been made. */
+  /** On the clock of `nowMs`: when the call had been made, and when its caller was told. */
   readonly askedMs: number;
+  readonly heardMs: number;
 }
 
 export class Load {
@@ -87,6 +89,7 @@ export class Load {
     const asking = store.checkAndMutateRows(conditionals);
     const askedMs = this.#nowMs();
     const answers = await this.#settled('checkAndMutateRows', asking);
+    const heardMs = this.#nowMs();
     return rows.filter((row, i) => {
       const answer = answers instanceof Error ? answers : answers[i];
       const error = answer instanceof Error ? answer : undefined;
@@ -98,6 +101,7 @@ export class Load {
         heard,
         message: String(error ?? answer),
         askedMs,
+        heardMs,
       });
       return heard === 'applied';
     });
@@ -109,6 +113,7 @@ export class Load {
     );
     const askedMs = this.#nowMs();
     const error = await this.#settled('mutateRows', asking);
+    const heardMs = this.#nowMs();
     // A failure of several rows may be one row's alone: the others are in doubt.
     const isShared = error instanceof Error && rows.length > 1;
     const heard = !(error instanceof Error)
@@ -117,7 +122,7 @@ export class Load {
         ? (this.#heardOf(error), 'in doubt')
         : this.#heardOf(error);
     for (const row of rows) {
-      this.told.push({ row, kind: 'blind', heard, message: String(error), askedMs });
+      this.told.push({ row, kind: 'blind', heard, message: String(error), askedMs, heardMs });
     }
     return heard === 'applied' ? rows : [];
   }
@@ -208,6 +213,21 @@ export class Load {
       if (kind === 'conditional' && times.length > 1) {
         this.#violation('answers: no conditional mutation is sent twice', row);
       }
+    }
+  }
+
+  /**
+   * @param fencesMs when fences were set, in order
+   * @param takenMs as for `judgeTimes`
+   */
+  judgeFences(takenMs: ReadonlyMap<string, readonly number[]>, fencesMs: readonly number[]): void {
+    for (const { row, kind, heardMs } of this.told) {
+      const fenceMs = fencesMs.find((ms) => ms > heardMs) ?? Infinity;
+      if (!(takenMs.get(row) ?? []).some((ms) => ms > fenceMs)) continue;
+      this.#violation(
+        'fences: nothing that was left in flight is taken after them',
+        `${kind} ${row}`,
+      );
     }
   }
 }

@@ -7,6 +7,7 @@
  *     answer cut       requests pass, and some bytes of answers; then the client is cut off
  *     half-open        from some byte on nothing passes, and for long no side hears of it
  *     held             the same for a while, then everything that was sent arrives, late
+ *     left in flight      the client is cut off, and what it sent last arrives a while later
  *     slow             bytes pass one by one
  *     none
  *
@@ -23,6 +24,7 @@ export const FAULTS = [
   'answer cut',
   'half-open',
   'held',
+  'left in flight',
   'slow',
 ] as const;
 export type ConnectionFault = (typeof FAULTS)[number] | 'none';
@@ -33,6 +35,8 @@ export interface ProxyOptions {
   readonly faults?: readonly ConnectionFault[] | undefined;
   /** How long a held connection is held, in milliseconds. */
   readonly holdMs: number;
+  /** How long after the client was cut off what it left in flight arrives. Default 0. */
+  readonly leftMs?: number | undefined;
 }
 
 /** Faults strike within so many bytes, which are a few calls of a small load. */
@@ -115,19 +119,37 @@ export class Proxy implements AsyncDisposable {
     client.once('close', () => {
       if (!isDeaf(client)) server.end();
     });
-    pass(pair, this.#options.holdMs, random);
+    pass(pair, this.#options, random);
   }
 }
 
 /** Sockets whose other side is not told when they end. */
 const deaf = new WeakSet<Socket>();
+/** Those whose last bytes arrive later than they. */
+const leaving = new WeakSet<Socket>();
+const isLeftInFlight = (client: Socket): boolean => leaving.has(client);
 const isDeaf = (client: Socket): boolean => deaf.has(client);
 
-function pass({ fault, client, server }: Pair, holdMs: number, random: Random): void {
+function pass(
+  { fault, client, server }: Pair,
+  { holdMs, leftMs = 0 }: ProxyOptions,
+  random: Random,
+): void {
   const at = fault === 'slow' || fault === 'none' ? Infinity : random.integer(0, BYTES_MAX);
   const isReset = random.fraction() < 0.5;
   const isServerTold = random.fraction() < 0.7;
-  const strike = (): void => {
+  let left: Buffer[] | undefined;
+  const strike = (late: Buffer): void => {
+    if (fault === 'left in flight') {
+      deaf.add(client);
+      cut(client, isReset);
+      left = [late];
+      leaving.add(client);
+      void systemClock.sleep(leftMs, undefined, { background: true }).then(() => {
+        server.end(Buffer.concat(left ?? []));
+      });
+      return;
+    }
     if (fault === 'half-open' || fault === 'held') {
       deaf.add(client);
       client.pause();
@@ -143,8 +165,10 @@ function pass({ fault, client, server }: Pair, holdMs: number, random: Random): 
     if (isServerTold) cut(server, isReset && fault === 'request cut');
   };
   const isOfRequests = fault !== 'answer cut';
-  relay(client, server, { at: isOfRequests ? at : Infinity, strike, isSlow: fault === 'slow' });
-  relay(server, client, { at: isOfRequests ? Infinity : at, strike, isSlow: fault === 'slow' });
+  const isSlow = fault === 'slow';
+  const toServer = (bytes: Buffer): unknown => left?.push(bytes) ?? server.write(bytes);
+  relay(client, server, { at: isOfRequests ? at : Infinity, strike, isSlow, write: toServer });
+  relay(server, client, { at: isOfRequests ? Infinity : at, strike, isSlow });
 }
 
 function release({ client, server }: Pair): void {
@@ -157,8 +181,14 @@ function release({ client, server }: Pair): void {
 function relay(
   from: Socket,
   to: Socket,
-  how: { readonly at: number; readonly strike: () => void; readonly isSlow: boolean },
+  how: {
+    readonly at: number;
+    readonly strike: (late: Buffer) => void;
+    readonly isSlow: boolean;
+    readonly write?: (bytes: Buffer) => unknown;
+  },
 ): void {
+  const { write = (bytes: Buffer): unknown => to.write(bytes) } = how;
   let passed = 0;
   let hasStruck = false;
   let slowBytes = how.isSlow ? SLOW_BYTES : 0;
@@ -173,12 +203,12 @@ function relay(
       }
       const allowed = hasStruck ? rest.length : Math.min(rest.length, how.at - passed);
       passed += rest.length;
-      if (!to.destroyed) to.write(rest.subarray(0, allowed));
+      if (!to.destroyed) write(rest.subarray(0, allowed));
       if (hasStruck || passed < how.at) return;
       hasStruck = true;
       const late = rest.subarray(allowed);
-      how.strike();
-      if (late.length > 0) from.unshift(late); // Paused, or gone.
+      how.strike(late);
+      if (late.length > 0 && !isLeftInFlight(from)) from.unshift(late); // Paused, or gone.
     });
   });
   from.once('end', () => {

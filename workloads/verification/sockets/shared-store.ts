@@ -28,6 +28,8 @@ const REQUEST_MS = 400;
 const CALM_REQUEST_MS = 20_000;
 /** Between two neighbouring lines of code, a busy machine may do something else. */
 const SLACK_MS = 600;
+/** Far more often than collectors set fences. */
+const FENCE_MS = 50;
 const STANDSTILL_MS = REQUEST_MS + 2 * SLACK_MS;
 
 export async function runSharedStore(
@@ -46,20 +48,20 @@ export async function runSharedStore(
   const store = watched(memory, taken, crowd);
   const proxy = new Proxy(
     { path: path.join(folder, 'socket') },
-    { random: random.fork('proxy'), faults, holdMs: STANDSTILL_MS },
+    { random: random.fork('proxy'), faults, holdMs: STANDSTILL_MS, leftMs: REQUEST_MS / 2 },
   );
   await proxy.listen(path.join(folder, 'proxy'));
   const standsStill = random.fraction() < 0.7;
   const next = path.join(folder, 'next');
   mkdirSync(next);
-  const services = [await Service.start(folder, store, { fsync: true })];
+  const services = [await serve(folder, store)];
   await memory.mutateRows([LARGE]);
   await crowd?.begin(socketOf(folder));
   let isDead = false;
   const own = async (): Promise<Bigtable | undefined> => {
     if (!isDead) return undefined;
     if (standsStill) standStill(STANDSTILL_MS);
-    services.push(await Service.start(next, store, { fsync: true }));
+    services.push(await serve(next, store));
     proxy.moveTo({ path: socketOf(next) });
     return store;
   };
@@ -67,6 +69,9 @@ export async function runSharedStore(
     clientOf(folder, memory, { own: mayOwn, requestMs }),
   );
   const load = new Load(sharedClockMs);
+  const ended = new AbortController();
+  // A crowd confirms no fence.
+  const fencing = crowd === undefined ? fence(services, ended.signal) : Promise.resolve([]);
   const running = clients.map((client, i) =>
     load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25 }),
   );
@@ -76,10 +81,12 @@ export async function runSharedStore(
     proxy.moveTo(undefined);
   }
   await Promise.all(running);
+  ended.abort();
   await crowd?.end();
   proxy.calm();
   await load.judge(memory);
   load.judgeTimes(taken, requestMs + SLACK_MS);
+  load.judgeFences(taken, await fencing);
   if (crowd !== undefined) load.judgeServed();
   await Promise.all(clients.map((client) => client.close()));
   await proxy[Symbol.asyncDispose]();
@@ -87,6 +94,23 @@ export async function runSharedStore(
   rmSync(folder, { recursive: true });
   const violations = [...load.violations, ...(crowd?.violations ?? [])];
   return { violations, told: load.told, met: proxy.met };
+}
+
+async function serve(folder: string, store: Bigtable): Promise<Service> {
+  const service = new Service(folder, store, { fsync: true, store: 1 });
+  await service.start();
+  return service;
+}
+
+/** Resolves to when fences were set. */
+async function fence(services: readonly Service[], ended: AbortSignal): Promise<readonly number[]> {
+  const fencesMs: number[] = [];
+  while (!ended.aborted) {
+    await systemClock.sleep(FENCE_MS, ended);
+    for (const service of services) service.fence();
+    fencesMs.push(sharedClockMs());
+  }
+  return fencesMs;
 }
 
 function clientOf(

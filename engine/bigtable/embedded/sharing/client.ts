@@ -23,7 +23,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../../bigtable.ts';
-import { codeOf, reasonOf } from '../disk-errors.ts';
+import { anotherStore, codeOf, reasonOf } from '../disk-errors.ts';
 import { Listeners } from '../listeners.ts';
 
 import { Connection } from './connection.ts';
@@ -31,6 +31,7 @@ import {
   type Answer,
   type Frame,
   type Method,
+  MUTATIONS,
   PROTOCOL,
   receivedError,
   sharedClockMs,
@@ -45,13 +46,6 @@ const GREETING_MS_MIN = 250;
 
 /** Requests that find their own effect when they are sent twice (P12). */
 const CONDITIONAL: ReadonlySet<Method> = new Set(['checkAndMutateRow', 'checkAndMutateRows']);
-const MUTATIONS: ReadonlySet<Method> = new Set([
-  'checkAndMutateRow',
-  'checkAndMutateRows',
-  'mutateRows',
-  'createTable',
-  'dropTable',
-]);
 
 export interface ClientSettings {
   readonly manifest: Manifest;
@@ -62,10 +56,12 @@ export interface ClientSettings {
   /** Where the owner listens. */
   readonly socketPath: () => string;
   /**
-   * Opens and serves the store; undefined if another process has the folder's lock. Absent: this
-   * process may not own it.
+   * Opens and serves the store, which must be that of the number if one is given; undefined if
+   * another process has the folder's lock. Absent: this process may not own it.
    */
-  readonly own: ((mustExist: boolean) => Promise<Bigtable | undefined>) | undefined;
+  readonly own: ((store: number | undefined) => Promise<Bigtable | undefined>) | undefined;
+  /** In milliseconds; it may count from another moment than the owner's. Default: the system's. */
+  readonly nowMs?: (() => number) | undefined;
   /** The error if this process can neither reach an owner nor become the owner. */
   readonly refusal: (reason: string, cause?: unknown) => PercolatorError;
 }
@@ -92,6 +88,7 @@ const OWNER_SILENT =
 export class Client implements Bigtable {
   readonly manifest: Manifest;
   readonly #settings: ClientSettings;
+  readonly #nowMs: () => number;
   readonly #listeners = new Listeners();
   /** In the order in which the callers asked. */
   readonly #waiting = new Map<number, Waiting>();
@@ -102,13 +99,14 @@ export class Client implements Bigtable {
   /** Defined once this process owns the store. */
   #owned: Bigtable | undefined;
   #attaching: Promise<void> | undefined;
-  /** Once true, the folder has a store: a new one in its place would be empty. */
-  #wasAttached = false;
+  /** The number of the store, once it is known: another one in its place has other data. */
+  #store: number | undefined;
   #isWatching = false;
   #closed: Promise<void> | undefined;
 
   constructor(settings: ClientSettings) {
     this.#settings = settings;
+    this.#nowMs = settings.nowMs ?? sharedClockMs;
     this.manifest = settings.manifest;
   }
 
@@ -166,6 +164,10 @@ export class Client implements Bigtable {
 
   dropTable(table: string): Promise<void> {
     return this.#ask('dropTable', table);
+  }
+
+  fence(): Promise<void> {
+    return this.#ask('fence');
   }
 
   readonly onChange = (listener: () => void): (() => void) => {
@@ -230,7 +232,7 @@ export class Client implements Bigtable {
    */
   #deadlineMs(): number {
     if (this.#turnDeadlineMs === undefined) {
-      this.#turnDeadlineMs = sharedClockMs() + this.#settings.requestMs;
+      this.#turnDeadlineMs = this.#nowMs() + this.#settings.requestMs;
       void systemClock.yield().then(() => (this.#turnDeadlineMs = undefined));
     }
     return this.#turnDeadlineMs;
@@ -250,7 +252,7 @@ export class Client implements Bigtable {
     } else if (!this.#connection.isEnding) {
       try {
         this.#connection.setIdle(false);
-        this.#connection.send([id, method, deadlineMs, given]);
+        this.#connection.send([id, method, deadlineMs + this.#connection.aheadMs, given]);
         waiting.isSent = true;
       } catch (error) {
         this.#settle(waiting).reject(error);
@@ -275,6 +277,9 @@ export class Client implements Bigtable {
     if (error === null) {
       // Not taken: the next owner gets it.
       waiting.isSent = false;
+    } else if (error === 'fenced') {
+      waiting.isSent = false;
+      this.#send(waiting);
     } else if (error === undefined) {
       // Before `#settle` forgets the request: if this throws, the request goes to the next owner.
       const received = frame.answer(waiting.method, value);
@@ -289,7 +294,7 @@ export class Client implements Bigtable {
    * deadlines of reads stay, too, so that closing ends.
    */
   #waitForReads(): void {
-    const deadlineMs = sharedClockMs() + this.#settings.requestMs;
+    const deadlineMs = this.#nowMs() + this.#settings.requestMs;
     for (const waiting of this.#waiting.values()) {
       if (!MUTATIONS.has(waiting.method)) waiting.deadlineMs = deadlineMs;
     }
@@ -327,46 +332,49 @@ export class Client implements Bigtable {
 
   async #lookForOwner(): Promise<void> {
     const { own, refusal } = this.#settings;
-    const untilMs = sharedClockMs() + this.#settings.attachMs;
+    const untilMs = this.#nowMs() + this.#settings.attachMs;
     while (this.#connection === undefined && this.#owned === undefined) {
-      this.#owned = await own?.(this.#wasAttached);
+      this.#owned = await own?.(this.#store);
       if (this.#owned === undefined) this.#connection = await this.#connect(untilMs);
       else this.#owned.onChange?.(() => this.#listeners.tell());
       if (this.#connection !== undefined || this.#owned !== undefined) break;
-      if (sharedClockMs() > untilMs) {
+      if (this.#nowMs() > untilMs) {
         throw refusal(own === undefined ? NO_OWNER : LOCKED_BY_SILENT);
       }
       await systemClock.sleep(RETRY_MS);
     }
-    this.#wasAttached = true;
     this.#refuseOverdue(); // This process may have been stopped for an hour (P62).
     for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);
   }
 
   async #connect(untilMs: number): Promise<Connection | undefined> {
     const { socketPath, refusal, fsync, readOnly } = this.#settings;
-    const leftMs = Math.max(GREETING_MS_MIN, untilMs - sharedClockMs());
+    const leftMs = Math.max(GREETING_MS_MIN, untilMs - this.#nowMs());
     let isRefused = false;
-    const connection = await Connection.open(socketPath(), leftMs, {
-      onAnswer: (answer, frame) => {
+    const events = {
+      onAnswer: (answer: Answer, frame: Frame): void => {
         if (!isRefused) this.#receive(answer, frame);
       },
-      onUnsent: (ids, error) => this.#refuseUnsent(ids, error),
+      onUnsent: (ids: readonly number[], error: unknown): void => this.#refuseUnsent(ids, error),
       // A refused connection may end when the next one is in use.
-      onLost: () => {
+      onLost: (): void => {
         if (!isRefused) this.#lost();
       },
-    });
+    };
+    const connection = await Connection.open(socketPath(), leftMs, events, this.#nowMs);
     if (connection === undefined) return undefined;
     const { greeting } = connection;
     const isDifferent = greeting.protocol !== PROTOCOL;
-    if (!isDifferent && (readOnly || greeting.fsync === fsync)) {
+    const isAnother = greeting.store !== (this.#store ?? greeting.store);
+    if (!isDifferent && !isAnother && (readOnly || greeting.fsync === fsync)) {
+      this.#store = greeting.store;
       connection.setIdle(true);
       if (this.#listeners.size > 0) connection.listen();
       return connection;
     }
     isRefused = true;
     connection.end();
+    if (isAnother && !isDifferent) throw refusal(reasonOf(anotherStore()), anotherStore());
     const reason = isDifferent
       ? `process ${greeting.process} uses it with another version of this library: use one version`
       : `process ${greeting.process} uses it with fsync ${greeting.fsync}, and this one with ${fsync}: all must use the same`;
@@ -401,7 +409,7 @@ export class Client implements Bigtable {
   }
 
   #refuseOverdue(): void {
-    const nowMs = sharedClockMs();
+    const nowMs = this.#nowMs();
     for (const waiting of this.#waiting.values()) {
       if (nowMs > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
     }

@@ -8,6 +8,7 @@ import {
   FrameWriter,
   type Greeting,
   type Request,
+  sharedClockMs,
 } from './messages.ts';
 
 export interface ConnectionEvents {
@@ -20,6 +21,11 @@ export interface ConnectionEvents {
 
 export class Connection {
   readonly greeting: Greeting;
+  /**
+   * By how much the owner's clock is ahead of ours. If it may be the same clock, it is; otherwise
+   * too little by up to what the greeting took, so that no deadline is too late.
+   */
+  readonly aheadMs: number;
   readonly #socket: Socket;
   readonly #onUnsent: ConnectionEvents['onUnsent'];
   #writer = new FrameWriter();
@@ -30,9 +36,14 @@ export class Connection {
   /** Whether nothing more may be said: the owner is closing, or `end` was called. */
   isEnding = false;
 
-  private constructor(socket: Socket, greeting: Greeting, onUnsent: ConnectionEvents['onUnsent']) {
+  private constructor(
+    socket: Socket,
+    greeting: Greeting,
+    { aheadMs, onUnsent }: { readonly aheadMs: number } & Pick<ConnectionEvents, 'onUnsent'>,
+  ) {
     this.#socket = socket;
     this.greeting = greeting;
+    this.aheadMs = aheadMs;
     this.#onUnsent = onUnsent;
   }
 
@@ -41,10 +52,12 @@ export class Connection {
     path: string,
     timeoutMs: number,
     events: ConnectionEvents,
+    nowMs: () => number = sharedClockMs,
   ): Promise<Connection | undefined> {
     const reader = new FrameReader();
     const opened = Promise.withResolvers<Connection | undefined>();
     let connection: Connection | undefined;
+    const askedMs = nowMs();
     const socket = connect(path);
     socket.on('data', (chunk) => {
       try {
@@ -53,13 +66,16 @@ export class Connection {
           let answers = frame.messages;
           if (connection === undefined) {
             if (typeof first !== 'object' || first === null) throw new Error('no greeting');
-            connection = new Connection(socket, first as Greeting, events.onUnsent);
+            const aheadMs = aheadOf(first as Greeting, askedMs, nowMs());
+            const { onUnsent } = events;
+            connection = new Connection(socket, first as Greeting, { aheadMs, onUnsent });
             opened.resolve(connection);
             answers = rest;
           }
           for (const answer of answers as Answer[]) {
             // Not left to the caller, which may not have the connection yet.
             if (answer[0] === 'closing') connection.end();
+            else if (answer[0] === 'fenced') connection.#confirmFence();
             events.onAnswer(answer, frame);
           }
         }
@@ -98,6 +114,14 @@ export class Connection {
     void systemClock.yield().then(() => this.#write());
   }
 
+  /** At once, in a frame of its own: before all that was said in this turn. */
+  #confirmFence(): void {
+    if (this.isEnding) return;
+    const writer = new FrameWriter();
+    writer.add(['fenced']);
+    this.#socket.write(writer.take());
+  }
+
   /** Whether the process may end although the connection is open. */
   setIdle(isIdle: boolean): void {
     if (isIdle) this.#socket.unref();
@@ -125,4 +149,10 @@ export class Connection {
       this.#onUnsent(ids, error);
     }
   }
+}
+
+/** The greeting was made between the two moments of our clock. */
+function aheadOf({ clockMs }: Greeting, askedMs: number, heardMs: number): number {
+  const mayBeSame = askedMs <= clockMs && clockMs <= heardMs;
+  return mayBeSame ? 0 : clockMs - heardMs;
 }

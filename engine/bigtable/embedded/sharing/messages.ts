@@ -19,25 +19,40 @@ import type {
 import { type DamagedRow, type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 export type Method = Exclude<
   keyof Bigtable,
   'manifest' | 'onChange' | 'close' | typeof Symbol.asyncDispose
 >;
 
+export const MUTATIONS: ReadonlySet<Method> = new Set([
+  'checkAndMutateRow',
+  'checkAndMutateRows',
+  'mutateRows',
+  'createTable',
+  'dropTable',
+]);
+
 /** The first message, from the owner. */
 export interface Greeting {
   readonly protocol: number;
   readonly fsync: boolean;
   readonly process: number;
+  /** No other store has this number, except a copy. */
+  readonly store: number;
+  /** What the owner's clock says: that of a client may count from another moment. */
+  readonly clockMs: number;
 }
 
-/** To the owner. The deadline is in milliseconds of the clock that all processes share. */
+/** To the owner. The deadline is in milliseconds of the owner's clock. */
 export type Request = readonly [id: number, method: Method, deadlineMs: number, given: unknown[]];
 
-/** To the owner, which from now on says when something has changed. */
-export type Listening = readonly ['listening'];
+/**
+ * To the owner, which from now on says when something has changed; or which learns that all that
+ * follows was sent after the fence that it has told.
+ */
+export type Notice = readonly ['listening' | 'fenced'];
 
 /** From the owner: the answer to a request, or a notice that answers none. */
 export type Answer =
@@ -45,8 +60,10 @@ export type Answer =
   | readonly [id: number, value: null, error: SentError]
   /** The store is closing: the request was not taken, and may be sent to the next owner. */
   | readonly [id: number, value: null, error: null]
+  /** The mutation was sent before a fence: it was not taken, and is to be sent again. */
+  | readonly [id: number, value: null, error: 'fenced']
   /** `working`: it has reads of this client that are not answered yet. */
-  | readonly ['changed' | 'closing' | 'working'];
+  | readonly ['changed' | 'closing' | 'fenced' | 'working'];
 
 export interface SentError {
   readonly code?: string | undefined;
@@ -67,7 +84,8 @@ export function receivedError({ code, message, damagedRow }: SentError): Error {
 }
 
 /**
- * Milliseconds on a clock that all processes of a machine share, unlike the one of `base/clock.ts`.
+ * Milliseconds on a clock that all processes of a machine share, unlike the one of `base/clock.ts`;
+ * except that for those of another container it may count from another moment (`Greeting.clockMs`).
  * It stands still while the machine is suspended. It serves deadlines alone: the owner refuses what
  * comes too late, and a client gives up what gets no answer.
  */
@@ -95,11 +113,13 @@ function inConditional(conditional: ConditionalRowMutation, swap: Swap): Conditi
 
 const same = <T>(given: T): T => given;
 
+type Call<M extends Method> = NonNullable<Bigtable[M]>;
+
 /** By method: how its arguments and its answer hold values. */
 const HOLDERS: {
   readonly [M in Method]: {
-    readonly given: (given: Parameters<Bigtable[M]>, swap: Swap) => unknown;
-    readonly answer: (answer: Awaited<ReturnType<Bigtable[M]>>, swap: Swap) => unknown;
+    readonly given: (given: Parameters<Call<M>>, swap: Swap) => unknown;
+    readonly answer: (answer: Awaited<ReturnType<Call<M>>>, swap: Swap) => unknown;
   };
 } = {
   readRow: { given: same, answer: inRow },
@@ -121,6 +141,7 @@ const HOLDERS: {
   createTable: { given: same, answer: same },
   listTables: { given: same, answer: same },
   dropTable: { given: same, answer: same },
+  fence: { given: same, answer: same },
 };
 
 function inRowMutation(row: RowMutation, swap: Swap): RowMutation {
@@ -139,7 +160,7 @@ export class FrameWriter {
     return this.#textLength + this.#valueBytes;
   }
 
-  add(message: Greeting | Answer | Listening): void {
+  add(message: Greeting | Answer | Notice): void {
     this.#addText(JSON.stringify(message));
   }
 

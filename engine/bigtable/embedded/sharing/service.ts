@@ -8,6 +8,10 @@
  * been collected since (P4). What is taken in time is applied in the same turn, unless the store
  * must first settle a commit that failed.
  *
+ * And after a fence (P84)? What was sent before may lie in a socket for long, and its sender may be
+ * dead by now. So each client is told of the fence, and until it confirms that it has heard of it,
+ * its mutations are not taken. A client that lives sends them again: their callers still wait.
+ *
  * What the owner keeps for one client is bounded (P77): while many bytes of answers wait for a
  * client that does not read, its next reads wait, too, and so does what it has sent after them. Its
  * mutations that have arrived do not wait: those of one frame belong together, and have small
@@ -25,8 +29,9 @@ import {
   FrameWriter,
   type Frame,
   type Greeting,
-  type Listening,
   type Method,
+  MUTATIONS,
+  type Notice,
   PROTOCOL,
   type Request,
   sentError,
@@ -47,28 +52,28 @@ const REPORT_MS = 500;
 export class Service {
   readonly #folder: string;
   readonly #store: Bigtable;
-  readonly #greeting: Greeting;
+  readonly #greeting: Omit<Greeting, 'clockMs'>;
   #server: Server | undefined;
   #listening: Promise<void> | undefined;
   #isClosing = false;
   readonly #clients = new Set<Client>();
   #removeSocket: (() => void) | undefined;
 
-  private constructor(folder: string, store: Bigtable, fsync: boolean) {
+  constructor(folder: string, store: Bigtable, says: Pick<Greeting, 'fsync' | 'store'>) {
     this.#folder = folder;
     this.#store = store;
-    this.#greeting = { protocol: PROTOCOL, fsync, process: pid };
+    this.#greeting = { ...says, protocol: PROTOCOL, process: pid };
   }
 
-  static async start(
-    folder: string,
-    store: Bigtable,
-    { fsync }: { readonly fsync: boolean },
-  ): Promise<Service> {
-    const service = new Service(folder, store, fsync);
-    await service.#listen();
-    store.onChange?.(() => service.#changed());
-    return service;
+  async start(): Promise<void> {
+    this.#listening = this.#listen();
+    await this.#listening;
+    this.#store.onChange?.(() => this.#changed());
+  }
+
+  /** From now on, no mutation is taken that was sent before. */
+  fence(): void {
+    for (const client of this.#clients) client.fence();
   }
 
   /** Listens again if another program has removed the socket; clients that are connected stay. */
@@ -83,7 +88,7 @@ export class Service {
   /** After the store has been told to close: waits until its clients have left. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    await this.#listening;
+    await this.#listening?.catch(() => undefined);
     this.#server?.close();
     await Promise.all([...this.#clients].map((client) => client.leave()));
     this.#removeSocket?.();
@@ -127,18 +132,22 @@ class Client {
   readonly #held: Call[] = [];
   #isReadingOn = false;
   #isReporting = false;
+  /** Whether the client has yet to confirm a fence, and is then to be told of another one. */
+  #isFenced = false;
+  #isFencedAgain = false;
 
-  constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
+  constructor(socket: Socket, store: Bigtable, greeting: Omit<Greeting, 'clockMs'>) {
     this.#socket = socket;
     this.#store = store;
-    this.#writer.add(greeting);
+    this.#writer.add({ ...greeting, clockMs: sharedClockMs() });
     this.#write();
     socket.on('data', (chunk) => {
       try {
         for (const frame of this.#reader.add(chunk)) {
-          for (const message of frame.messages as (Request | Listening)[]) {
+          for (const message of frame.messages as (Request | Notice)[]) {
             if (message[0] === 'listening') this.#isListening = true;
-            else this.#take(frame, message);
+            else if (message[0] === 'fenced') this.#confirmed();
+            else this.#take(frame, message as Request);
           }
         }
         if (this.#isFull) void this.#untilRead();
@@ -159,6 +168,19 @@ class Client {
     this.#write();
   }
 
+  fence(): void {
+    this.#isFencedAgain = this.#isFenced;
+    this.#isFenced = true;
+    if (this.#isFencedAgain) return; // It may be stopped, and never read: one notice is enough.
+    this.#writer.add(['fenced']);
+    this.#write();
+  }
+
+  #confirmed(): void {
+    this.#isFenced = false;
+    if (this.#isFencedAgain) this.fence();
+  }
+
   async leave(): Promise<void> {
     if (this.#socket.destroyed) return;
     this.#socket.ref();
@@ -176,6 +198,11 @@ class Client {
     const given = frame.given(method, sent);
     if (sharedClockMs() > deadlineMs) {
       this.#refuse(id, tooLate());
+      return;
+    }
+    if (this.#isFenced && MUTATIONS.has(method)) {
+      this.#writer.add([id, null, 'fenced']);
+      this.#write();
       return;
     }
     if (!method.startsWith('read')) {

@@ -3,6 +3,10 @@ import type { PercolatorError } from '../../../base/index.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import type { CellFilter, ConditionalRowMutation } from '../../bigtable.ts';
+import { folderDisk } from '../disk.ts';
+import { storeIn } from '../folder.ts';
+import { recover } from '../recovery.ts';
+import { type Greeting, PROTOCOL, sharedClockMs } from './messages.ts';
 
 export const FILTERS: readonly CellFilter[] = [{ family: 'data' }, { family: 'lock' }];
 /** Times of a client that soon gives up. */
@@ -22,4 +26,13 @@ export async function newStore(): Promise<string> {
 export function lockRow(row: string, owner: string): ConditionalRowMutation {
   const anyOf = [{ family: 'data', qualifier: 'q' }];
   return { table: 't', row, anyOf, ifNotFound: setRow(row, owner).mutations };
+}
+
+/** What an owner of the folder's store would say first. */
+export function greetingOf(folder: string): Greeting {
+  const disk = folderDisk(storeIn(folder) ?? folder, { fsync: false });
+  const { store, files } = recover(disk).log;
+  for (const { file } of files.values()) file.close();
+  disk.close();
+  return { protocol: PROTOCOL, fsync: true, process: 99, store, clockMs: sharedClockMs() };
 }

@@ -298,7 +298,7 @@ test('an answer that cannot be sent is an error of its call, and the owner lives
     readRow: async (_: string, row: string) => ({ key: row, cells: [cellsOf[row]] }),
     listTables: async () => ['t'],
   };
-  const service = await Service.start(folder, stub as unknown as Bigtable, { fsync: true });
+  const service = await serve(folder, stub);
   const times = { attachMs: 1_000, requestMs: 1_000 };
   const client = await openPatiently({ folder, own: false }, times);
   await assert.rejects(client.readRow('t', 'wrong', FILTERS), /BigInt/);
@@ -315,7 +315,7 @@ test('a read, but no mutation, may take longer than a client waits for a silent 
     readRange: () => systemClock.sleep(5_000).then(() => []),
     mutateRows: () => systemClock.sleep(5_000),
   };
-  const service = await Service.start(folder, stub as unknown as Bigtable, { fsync: true });
+  const service = await serve(folder, stub);
   const times = { attachMs: 2_000, requestMs: 2_000 };
   const client = await openPatiently({ folder, own: false }, times);
   const written = client.mutateRows([setRow('r')]).catch(codeOf);
@@ -344,6 +344,13 @@ test('P61: requests that are too large for one frame are refused together, and t
   assert.ok(await told, 'the owner has heard of the listener');
   assert.equal(opened.mock.callCount(), 0);
 });
+
+/** Serves a store that has only some methods. */
+async function serve(folder: string, stub: object): Promise<Service> {
+  const service = new Service(folder, stub as Bigtable, { fsync: true, store: 1 });
+  await service.start();
+  return service;
+}
 
 /** On a busy machine, an impatient client may give up at first. */
 async function untilDone(call: () => Promise<void>): Promise<void> {

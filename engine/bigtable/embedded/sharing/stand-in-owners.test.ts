@@ -11,18 +11,27 @@ import { setRow } from '../../../testing/small-rows.ts';
 import { storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
-import { FrameReader, FrameWriter, PROTOCOL, type Request } from './messages.ts';
+import { FrameReader, FrameWriter, type Greeting, PROTOCOL, type Request } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
-import { codeOf, FILTERS, IMPATIENT, lockRow, newStore } from './shared-store.fixture.ts';
+import {
+  codeOf,
+  FILTERS,
+  greetingOf,
+  IMPATIENT,
+  lockRow,
+  newStore,
+} from './shared-store.fixture.ts';
 import { listenIn } from './socket-place.ts';
 
-const GREETING = { protocol: PROTOCOL, fsync: true, process: 99 };
-const OTHER_VERSION = { ...GREETING, protocol: PROTOCOL + 1 };
+const otherVersion = (folder: string): Greeting => ({
+  ...greetingOf(folder),
+  protocol: PROTOCOL + 1,
+});
 
 test('an owner of another version is refused', async (t) => {
   const folder = await newStore();
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
-  await standIn(t, folder, (socket) => socket.end(frameOf(OTHER_VERSION)));
+  await standIn(t, folder, (socket) => socket.end(frameOf(otherVersion(folder))));
   await assert.rejects(openEmbedded({ folder }), {
     code: 'STORE_REFUSED',
     message: /process 99 uses it with another version of this library: use one version$/,
@@ -49,7 +58,7 @@ for (const [what, text] of [
     const folder = await newStore();
     const asked = Promise.withResolvers<void>();
     const server = await standIn(t, folder, (socket) => {
-      socket.write(frameOf(GREETING));
+      socket.write(frameOf(greetingOf(folder)));
       socket.once('data', () => {
         server.close(); // The client is to go to the next owner.
         socket.write(frameOfText(text));
@@ -71,7 +80,7 @@ test('the end of a refused connection does not disturb the next one', async (t) 
   await first.close();
   const accepted = Promise.withResolvers<Socket>();
   const serve = (socket: Socket): void => {
-    socket.write(frameOf(OTHER_VERSION));
+    socket.write(frameOf(otherVersion(folder)));
     accepted.resolve(socket);
   };
   const server = await standIn(t, folder, serve, { allowHalfOpen: true });
@@ -91,7 +100,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
   const folder = await newStore();
   const left = Promise.withResolvers<boolean>();
   const serve = (socket: Socket): void => {
-    socket.write(frameOf(GREETING, ['closing']));
+    socket.write(frameOf(greetingOf(folder), ['closing']));
     socket.resume().once('end', () => left.resolve(true));
     void left.promise.then(() => socket.end());
   };
@@ -109,7 +118,7 @@ test('a client leaves an owner that closes as it greets, and goes to the next on
 test('a process that was stopped while it looked for the owner still gives the owner time to greet', async (t) => {
   const folder = await newStore();
   await standIn(t, folder, (socket) => {
-    void systemClock.sleep(20).then(() => socket.write(frameOf(GREETING)));
+    void systemClock.sleep(20).then(() => socket.write(frameOf(greetingOf(folder))));
   });
   const afterStop = { ...IMPATIENT, attachMs: 0 };
   await using client = await openPatiently({ folder, own: false }, afterStop);
@@ -120,7 +129,7 @@ test('a client that begins to listen to an owner that closes still receives its 
   const folder = await newStore();
   const left = Promise.withResolvers<Socket>();
   const serve = (socket: Socket): void => {
-    socket.write(frameOf(GREETING));
+    socket.write(frameOf(greetingOf(folder)));
     socket.once('data', () => socket.write(frameOf(['closing'])));
     socket.once('end', () => left.resolve(socket));
   };
@@ -140,7 +149,7 @@ test('P61: requests of one turn have one deadline, so none is late without those
   const reader = new FrameReader();
   const deadlines: number[] = [];
   const server = await standIn(t, folder, (socket) => {
-    socket.write(frameOf(GREETING));
+    socket.write(frameOf(greetingOf(folder)));
     socket.on('data', (chunk) => {
       for (const { messages } of reader.add(chunk)) {
         for (const message of messages) deadlines.push((message as Request)[2]);
@@ -169,13 +178,41 @@ test('P61: requests of one turn have one deadline, so none is late without those
   assert.deepEqual(await later, ['t']);
 });
 
+test('P61, P84: a client confirms a fence before all that it says in the same turn', async (t) => {
+  const folder = await newStore();
+  const reader = new FrameReader();
+  const frames: unknown[][] = [];
+  const heard = Promise.withResolvers<void>();
+  await standIn(t, folder, (socket) => {
+    socket.write(frameOf(greetingOf(folder)));
+    socket.once('data', () => socket.write(frameOf(['changed'], ['fenced'])));
+    socket.on('data', (chunk) => {
+      for (const { messages } of reader.add(chunk)) {
+        frames.push(messages.map((message) => (message as Request).slice(0, 2)));
+        if (frames.length < 3) continue;
+        heard.resolve();
+        socket.write(frameOf([0, true]));
+      }
+    });
+  });
+  await using client = await openEmbedded({ folder, own: false });
+  const answer = Promise.withResolvers<boolean>();
+  const end = client.onChange?.(() => {
+    end?.();
+    answer.resolve(client.checkAndMutateRow(lockRow('r', 'mine')));
+  });
+  await heard.promise;
+  assert.deepEqual(frames, [[['listening']], [['fenced']], [[0, 'checkAndMutateRow']]]);
+  assert.equal(await answer.promise, true);
+});
+
 test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async (t) => {
   const folder = await newStore();
   await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
   const refusal = { code: 'TABLE_NOT_FOUND', message: 'there is no table t' };
   let isNext = false;
   await standIn(t, folder, (socket) => {
-    socket.write(frameOf(GREETING));
+    socket.write(frameOf(greetingOf(folder)));
     socket.once('data', () => {
       if (isNext) socket.write(frameOf([0, null, refusal]));
       else socket.destroy();

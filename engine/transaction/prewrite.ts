@@ -133,15 +133,23 @@ async function examine(
       return found;
     }
     // Only now: the answer to the last attempt may be a conflict too (P21).
-    if (attempt > context.options.inDoubtAttemptsMax) throw noAnswer(row);
+    if (attempt > context.options.inDoubtAttemptsMax) throw noAnswer(row, attempt, latest);
     await context.clock.sleep(backoffMs(context, attempt));
     latest = await tryAgain(context, row, prewriting);
     if (latest === false) return undefined;
   }
 }
 
-function noAnswer({ table, row }: RowWrites): PercolatorError {
-  return new PercolatorError('STORE_UNAVAILABLE', `prewriting ${table}/${row} got no answer`);
+/** Names the size: a check of many cells may be slower than the storage's deadline. */
+function noAnswer(
+  { table, row, writes }: RowWrites,
+  attempts: number,
+  latest: true | Error,
+): PercolatorError {
+  const reason = latest instanceof Error ? `: ${latest.message}` : '';
+  const cells = writes.length === 1 ? 'a cell' : `${writes.length} cells`;
+  const message = `prewriting ${cells} of ${table}/${row} got no answer in ${attempts} attempts${reason}`;
+  return new PercolatorError('STORE_UNAVAILABLE', message);
 }
 
 async function tryAgain(

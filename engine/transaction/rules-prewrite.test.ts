@@ -179,6 +179,19 @@ test('P7: a row whose prewrite was never answered is rolled back too', async () 
   assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
 });
 
+test('a prewrite that is never answered says how many cells it asked for, and what the store said', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { inDoubtAttemptsMax: 1 });
+  a.store.loseRequest((call) => call.row === 'x' && call.anyOf !== undefined);
+  const loser = await a.begin();
+  for (const column of ['c', 'd']) loser.set({ table: 't', row: 'x', column }, '1');
+  await assert.rejects(settle(database, loser.commit()), {
+    code: 'STORE_UNAVAILABLE',
+    message: /^prewriting 2 cells of t\/x got no answer in 2 attempts: ./,
+  });
+  assert.deepEqual(await database.locks(), []);
+});
+
 test('P8: our own rollback of the primary is found by a reader that meets a secondary that the rollback has not reached', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];

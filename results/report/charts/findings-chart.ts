@@ -1,7 +1,13 @@
 /**
  * The charts of findings: for each, a description that can be drawn, and the table of its numbers.
  */
-import type { ResultAxis, ResultChart, ResultSeries, ResultTable } from '../run-record.ts';
+import type {
+  ResultAxis,
+  ResultChart,
+  ResultMark,
+  ResultSeries,
+  ResultTable,
+} from '../run-record.ts';
 import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';
 import { counted, formatDigits } from './format.ts';
 
@@ -50,8 +56,12 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
 
 /** Ticks of a linear axis are words, one for each place of the axis. */
 function axisOf({ title, scale, ticks }: ResultAxis, values: readonly number[]): ChartAxis {
-  const hasWords = scale === 'linear' && ticks.length > 0;
-  return { title, scale, ticks, hasWords, isWhole: values.every(Number.isInteger) };
+  const isWhole = values.every(Number.isInteger);
+  return { title, scale, ticks, hasWords: hasWords({ ticks, scale }), isWhole };
+}
+
+function hasWords({ scale, ticks }: Pick<ResultAxis, 'scale' | 'ticks'>): boolean {
+  return scale === 'linear' && ticks.length > 0;
 }
 
 type Look = Pick<ChartSeries, 'color' | 'marker' | 'isHollow'>;
@@ -85,9 +95,19 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
     ...look,
     name: series.name,
     ...lineOf(series),
-    marks: series.points.map((mark): ChartMark => ({ ...mark, words: wordsOf(mark, x) })),
+    marks: series.points.map((mark) => markOf(mark, series, x)),
     ...(band.length > 0 ? { band } : {}),
   };
+}
+
+/** Most marks of a series whose numbers are next to them. */
+const LABELLED_MAX = 6;
+
+/** A mark at a place with a word, which no line leads to, has its number next to it. */
+function markOf(mark: ResultMark, { isLine, points }: ResultSeries, x: ResultAxis): ChartMark {
+  const words = wordsOf(mark, x);
+  const isLabelled = !isLine && hasWords(x) && points.length <= LABELLED_MAX;
+  return { ...mark, words, ...(isLabelled ? { label: [formatDigits(mark.y)] } : {}) };
 }
 
 /** More marks than these would hide the line that joins them. */

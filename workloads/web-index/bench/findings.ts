@@ -60,8 +60,8 @@ function headlineOf(measured: Measured): string {
   }
   return (
     `From crawl to searchable, median: ${seconds(percentileMs(pipeline.latencies, 50))} with observers, ` +
-    `${seconds(percentileMs(batch.latencies, 50))} with the batch. The pages found are ${younger.toFixed(0)} % ` +
-    `younger (the paper: ${PAPER_YOUNGER_PERCENT} %; with no delay at all: ${mostYoungerPercent(measured).toFixed(0)} %). A recrawl takes ${total(pipeline.counts, 'operations').toFixed(0)} ` +
+    `${seconds(percentileMs(batch.latencies, 50))} with the batch. The pages found are ${youngerWords(younger)} ` +
+    `(the paper: ${PAPER_YOUNGER_PERCENT} %; with no delay at all: ${mostYoungerPercent(measured).toFixed(0)} %). A recrawl takes ${total(pipeline.counts, 'operations').toFixed(0)} ` +
     `operations of the storage (the paper: about ${PAPER_OPERATIONS}).`
   );
 }
@@ -237,7 +237,7 @@ function ageTarget(measured: Measured): Target {
     return { ...target, measured: 'not known', met: null, reason };
   }
   const most = mostYoungerPercent(measured);
-  const found = { ...target, measured: `${younger.toFixed(0)} % younger` };
+  const found = { ...target, measured: youngerWords(younger) };
   if (most >= PAPER_YOUNGER_PERCENT) return { ...found, met: younger >= PAPER_YOUNGER_PERCENT };
   const reason = `with no delay at all it would be ${most.toFixed(0)} %, so the number tells the schedule, not the system`;
   return { ...found, met: null, reason };
@@ -245,6 +245,10 @@ function ageTarget(measured: Measured): Target {
 
 function youngerPercent({ pipeline, batch }: Measured): number {
   return 100 * (1 - meanAge(pipeline) / meanAge(batch));
+}
+
+function youngerWords(percent: number): string {
+  return `${Math.abs(percent).toFixed(0)} % ${percent < 0 ? 'older' : 'younger'}`;
 }
 
 /** What a system without any delay would reach: no system can be above it. */

@@ -23,8 +23,8 @@ test('bench:web-index measures observers and batch, checks them, and draws ages 
   assert.deepEqual(
     searchable?.rows.map(([name, rate, recrawls]) => [name, rate, recrawls]),
     [
-      ['observers', 20, 40],
-      ['batch', 20, 40],
+      ['observers', 10, 20],
+      ['batch', 10, 20],
     ],
   );
   assert.deepEqual(
@@ -58,5 +58,5 @@ test('bench:web-index refuses a batch that is not on this machine before it meas
 
 test('bench:web-index plans to recrawl no more pages than there are', async () => {
   const { stderr } = await interruptScript(BENCH, ['--documents', '10'], 'loading the repository');
-  assert.match(stderr, /10 documents, of which 10 are crawled again at 20 per second/);
+  assert.match(stderr, /10 documents, of which 10 are crawled again at 10 per second/);
 });

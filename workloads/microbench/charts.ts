@@ -15,7 +15,7 @@ export function figure8Chart(results: readonly StoreResult[]): ResultChart {
   const exactly = (x: number, y: number): ResultMark => ({ x, y, low: null, high: null });
   // The stores' marks are next to each other, so that no interval hides another, and each mark is
   // nearest to its own tick.
-  const offset = (i: number): number => Math.min(0.1, 0.4 / results.length) * (i + 1);
+  const offset = (i: number): number => Math.min(0.15, 0.4 / results.length) * (i + 1);
   const measured = results.map(({ name, figure8: { slices } }, i): ResultSeries => {
     const at = (place: number, ours: string, raw: string): ResultMark => ({
       x: place + offset(i),

@@ -107,7 +107,8 @@ export async function runExperiment<const O extends Options, S extends object>(
     if (answer !== undefined) return answer(settings);
     const plan = planOf(settings);
     await experiment.refuse?.(settings);
-    for (const store of storesOf(settings)) await refuseMissingStore(store);
+    const store = onlyStoreOf(settings);
+    if (store !== undefined) await refuseMissingStore(store);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
     process.stderr.write(`${planLine(plan, out)}\n`);
     const asked = experiment.variant?.(settings) ?? { name, subject: experiment.subject };
@@ -150,10 +151,11 @@ function typical<O extends Options>({ options }: { readonly options: O }): Value
   return Object.fromEntries(entries) as Values<O>;
 }
 
-/** The value, or values, of `--store`. */
-function storesOf(settings: object): readonly string[] {
-  const store = 'store' in settings ? settings.store : [];
-  return [store].flat().filter((name) => typeof name === 'string');
+/** The only value of `--store`. Of several, a run measures those that are there. */
+function onlyStoreOf(settings: object): string | undefined {
+  const stores = 'store' in settings ? [settings.store].flat() : [];
+  const [store] = stores;
+  return stores.length === 1 && typeof store === 'string' ? store : undefined;
 }
 
 interface Settings {

@@ -3,9 +3,9 @@
  * hit, judges all others, concludes nothing from what it cannot read, and repairs nothing of it.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { hasCode } from './base/index.ts';
 import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
 import type { Finding } from './audit/index.ts';
@@ -37,13 +37,14 @@ async function filledFolder(plant?: (store: Bigtable) => Promise<void>): Promise
   return folder;
 }
 
-/** Changes a bit of the newest record that has this text. */
-function harm(folder: string, text: string): void {
+/** Changes a bit of the newest record that has this text, or of an older one. */
+function harm(folder: string, text: string, which = 1): void {
   const files = readdirSync(join(folder, 'store')).filter((name) => name.endsWith('.log'));
   for (const name of files.toSorted().toReversed()) {
     const file = join(folder, 'store', name);
     const log = readFileSync(file);
-    const at = log.lastIndexOf(text);
+    let at = log.lastIndexOf(text);
+    for (let i = 1; i < which; i++) at = log.lastIndexOf(text, at - 1);
     if (at === -1) continue;
     log.writeUInt8(log.readUInt8(at) ^ 1, at);
     writeFileSync(file, log);
@@ -216,4 +217,122 @@ test('all other rows can be read by scans around a damaged one', async () => {
   });
   const around = [await scan({ end: 'row 070' }), await scan({ start: 'row 070\0' })];
   assert.deepEqual(around.flat(), ROWS.toSpliced(70, 1));
+});
+
+describe('a store that is damaged so that it cannot be opened is audited as far as it can be read:', () => {
+  const LOG = '0000000001.log';
+  const change = (store: string, name: string, changed: (bytes: Buffer) => Buffer): void => {
+    writeFileSync(join(store, name), changed(readFileSync(join(store, name))));
+  };
+  const flipped = (bytes: Buffer, at: number): Buffer => {
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+    return bytes;
+  };
+  const removeIndex = (store: string): void => rmSync(join(store, 'index'));
+  const ALL = 2 * ROWS.length;
+  /** What is done to the store, how many rows are read at least, and what a finding says. */
+  const harms: Readonly<Record<string, readonly [(store: string) => void, number, RegExp]>> = {
+    'a bit of the first group': [
+      (store) => change(store, LOG, (log) => flipped(log, 0)),
+      ALL,
+      /0+1\.log, bytes 0 to \d+: a group is not intact/,
+    ],
+    'a bit in the middle, and no index': [
+      (store) => {
+        removeIndex(store);
+        change(store, LOG, (log) => flipped(log, log.lastIndexOf('log of row 070')));
+      },
+      ALL - 1,
+      /it has cost row "row 070" of log, unless the damage is in a key/,
+    ],
+    'a bit of the list of tables': [
+      (store) => change(store, LOG, (log) => flipped(log, log.lastIndexOf('"nextId"') + 1)),
+      ALL,
+      /the list of tables is damaged: legible are .*accounts.*log/,
+    ],
+    'a bit of a definition, and no index': [
+      (store) => {
+        removeIndex(store);
+        change(store, LOG, (log) => flipped(log, log.lastIndexOf('"state":"there"') + 3));
+      },
+      ALL,
+      /it has cost row "log" of percolator-tables/,
+    ],
+    'the end of the log is gone': [
+      (store) => change(store, LOG, (log) => log.subarray(0, Math.floor(log.length * 0.8))),
+      20,
+      /0+1\.log, bytes \d+ to \d+: the file ends too early; it has cost rows /,
+    ],
+    'the newest file is gone': [
+      (store) => rmSync(join(store, '0000000002.log')),
+      ALL - 1,
+      /0+1\.log, byte \d+: the log ends before its index does/,
+    ],
+    'the oldest file is gone': [
+      (store) => rmSync(join(store, LOG)),
+      0,
+      /0+1\.log, bytes 0 to \d+: the file is missing; it has cost rows /,
+    ],
+    'a part of the log is zeroes, and there is no index': [
+      (store) => {
+        removeIndex(store);
+        change(store, LOG, (log) => log.fill(0, log.length >> 1, Math.floor(log.length * 0.8)));
+      },
+      20,
+      /what else was there cannot be told: a row may be missing/,
+    ],
+    'a bit of the index and one of the log': [
+      (store) => {
+        change(store, 'index', (index) => flipped(index, index.length >> 1));
+        change(store, LOG, (log) => flipped(log, log.lastIndexOf('log of row 070')));
+      },
+      ALL - 1,
+      /the file index cannot be used: it would tell what is lost/,
+    ],
+    'a folder has the name of a file': [
+      (store) => mkdirSync(join(store, '0000000003.log')),
+      ALL,
+      /0+3\.log is left out: .* is no file: move it elsewhere/,
+    ],
+  };
+  for (const [what, [harmStore, rowsMin, sentence]] of Object.entries(harms)) {
+    test(what, async () => {
+      const folder = await filledFolder();
+      {
+        await using percolator = await openPercolator({ folder });
+        await percolator.transact(async (transaction) => {
+          transaction.set({ table: 'accounts', row: 'row 199', column: 'rating' }, 'good');
+        });
+      }
+      harmStore(join(folder, 'store'));
+      await assert.rejects(openEmbedded({ folder, readOnly: true }));
+      await using store = await openEmbedded({ folder, readOnly: true, salvage: true });
+      const audit = await fsck(store, { liveness });
+      const findings = await Array.fromAsync(audit);
+      const { rows } = audit.counters;
+      assert.ok(rowsMin <= rows && rows <= ALL, `${rows} rows`);
+      const told = findings.filter(({ code }) => code === 'store-damaged');
+      assert.ok(told.some(({ severity }) => severity === 'error'));
+      assert.match(told.map((finding) => finding.sentence).join('\n'), sentence);
+      const isMissing = findings.some(({ code }) => code === 'engine-table-missing');
+      assert.equal(isMissing, false, 'a table is not missing because its name is lost');
+    });
+  }
+});
+
+test('damage where nothing is in use is a warning', async () => {
+  const folder = await filledFolder();
+  harm(folder, '"name":"log","families"', 2); // A newer list of tables has its companion, too.
+  await using store = await openEmbedded({ folder, readOnly: true, salvage: true });
+  const findings = await Array.fromAsync(await fsck(store, { liveness }));
+  assert.deepEqual(placesOf(findings), ['store-damaged ']);
+  assert.match(findings[0]?.sentence ?? '', /a group is not intact; .*no row in use is lost$/);
+  assert.equal(findings[0]?.severity, 'warning');
+});
+
+test('salvage is for reading', async () => {
+  await assert.rejects(openEmbedded({ folder: temporaryFolder(), salvage: true }), {
+    code: 'INVALID_ARGUMENT',
+    message: /^salvage must come with readOnly: /,
+  });
 });

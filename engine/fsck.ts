@@ -18,7 +18,7 @@ import {
   systemClock,
 } from './base/index.ts';
 import { check, TEXTS } from './base/options.ts';
-import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
+import { type Bigtable, type Damage, TIMESTAMP_MAX } from './bigtable/index.ts';
 import { allLeases, type Lease, LEASES_TABLE, processOf } from './leases/lease-table.ts';
 import { type Liveness, localProcesses } from './lock-service/index.ts';
 import {
@@ -72,6 +72,7 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
   const { audited, findings } = await chooseTables(damaged, existing, options.tables);
   const missing = await missingTables(store, existing);
   const before = [
+    ...(store.damage ?? []).map(storeDamaged),
     ...missing.map(engineTableMissing),
     ...findings,
     ...(existing.has(LEASES_TABLE) ? await judgeLeases(context) : []),
@@ -98,7 +99,8 @@ async function missingTables(
   existing: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const missing = [TABLES_TABLE, ORACLE_TABLE].filter((table) => !existing.has(table));
-  if (missing.length === 0) return [];
+  const mayBeThere = store.damage?.some(({ hidesTables }) => hidesTables) === true;
+  if (missing.length === 0 || mayBeThere) return [];
   const now = await store.listTables();
   return missing.filter((table) => !now.includes(table));
 }
@@ -151,6 +153,10 @@ async function isOracleLegible(store: Bigtable): Promise<boolean> {
     if (hasCode(error, 'STORE_DAMAGED')) return false;
     throw error;
   }
+}
+
+function storeDamaged({ severity, sentence }: Damage): Finding {
+  return { code: 'store-damaged', severity, cell: { table: '' }, timestamps: [], sentence };
 }
 
 /** The damaged row of the oracle says what that means. */

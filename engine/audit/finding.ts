@@ -40,6 +40,7 @@ export const FINDING_CODES = {
   'observer-parked': 'A cell whose observer failed too often is parked, and waits for an operator.',
   'row-damaged':
     'A row cannot be read any more, because the storage has lost some of its bytes (STORE_DAMAGED).',
+  'store-damaged': 'Files of the storage have lost bytes, or hold bytes that are no part of it.',
   'table-missing': 'A table is defined but does not exist.',
   'table-unreadable':
     'A table lacks the column families of a Percolator table, or does not keep all versions.',
@@ -60,7 +61,10 @@ export type Severity = 'error' | 'warning';
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** Without the column if the finding is about a whole row; without both if about a table. */
+  /**
+   * Without the column if the finding is about a whole row; without both if about a table, whose
+   * name is empty if it is about the whole store.
+   */
   readonly cell: Pick<CellAddress, 'table'> & Partial<CellAddress>;
   /** The timestamps concerned: start timestamps before commit timestamps, or in ascending order. */
   readonly timestamps: readonly Timestamp[];

@@ -205,6 +205,16 @@ export interface Manifest {
   readonly durability: string;
 }
 
+/** Bytes of a store that are not what was written there. */
+export interface Damage {
+  /** `error`: the store can only be opened with `salvage`. `warning`: it can be used. */
+  readonly severity: 'error' | 'warning';
+  /** Where they are, and what that costs, as far as it can be told. */
+  readonly sentence: string;
+  /** Whether a table may be missing from `listTables`, or be called wrongly. */
+  readonly hidesTables?: boolean | undefined;
+}
+
 export interface Bigtable extends AsyncDisposable {
   readonly manifest: Manifest;
 
@@ -289,6 +299,9 @@ export interface Bigtable extends AsyncDisposable {
    * @throws STORE_UNAVAILABLE, STORE_IN_DOUBT, STORE_CLOSED: then nothing is certain
    */
   readonly fence?: (() => Promise<void>) | undefined;
+
+  /** What a store that was opened with `salvage` has lost. Absent: it is not known. */
+  readonly damage?: readonly Damage[] | undefined;
 
   /** Waits for calls in flight, then refuses everything. Closing twice is harmless. */
   close(): Promise<void>;

@@ -21,6 +21,7 @@ export function decorate(
     manifest: store.manifest,
     onChange: store.onChange?.bind(store),
     fence: store.fence?.bind(store),
+    damage: store.damage,
     readRow: (...given) => store.readRow(...given),
     readRows: (...given) => store.readRows(...given),
     readRange: (...given) => store.readRange(...given),

@@ -5,6 +5,7 @@ export {
   type Cell,
   type CellFilter,
   type ConditionalRowMutation,
+  type Damage,
   type Manifest,
   type Mutation,
   type Row,

@@ -8,6 +8,7 @@
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
+import { rowKey, tablePrefix } from './keys.ts';
 
 export interface TableEntry {
   readonly id: number;
@@ -21,6 +22,9 @@ export interface Catalog {
   readonly nextId: number;
   readonly tables: readonly TableEntry[];
 }
+
+/** The row of the catalog. */
+export const CATALOG_ROW: Buffer = rowKey(tablePrefix(0), 'catalog');
 
 /** How many splits a message shows of each list: the table's, and the one asked for. */
 const SPLITS_SHOWN = 10;

@@ -12,6 +12,7 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PercolatorError } from '../../base/index.ts';
+import { refused } from './disk-errors.ts';
 
 export interface DiskFile {
   size(): number;
@@ -74,8 +75,11 @@ class FolderDisk implements Disk {
     return fs.readdirSync(this.#folder);
   }
 
+  /** Looks first: opening what is no file may wait for ever, and reading it names no file. */
   open(name: string): DiskFile {
-    return this.#file(name, 'r');
+    const path = join(this.#folder, name);
+    if (fs.statSync(path).isFile()) return this.#file(name, 'r');
+    throw refused(`${path} is no file: move it elsewhere`);
   }
 
   /** Looks again afterwards: the process may have been stopped in between. */

@@ -16,6 +16,7 @@ import type {
   Bigtable,
   CellFilter,
   ConditionalRowMutation,
+  Damage,
   Manifest,
   Mutation,
   Row,
@@ -32,6 +33,7 @@ import {
 } from '../validate.ts';
 import {
   type Catalog,
+  CATALOG_ROW,
   EMPTY_CATALOG,
   familyId,
   findTable,
@@ -57,8 +59,7 @@ import { full, isFull, type Reserve } from './reserve.ts';
 import { naming } from './record.ts';
 import type { RowStore } from './row-store.ts';
 
-/** The row of the catalog, and its only cell. */
-const CATALOG_ROW = rowKey(tablePrefix(0), 'catalog');
+/** The only cell of the catalog's row. */
 const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
 const CATALOG_CELL = { family: '', qualifier: '', timestamp: 0 } as const;
 
@@ -78,6 +79,11 @@ export interface EmbeddedParts {
   readonly readOnly: boolean;
   /** From now on, nothing is taken that a client sent before (sharing/service.ts). */
   readonly fenceClients: () => void;
+  /** What salvage.ts has found; the catalog is used instead of the stored one. */
+  readonly salvaged: {
+    readonly damage?: readonly Damage[];
+    readonly catalog?: Catalog | undefined;
+  };
   /** Ends all that serves the store, once its last group is durable. */
   readonly end: () => Promise<void>;
 }
@@ -91,6 +97,7 @@ interface Scan extends Omit<RowsRange, 'start'> {
 
 export class Embedded implements Bigtable {
   readonly manifest: Manifest;
+  readonly damage: readonly Damage[] | undefined;
   readonly #rows: RowStore;
   readonly #reserve: Reserve;
   readonly #readOnly: boolean;
@@ -108,14 +115,15 @@ export class Embedded implements Bigtable {
   /** Why it was closed by another hand than the caller's. */
   #lost: PercolatorError | undefined;
 
-  constructor({ rows, reserve, manifest, readOnly, fenceClients, end }: EmbeddedParts) {
+  constructor({ rows, reserve, manifest, readOnly, fenceClients, salvaged, end }: EmbeddedParts) {
     this.#rows = rows;
     this.#reserve = reserve;
     this.manifest = manifest;
+    this.damage = salvaged.damage;
     this.#readOnly = readOnly;
     this.#fenceClients = fenceClients;
     this.#end = end;
-    this.#catalog = this.#readCatalog();
+    this.#catalog = salvaged.catalog ?? this.#readCatalog();
     this.#pendingCatalog = this.#catalog;
     this.#forgetDropped();
   }

@@ -161,7 +161,7 @@ export async function claimStore(
   if (unlock === undefined) return undefined;
   try {
     const found = storeIn(folder);
-    if (found === undefined && mustExist) throw refused('there is no store in it');
+    if (found === undefined && mustExist) throw refused(noStoreIn(folder));
     if (found === undefined || !(await isServed(found))) {
       if (readOnly) return { path: found ?? folder, end: unlock };
       const path = await takeOver(folder, found, { fsync });
@@ -198,6 +198,20 @@ export function storeIn(folder: string): string | undefined {
     throw refused('it is a store of an earlier version (data.mdb); load its data again');
   }
   return names.some((name) => EARLIER_STORE.test(name)) ? folder : undefined;
+}
+
+/** Programs keep their store in a folder of their own folder. */
+function noStoreIn(folder: string): string {
+  const within = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
+  const paths = within.filter((one) => one.isDirectory()).map(({ name }) => join(folder, name));
+  const holder = paths.find((path) => {
+    try {
+      return storeIn(path) !== undefined;
+    } catch {
+      return false; // It cannot be looked at, or holds two stores: then nothing is said of it.
+    }
+  });
+  return `there is no store in it${holder === undefined ? '' : `, but there is one in ${holder}`}`;
 }
 
 /** Undefined if another process was faster. */

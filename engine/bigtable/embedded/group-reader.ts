@@ -17,7 +17,7 @@ export interface FileRange {
 }
 
 export class GroupReader {
-  readonly #file: number;
+  readonly file: number;
   readonly #read: (target: Buffer, offset: number) => void;
   readonly #end: number;
   #offset: number;
@@ -27,7 +27,7 @@ export class GroupReader {
 
   /** @param read fills the target with what is at the offset */
   constructor({ file, from, end }: FileRange, read: (target: Buffer, offset: number) => void) {
-    this.#file = file;
+    this.file = file;
     this.#read = read;
     this.#offset = from;
     this.#end = end;
@@ -42,13 +42,13 @@ export class GroupReader {
   header(): StoredGroup | undefined {
     const bytes = Buffer.alloc(Math.max(0, Math.min(GROUP_BYTES, this.#end - this.#offset)));
     this.#read(bytes, this.#offset);
-    return readGroup(bytes, { file: this.#file, offset: this.#offset });
+    return readGroup(bytes, { file: this.file, offset: this.#offset });
   }
 
   /** The next group; undefined if there is no intact one. */
   next(): FoundGroup | undefined {
     const offset = this.#offset;
-    const header = readGroup(this.#bytes(offset, GROUP_BYTES), { file: this.#file, offset });
+    const header = readGroup(this.#bytes(offset, GROUP_BYTES), { file: this.file, offset });
     if (header === undefined) return undefined;
     const records = this.#bytes(offset + GROUP_BYTES, header.length);
     if (records.length < header.length || crc32(records) !== header.checksum) return undefined;
@@ -61,17 +61,38 @@ export class GroupReader {
    * written. Then an intact group was there once.
    */
   wasSynced(offset: number): boolean {
-    const magic = Buffer.alloc(4);
-    magic.writeUInt32LE(MAGIC);
-    for (let at = offset + 1; at < this.#end; at += PIECE_BYTES) {
-      const piece = this.#bytes(at, PIECE_BYTES + GROUP_BYTES);
-      for (let i = piece.indexOf(magic); i >= 0; i = piece.indexOf(magic, i + 1)) {
-        const place = { file: this.#file, offset: at + i };
-        const later = readGroup(piece.subarray(i), place);
-        if (later !== undefined && place.offset - later.unsynced > offset) return true;
-      }
+    for (const { at, header } of this.#headersAfter(offset)) {
+      if (at - header.unsynced > offset) return true;
     }
     return false;
+  }
+
+  /** Passes over what is no intact group, and returns where the next one may begin. */
+  skip(): number {
+    const offset = this.#offset;
+    const header = this.header();
+    const next = this.#headersAfter(offset).next().value?.at ?? this.#end;
+    const isHere = header !== undefined && offset + GROUP_BYTES + header.length <= this.#end;
+    this.#offset = isHere ? offset + GROUP_BYTES + header.length : next;
+    return this.#offset;
+  }
+
+  /** The bytes from `offset` on, in memory of their own; fewer at the end of the range. */
+  copy(offset: number, length: number): Buffer {
+    return Buffer.from(this.#bytes(offset, length));
+  }
+
+  *#headersAfter(offset: number): Generator<{ readonly at: number; readonly header: StoredGroup }> {
+    const magic = Buffer.alloc(4);
+    magic.writeUInt32LE(MAGIC);
+    for (let from = offset + 1; from < this.#end; from += PIECE_BYTES) {
+      const piece = this.#bytes(from, PIECE_BYTES + GROUP_BYTES);
+      for (let i = piece.indexOf(magic); i >= 0; i = piece.indexOf(magic, i + 1)) {
+        const at = from + i;
+        const header = readGroup(piece.subarray(i), { file: this.file, offset: at });
+        if (header !== undefined) yield { at, header };
+      }
+    }
   }
 
   /** The bytes from `offset` on; fewer at the end of the range. */

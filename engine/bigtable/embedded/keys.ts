@@ -67,6 +67,10 @@ export function rowKeyOf(key: Buffer): Buffer {
   return key.subarray(0, endOfPart(key, TABLE_BYTES) + END.length);
 }
 
+export function tableIdOf(key: Buffer): number {
+  return key.readUInt32BE(0);
+}
+
 export function rowOf(key: Buffer): string {
   return textAt(key, TABLE_BYTES, key.length - END.length);
 }

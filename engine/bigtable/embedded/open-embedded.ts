@@ -36,6 +36,12 @@ export interface EmbeddedOptions {
    * with `readOnly`, because as the owner it would keep writers away.
    */
   readonly own?: boolean | undefined;
+  /**
+   * With `readOnly`: opens a damaged store as far as it can be read, and says in `damage` what is
+   * lost; for fsck, and to copy what is left. Rows that were lost may be as they were before, so do
+   * not say true where a program relies on them. Default false: a damaged store is refused.
+   */
+  readonly salvage?: boolean | undefined;
 }
 
 const KINDS: Kinds<EmbeddedOptions> = {
@@ -43,6 +49,7 @@ const KINDS: Kinds<EmbeddedOptions> = {
   fsync: FLAG,
   readOnly: FLAG,
   own: FLAG,
+  salvage: FLAG,
 };
 
 /** In milliseconds: how a process that does not own the folder waits. */
@@ -73,11 +80,15 @@ const WATCH_MS = 1_000;
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   checkOptions('openEmbedded', options, KINDS, ['folder']);
+  if (options.salvage === true && options.readOnly !== true) {
+    const message = 'salvage must come with readOnly: what is left of a damaged store is only read';
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
   return openPatiently(options, PATIENCE);
 }
 
 export async function openPatiently(
-  { folder: given, fsync = true, readOnly = false, own: mayOwn = true }: EmbeddedOptions,
+  { folder: given, fsync = true, readOnly = false, own: mayOwn = true, salvage }: EmbeddedOptions,
   patience: Patience,
 ): Promise<Bigtable> {
   const folder = resolve(given); // The process may change its working directory later.
@@ -87,7 +98,7 @@ export async function openPatiently(
       `the embedded store in ${folder} cannot be opened: ${reason}`,
       { cause },
     );
-  const settings = { fsync, readOnly, sizes: SIZES, reserveBytes: RESERVE_BYTES };
+  const settings = { fsync, readOnly, salvage, sizes: SIZES, reserveBytes: RESERVE_BYTES };
   const own = async (store?: number): Promise<Bigtable | undefined> => {
     try {
       const mustExist = store !== undefined || readOnly;

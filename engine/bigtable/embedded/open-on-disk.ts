@@ -8,14 +8,16 @@ import { Embedded, MANIFEST } from './embedded.ts';
 import { removeHint } from './hint.ts';
 import { HintWriter } from './hint-writer.ts';
 import type { Place } from './leaf.ts';
+import { lenientDisk } from './lenient-disk.ts';
 import { Log, type LogState } from './log.ts';
 import type { Ownership } from './ownership.ts';
 import { withValues } from './page.ts';
 import type { PendingPage } from './pending-row.ts';
 import { type LogRecord, nameOfLog } from './record.ts';
-import { applyRecords, recover } from './recovery.ts';
+import { applyRecords, recover, type Recovered } from './recovery.ts';
 import { Reserve } from './reserve.ts';
 import { RowStore } from './row-store.ts';
+import { salvage, type Salvaged } from './salvage.ts';
 import type { Sizes } from './sizes.ts';
 
 export interface DiskSettings {
@@ -26,6 +28,8 @@ export interface DiskSettings {
   readonly mustExist?: boolean | undefined;
   /** The number of the store that must be there: another one is refused. Default: any. */
   readonly store?: number | undefined;
+  /** With `readOnly`: opens a damaged store, too (salvage.ts). Default false. */
+  readonly salvage?: boolean | undefined;
   /** What is kept free for a full disk (reserve.ts). Default 0. */
   readonly reserveBytes?: number | undefined;
   /** For how long a look at the ownership counts. Default: the system's. */
@@ -41,10 +45,10 @@ export interface DiskSettings {
   readonly end?: (() => Promise<void>) | undefined;
 }
 
-export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bigtable> {
-  const { fsync, readOnly, sizes, mustExist = readOnly, clock = systemClock } = settings;
-  const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = recover(disk);
-  if (isNew && mustExist) throw refused('there is no store in it');
+export async function openOnDisk(given: Disk, settings: DiskSettings): Promise<Bigtable> {
+  const { fsync, readOnly, sizes, clock = systemClock } = settings;
+  const { disk, found } = look(given, settings);
+  const { isNew, index, log: state, last, usesHint, leftovers, replayedBytes } = found;
   const log = new Log(disk, state, sizes, clock);
   const { ownership } = log;
   let hints: HintWriter | undefined;
@@ -57,8 +61,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
     };
     const writer = (hints = new HintWriter(disk, { index, log, flush }, replayedBytes));
     let store: Embedded | undefined;
-    const reserve = new Reserve(disk, readOnly ? 0 : (settings.reserveBytes ?? 0));
-    reserves = reserve;
+    const reserve = (reserves = new Reserve(disk, readOnly ? 0 : (settings.reserveBytes ?? 0)));
     const rows = new RowStore(
       { index, log },
       {
@@ -100,6 +103,7 @@ export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bi
       manifest: { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) },
       readOnly,
       fenceClients: () => settings.fenceClients?.(),
+      salvaged: found,
       end,
     });
     const opened = store;
@@ -122,6 +126,18 @@ function giveUp(log: Log): void {
   } finally {
     log.close();
   }
+}
+
+/** What is on the disk, and the disk to read it from. */
+function look(
+  given: Disk,
+  { readOnly, mustExist = readOnly, salvage: salvages = false }: DiskSettings,
+): { readonly disk: Disk; readonly found: Recovered & Partial<Salvaged> } {
+  const isSalvaged = readOnly && salvages;
+  const disk = isSalvaged ? lenientDisk(given) : given;
+  const found = isSalvaged ? salvage(disk) : recover(disk);
+  if (found.isNew && mustExist) throw refused('there is no store in it');
+  return { disk, found };
 }
 
 /**

@@ -197,6 +197,11 @@ export function withPlaces(
   return { page: changed, valueBytes };
 }
 
+/** Where the long values of a page of the log are. */
+export function longPlaces(page: Buffer): readonly Place[] {
+  return longValues(page).map(({ keyEnd }) => placeAt(page, keyEnd));
+}
+
 /** The page with some long values in it again: those that `read` returns. */
 export function withValues(page: Buffer, read: (place: Place) => Buffer | undefined): Buffer {
   let changed = page;

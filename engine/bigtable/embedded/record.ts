@@ -147,17 +147,30 @@ export function readGroup(bytes: Buffer, at: Mark): StoredGroup | undefined {
 /** The records of a group whose checksum was right. */
 export function* recordsOf(records: Buffer, first: Mark): Generator<LogRecord> {
   for (let at = 0; at < records.length;) {
-    const keyEnd = at + RECORD_BYTES + records.readUInt16LE(at + 4);
-    const end = keyEnd + records.readUInt32LE(at + 8);
-    yield {
-      kind: KINDS[records.readUInt16LE(at + 6)] ?? 'page',
-      key: records.subarray(at + RECORD_BYTES, keyEnd),
-      body: records.subarray(keyEnd, end),
-      footprint: records.readUInt32LE(at + 12),
-      place: { file: first.file, offset: first.offset + at, length: end - at },
-    };
-    at = end;
+    const record = recordAt(records, at, first);
+    yield record;
+    at += record.place.length;
   }
+}
+
+/** @param first where the bytes begin in the log */
+export function recordAt(bytes: Buffer, at: number, first: Mark): LogRecord {
+  const keyEnd = at + RECORD_BYTES + bytes.readUInt16LE(at + 4);
+  const end = keyEnd + bytes.readUInt32LE(at + 8);
+  return {
+    kind: KINDS[bytes.readUInt16LE(at + 6)] ?? 'page',
+    key: bytes.subarray(at + RECORD_BYTES, keyEnd),
+    body: bytes.subarray(keyEnd, end),
+    footprint: bytes.readUInt32LE(at + 12),
+    place: { file: first.file, offset: first.offset + at, length: end - at },
+  };
+}
+
+/** The length of what may be a record at `at`; undefined if it is none. */
+export function recordLength(bytes: Buffer, at: number): number | undefined {
+  if (at + RECORD_BYTES > bytes.length) return undefined;
+  if (bytes.readUInt16LE(at + 6) >= KINDS.length) return undefined;
+  return RECORD_BYTES + bytes.readUInt16LE(at + 4) + bytes.readUInt32LE(at + 8);
 }
 
 /** The body of the record of this length at `at`. */
@@ -183,10 +196,15 @@ export function damaged(file: string, offset: number, what: string): PercolatorE
   return new PercolatorError('STORE_DAMAGED', message);
 }
 
+/** What is damaged, for a sentence that says on its own how to go on. */
+export function withoutAdvice(message: string): string {
+  return message.replace(`; ${GO_ON}`, '');
+}
+
 /** The error of one who asked for this row: fsck goes on after a damaged row that is named. */
 export function naming(table: string, row: string, error: unknown): unknown {
   if (!hasCode(error, 'STORE_DAMAGED') || error.damagedRow !== undefined) return error;
-  const why = error.message.replace(`; ${GO_ON}`, '');
+  const why = withoutAdvice(error.message);
   const message = `row ${JSON.stringify(row)} of table ${table} cannot be read: ${why}; fsck lists what can still be read`;
   const damagedRow = { table, row, why };
   return new PercolatorError('STORE_DAMAGED', message, { cause: error, damagedRow });

@@ -48,6 +48,8 @@ export interface Recovered {
   readonly leftovers: readonly string[];
   /** Bytes by which the log has grown since the hint. */
   readonly replayedBytes: number;
+  /** What follows the last group: a write that was cut off, or damage that looks like one. */
+  readonly cutOff: readonly FileRange[];
 }
 
 /** A file of the log, as far as it counts. */
@@ -66,14 +68,18 @@ interface LastGroup {
 
 /** @throws STORE_DAMAGED; STORE_REFUSED if what is there is not a store of this format */
 export function recover(disk: Disk): Recovered {
-  const names = disk.names();
-  const numbers = names.flatMap((name) => /^(\d{10})\.log$/.exec(name)?.[1] ?? []).map(Number);
-  if (numbers.length > 0) {
-    const oldestFirst = numbers.toSorted((a, b) => a - b);
-    return new Recovery(disk, oldestFirst).run();
+  const numbers = numbersOf(disk);
+  if (numbers.length > 0) return new Recovery(disk, numbers).run();
+  if (disk.names().includes(HINT_FILE)) {
+    throw damaged(HINT_FILE, 0, 'there are no .log files next to it');
   }
-  if (names.includes(HINT_FILE)) throw damaged(HINT_FILE, 0, 'there are no .log files next to it');
   return newStore(0, []);
+}
+
+/** The numbers of the files of the log, oldest first. */
+export function numbersOf(disk: Disk): readonly number[] {
+  const numbers = disk.names().flatMap((name) => /^(\d{10})\.log$/.exec(name)?.[1] ?? []);
+  return numbers.map(Number).toSorted((a, b) => a - b);
 }
 
 /** @param newest the number of the newest file, which does not count */
@@ -86,8 +92,8 @@ function newStore(newest: number, leftovers: readonly string[]): Recovered {
     oldest: 0,
     newest,
   };
-  const index = new SortedIndex();
-  return { isNew: true, index, log, last: undefined, usesHint: false, leftovers, replayedBytes: 0 };
+  const none = { last: undefined, usesHint: false, replayedBytes: 0, cutOff: [] };
+  return { isNew: true, index: new SortedIndex(), log, leftovers, ...none };
 }
 
 export function applyRecords(index: SortedIndex, records: Iterable<LogRecord>): void {
@@ -149,11 +155,12 @@ class Recovery {
     const isNeeded = (file: number): boolean =>
       file >= this.#oldest && segments.some((segment) => segment.file === file);
     const leftovers = this.#numbers.filter((file) => !isNeeded(file) || file > this.#end.file);
+    const cutOff = this.#cutOff();
     for (const file of leftovers) {
       this.#files.get(file)?.file.close();
       this.#files.delete(file);
     }
-    return this.#result(segments, leftovers.map(nameOfLog));
+    return { ...this.#result(segments), leftovers: leftovers.map(nameOfLog), cutOff };
   }
 
   /** No group at all is intact: the store was never finished, or it has lost everything. */
@@ -169,7 +176,17 @@ class Recovery {
     return newStore(newest, this.#numbers.map(nameOfLog));
   }
 
-  #result(segments: readonly Segment[], leftovers: readonly string[]): Recovered {
+  /** What is there after the last group. */
+  #cutOff(): readonly FileRange[] {
+    const { file: last, offset } = this.#end;
+    const after = [...this.#files].filter(([file]) => file >= last);
+    const ranges = after.map(([file, { size }]) => {
+      return { file, from: file === last ? offset : 0, end: size };
+    });
+    return ranges.filter(({ from, end }) => from < end);
+  }
+
+  #result(segments: readonly Segment[]): Omit<Recovered, 'leftovers' | 'cutOff'> {
     const [first] = this.#last;
     const end = first === undefined ? this.#end : startOf(first);
     for (const [file, known] of this.#files) {
@@ -190,7 +207,6 @@ class Recovery {
       },
       last: first === undefined ? undefined : this.#last.flatMap((one) => [...recordsAt(one)]),
       usesHint: this.#usesHint,
-      leftovers,
       replayedBytes: this.#replayedBytes,
     };
   }
@@ -301,6 +317,12 @@ class Recovery {
       throw damaged(nameOfLog(range.file), offset + read, 'the file ends too early');
     });
   }
+}
+
+/** The one sentence about what follows the last group. */
+export function cutOffText({ file, from, end }: FileRange): string {
+  const bytes = end - from;
+  return `the last ${bytes === 1 ? 'byte' : `${bytes} bytes`} of ${nameOfLog(file)} are no whole group: a write that was cut off, or damage`;
 }
 
 /**

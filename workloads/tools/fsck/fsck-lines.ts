@@ -12,6 +12,7 @@ export function reportLines(summary: FsckSummary): readonly string[] {
     ...listLines('Locks held for more than a minute', summary.longHeldLocks, lockLine),
     ...listLines('Parked observers', summary.parkedObservers, parkedLine),
     ...damagedLines(summary.damagedRows),
+    ...(summary.isSalvaged ? SALVAGED : []),
     '',
     summary.interrupted
       ? 'Interrupted: the rest of the database was not audited.'
@@ -52,6 +53,12 @@ function damagedLines(damagedRows: FsckSummary['damagedRows']): readonly string[
   return ['', 'Damaged rows', ...lines, ...HOW_TO_GO_ON];
 }
 
+const SALVAGED = [
+  '',
+  'The store cannot be opened as it is. What could be read of it was audited, so other findings may',
+  'only say what the damage has cost. Restore the folder from a backup. Nothing here was changed.',
+];
+
 const HOW_TO_GO_ON = [
   'All other rows of these tables can be read: scan up to a damaged row, and on from the key after',
   'it (the key and a zero byte). A damaged row can be neither read nor written. Copy the others into',
@@ -82,7 +89,7 @@ function oneLine(words: string): string {
 /** The names of rows and columns may hold line ends; the output must stay on one line. */
 function placeOf({ cell }: Finding): string {
   const parts = [cell.table, cell.row, cell.column].filter((part) => part !== undefined);
-  const place = parts.join('/');
+  const place = parts.join('/') || 'store';
   return /[\p{Cc}\p{Cs}]/u.test(place) ? JSON.stringify(place) : place;
 }
 

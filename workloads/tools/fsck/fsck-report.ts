@@ -22,6 +22,8 @@ export interface FsckSummary {
   readonly groups: readonly FsckGroup[];
   readonly longHeldLocks: FindingList;
   readonly parkedObservers: FindingList;
+  /** Whether the store cannot be opened, so that only what could be read of it was audited. */
+  readonly isSalvaged: boolean;
   /** How many rows of each table cannot be read any more. */
   readonly damagedRows: Readonly<Record<string, number>>;
 }
@@ -49,6 +51,7 @@ export class FsckReport {
   readonly #longHeld: GrowingList<FindingList> = { count: 0, examples: [] };
   readonly #parked: GrowingList<FindingList> = { count: 0, examples: [] };
   readonly #damaged = new Map<string, number>();
+  #isSalvaged = false;
   #repaired = 0;
   #errorsLeft = 0;
 
@@ -68,6 +71,7 @@ export class FsckReport {
     if (code === 'row-damaged' && row !== undefined) {
       this.#damaged.set(table, (this.#damaged.get(table) ?? 0) + 1);
     }
+    if (code === 'store-damaged' && severity === 'error') this.#isSalvaged = true;
     if (finding.parked !== undefined) this.#list(this.#parked, finding);
     if (finding.repair?.done === true) this.#repaired++;
     else if (severity === 'error') this.#errorsLeft++;
@@ -88,6 +92,7 @@ export class FsckReport {
       groups,
       longHeldLocks: this.#longHeld,
       parkedObservers: this.#parked,
+      isSalvaged: this.#isSalvaged,
       damagedRows: Object.fromEntries(this.#damaged),
     };
   }

@@ -181,7 +181,7 @@ test('damaged rows are listed by table, with how to go on, and no byte of the st
     /^ {2}accounts\/007 {2}the embedded store is damaged: 0+1\.log, byte \d+: /m,
   );
   assert.match(stdout, /^Damaged rows\n {2}accounts {2}1\n {2}log {2}3\nAll other rows of these/m);
-  assert.match(stdout, /4 errors, 0 warnings\.$/);
+  assert.match(stdout, /4 errors, 1 warning\.$/);
   assert.deepEqual(bytesOf(store), untouched);
   const repairing = await run('--store', store, '--repair');
   assert.equal(repairing.exitCode, 1, repairing.stderr);
@@ -227,24 +227,54 @@ test('a store with a hole in its log is read around the hole', async () => {
   assert.deepEqual(bytesOf(broken), untouched);
 });
 
-describe('a store that cannot be opened is named in one sentence, and left as it is:', () => {
+test('a store that cannot be opened is audited as far as it can be read, and left as it is', async () => {
+  const broken = path.join(folder, 'first group');
+  cpSync(STORE, broken, { recursive: true });
+  const file = path.join(broken, 'store', '0000000001.log');
+  const log = readFileSync(file);
+  writeFileSync(file, Buffer.concat([Buffer.from('NEWERLOG'), log.subarray(8)]));
+  const untouched = bytesOf(broken);
+  const { exitCode, stdout, stderr } = await run('--store', broken);
+  assert.equal(exitCode, 1, stderr);
+  assert.match(stdout, /^Audited 2 tables, \d+ rows, /);
+  assert.match(stdout, /^error store-damaged: 2\. /m);
+  assert.match(stdout, /^ {2}store {2}the store cannot be opened as it is: .*0+1\.log, byte 0: /m);
+  assert.match(stdout, /^ {2}store {2}0+1\.log, bytes 0 to \d+: .*no row in use is lost$/m);
+  assert.match(
+    stdout,
+    /^only say .* Restore the folder from a backup\. Nothing here was changed\.$/m,
+  );
+  const repairing = await run('--store', broken, '--repair');
+  assert.equal(repairing.exitCode, 1);
+  assert.match(repairing.stderr, /cannot be opened: .*0+1\.log, byte 0: .*restore the folder/);
+  assert.deepEqual(bytesOf(broken), untouched);
+});
+
+test('of a folder whose subfolder holds a store, that one is named', async () => {
+  const outer = path.join(folder, 'outer');
+  cpSync(STORE, path.join(outer, 'tables'), { recursive: true });
+  const { exitCode, stderr } = await run('--store', outer);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /there is no store in it, but there is one in .*outer\/tables\.$/);
+});
+
+describe('a store of which nothing can be read is named in one sentence, and left as it is:', () => {
   const damage: Readonly<Record<string, readonly [(log: Buffer) => Buffer, RegExp]>> = {
-    'of another format': [
-      (log) => Buffer.concat([Buffer.from('NEWERLOG'), log.subarray(8)]),
-      /0+1\.log/,
-    ],
-    'that is empty': [() => Buffer.alloc(0), /0+1\.log, byte 0: /],
+    'of noise': [(log) => Buffer.alloc(log.length, 'noise'), /is damaged: \d+\.log, byte 0: /],
+    'that is empty': [() => Buffer.alloc(0), /is damaged: \d+\.log, byte 0: /],
   };
   for (const [name, [harm, sentence]] of Object.entries(damage)) {
     test(`a log ${name}`, async () => {
       const broken = path.join(folder, `log ${name}`);
       cpSync(STORE, broken, { recursive: true });
-      const log = path.join(broken, 'store', '0000000001.log');
-      writeFileSync(log, harm(readFileSync(log)));
+      const inner = path.join(broken, 'store');
+      for (const log of readdirSync(inner).filter((one) => one.endsWith('.log'))) {
+        writeFileSync(path.join(inner, log), harm(readFileSync(path.join(inner, log))));
+      }
       const untouched = bytesOf(broken);
       for (const options of [[], ['--repair']]) {
         const { exitCode, stderr } = await run('--store', broken, ...options);
-        assert.ok(exitCode === 1 || exitCode === 2, stderr);
+        assert.equal(exitCode, 1, stderr);
         assert.match(stderr, sentence);
         assert.equal(stderr.split('\n').filter((line) => /store/.test(line)).length, 1, stderr);
       }

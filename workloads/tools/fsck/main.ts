@@ -113,11 +113,11 @@ async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
 async function open(folder: string, repair: boolean): Promise<Bigtable> {
   checkReadableFolder('--store', folder, 'the folder of an embedded store');
   try {
-    const store = await openEmbedded({ folder, readOnly: true });
+    const store = await openEmbedded({ folder, readOnly: true, salvage: true });
     if (!repair) return store;
     await store.close();
   } catch (error) {
-    if (!(error instanceof PercolatorError)) throw error;
+    if (!(error instanceof PercolatorError) || error.code === 'STORE_DAMAGED') throw error;
     const reason = error.cause instanceof Error ? error.cause.message : error.message;
     throw new UsageError(
       `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} cannot be opened as one: ${reason}.`,

@@ -23,7 +23,7 @@ export const PROTOCOL = 4;
 
 export type Method = Exclude<
   keyof Bigtable,
-  'manifest' | 'onChange' | 'close' | typeof Symbol.asyncDispose
+  'manifest' | 'onChange' | 'damage' | 'close' | typeof Symbol.asyncDispose
 >;
 
 export const MUTATIONS: ReadonlySet<Method> = new Set([

@@ -6,6 +6,8 @@
 export type MapReduceErrorCode =
   /** An option, an input or a job's module cannot be used; the message says which and why. */
   | 'INVALID_ARGUMENT'
+  /** The job cannot be made, or breaks its contract (job.ts), such as by an `async` map. */
+  | 'JOB_INVALID'
   /** The output folder exists already; a job never writes over the output of another. */
   | 'OUTPUT_EXISTS'
   /** A record of the input is not what the job expects, or longer than any record may be. */
@@ -18,6 +20,11 @@ export type MapReduceErrorCode =
   | 'TASK_FAILED'
   /** The pool of workers was disposed of, or the replacement of a dead worker did not start. */
   | 'POOL_CLOSED';
+
+/** Whether another attempt would end in the same way. */
+export function isFinal(code: MapReduceErrorCode): boolean {
+  return code === 'RECORD_INVALID' || code === 'JOB_INVALID';
+}
 
 export class MapReduceError extends Error {
   override readonly name = 'MapReduceError';

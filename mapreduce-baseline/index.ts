@@ -19,6 +19,7 @@ export { hadoopEngine, type HadoopOptions } from './engines/hadoop.ts';
 export { localEngine } from './engines/local.ts';
 export { sortEngine, whyNoGnuSort } from './engines/sort.ts';
 export { sparkEngine, type SparkOptions } from './engines/spark.ts';
+export { filesOf, isUri } from './input-files.ts';
 export type { Input } from './input-splits.ts';
 export { type ChainOptions, type JobChain, loadChain, runChain } from './job-chain.ts';
 export type { CreateJob, MapReduceJob, Output, Values } from './job.ts';

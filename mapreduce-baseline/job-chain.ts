@@ -8,6 +8,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { MapReduceError } from './errors.ts';
+import { unpackedInputs } from './input-files.ts';
 import type { Input } from './input-splits.ts';
 import type { JobOptions } from './job-options.ts';
 import type { JobReport } from './job-report.ts';
@@ -29,6 +30,8 @@ export interface ChainOptions extends Omit<JobOptions, 'name' | 'job' | 'durable
 /**
  * The chain that a module defines: its exports `createJob` and, if it has several jobs, `chain`,
  * the parameters of each.
+ * What the module prints while it is loaded is not this process's output, and it may not end the
+ * process.
  * @throws INVALID_ARGUMENT if the module cannot be loaded, or is no job
  */
 export async function loadChain(url: string): Promise<JobChain> {
@@ -76,7 +79,7 @@ async function throughFolders(
   await makeFolderOf(target);
   const between = await mkdtemp(join(dirname(target), `${basename(target)}.jobs-`));
   try {
-    let next = inputs;
+    let next: readonly Input[] = await unpackedInputs(inputs, between);
     for (const [i, parameters] of chain.parameters.entries()) {
       const isLast = i === chain.parameters.length - 1;
       const folder = isLast ? target : join(between, `after-${i + 1}`);
@@ -100,6 +103,14 @@ function nameOf({ url, parameters }: JobChain, index: number): string {
 }
 
 async function loadModule(url: string): Promise<Record<string, unknown>> {
+  const printed = process.stdout;
+  const write = printed.write.bind(printed);
+  printed.write = process.stderr.write.bind(process.stderr);
+  const sayEnded = (): void => {
+    process.stderr.write(`The job ${url} ended this process while it was loaded.\n`);
+    process.exitCode = 2;
+  };
+  process.once('exit', sayEnded);
   try {
     return (await import(url)) as Record<string, unknown>;
   } catch (cause) {
@@ -107,5 +118,8 @@ async function loadModule(url: string): Promise<Record<string, unknown>> {
     throw new MapReduceError('INVALID_ARGUMENT', `${url} cannot be loaded: ${reason}`, {
       cause,
     });
+  } finally {
+    process.off('exit', sayEnded);
+    printed.write = write;
   }
 }

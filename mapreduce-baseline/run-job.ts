@@ -23,7 +23,7 @@ import type { WorkerPool } from './worker-pool.ts';
 
 /**
  * Runs the job; resolves when the output folder is there.
- * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, TASK_FAILED, POOL_CLOSED
+ * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, RECORD_INVALID, JOB_INVALID, TASK_FAILED, POOL_CLOSED
  */
 export async function runJob(pool: WorkerPool, options: JobOptions): Promise<JobReport> {
   const startedMs = systemClock.monotonicMs();

@@ -1,42 +1,47 @@
-#!/usr/bin/env node
 /**
  * A job's functions as a program under Hadoop Streaming's contract, for any engine that keeps it:
  *
- *     streaming-program map|reduce <url of the job's module> <its parameters>
+ *     streaming.sh node streaming-program.ts map|reduce <url of the job's module> <its parameters>
  *
  * The parameters are `{"parameters": ...}` in base64url, which no shell and no engine changes.
+ *
+ * The program ends with exit code 0 only when all is written. If the job ends it before, also with
+ * code 0, it fails; and it does not wait for what the job goes on with, such as a timer.
  */
-import { MapReduceError } from './errors.ts';
+import { isFinal, MapReduceError } from './errors.ts';
+import { lateWork, loadJob } from './load-job.ts';
 import { streamMap, streamReduce } from './streaming.ts';
-import type { CreateJob } from './job.ts';
 
-const STREAMS = { map: streamMap, reduce: streamReduce } as const;
+/** The descriptor that streaming.sh opens. */
+const RECORDS = 3;
+/** Set by an engine that ends the lines of a result at carriage returns, too. */
+const isEndedByReturns = process.env['PERCOLATOR_LINES_END_AT_RETURNS'] === '1';
+
+let isOver = false;
+process.on('exit', (code) => {
+  if (isOver) return;
+  complain(`the job ended its process (exit code ${code}) before the end of its records`);
+  process.exitCode = code === 0 ? 1 : code;
+});
+process.on('uncaughtException', failWith);
 
 const [side = '', url = '', parameters = ''] = process.argv.slice(2);
-const stream = Object.entries(STREAMS).find(([name]) => name === side)?.[1];
-if (stream === undefined) refuse(`the first argument is "${side}"; it must be map or reduce`);
 try {
-  const createJob = await loadedJob();
-  stream(createJob(decoded()));
+  await run();
+  end(0);
 } catch (error) {
-  // One line, which engines/program.ts looks for in what the engine prints.
-  if (!(error instanceof MapReduceError)) throw error;
-  process.stderr.write(`streaming-program: ${error.message}\n`);
-  process.exitCode = 1;
+  failWith(error);
 }
 
-async function loadedJob(): Promise<CreateJob> {
-  const { createJob } = await jobModule();
-  if (typeof createJob === 'function') return createJob;
-  return refuse(`the job "${url}" does not export createJob`);
-}
-
-async function jobModule(): Promise<{ readonly createJob?: CreateJob }> {
-  try {
-    return (await import(url)) as { readonly createJob?: CreateJob };
-  } catch (error) {
-    return refuse(`the job "${url}" cannot be loaded: ${String(error)}`);
+async function run(): Promise<void> {
+  if (side !== 'map' && side !== 'reduce') {
+    refuse(`the first argument is "${side}"; it must be map or reduce`);
   }
+  const given = decoded();
+  const job = await loadJob(url, given);
+  if (side === 'map') streamMap(job, { output: RECORDS });
+  else streamReduce(job, { output: RECORDS, isEndedByReturns });
+  await lateWork();
 }
 
 function decoded(): unknown {
@@ -50,6 +55,30 @@ function decoded(): unknown {
 }
 
 function refuse(reason: string): never {
-  process.stderr.write(`streaming-program: ${reason}\n`);
-  process.exit(2);
+  complain(reason);
+  end(2);
+}
+
+function failWith(error: unknown): never {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  // The reader has ended, and says why.
+  if (code === 'EPIPE') end(1);
+  if (error instanceof MapReduceError) {
+    complain(error.message, error.code);
+    end(isFinal(error.code) ? 2 : 1);
+  }
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  complain(error instanceof Error ? error.message : String(error));
+  end(1);
+}
+
+/** One line, which engines/program.ts looks for in what the engine prints. */
+function complain(reason: string, code = ''): void {
+  const line = reason.replaceAll(/\s*[\r\n\u2028\u2029]\s*/g, ' ');
+  process.stderr.write(`streaming-program${code === '' ? '' : ` ${code}`}: ${line}\n`);
+}
+
+function end(code: number): never {
+  isOver = true;
+  process.exit(code);
 }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { streamMap, streamReduce, type MapReduceJob } from './index.ts';
+import * as fc from 'fast-check';
+import { Slice, streamMap, streamReduce, type MapReduceJob } from './index.ts';
 import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 import { createJob } from './testing/word-count-job.ts';
 
@@ -12,13 +13,19 @@ const wordCount = createJob({ combine: false });
 type Stream = typeof streamMap;
 
 /** Calls the mapper or the reducer with input and output in files; returns the output. */
-function throughFiles(folder: string, stream: Stream, job: MapReduceJob, text: string): string {
-  writeFileSync(join(folder, 'in'), text);
+function throughFiles(
+  folder: string,
+  stream: Stream,
+  job: MapReduceJob,
+  text: string,
+  encoding: BufferEncoding = 'utf8',
+): string {
+  writeFileSync(join(folder, 'in'), text, encoding);
   const [input, output] = [openSync(join(folder, 'in'), 'r'), openSync(join(folder, 'out'), 'w')];
   stream(job, { input, output });
   closeSync(input);
   closeSync(output);
-  return readFileSync(join(folder, 'out'), 'utf8');
+  return readFileSync(join(folder, 'out'), encoding);
 }
 
 test('the mapper reads every line, also a last one without a newline, and writes key, tab, value', async () => {
@@ -50,4 +57,31 @@ test('lines of several megabytes pass whole', async () => {
   const words = ['short', 'x'.repeat(5_000_000), 'y'.repeat(1_048_576), 'end'];
   const written = throughFiles(folder, streamMap, wordCount, `${words.join('\n')}\n`);
   assert.deepEqual(written.replaceAll('\t1', '').split('\n').slice(0, -1), words);
+});
+
+test('the reducer gets the keys and values that the mapper has emitted, whatever bytes they have', () => {
+  const folder = temporaryFolder();
+  const bytes = fc.array(fc.constantFrom(...Buffer.from('\t\n\r\\tnr\0a\xff', 'latin1')), {
+    maxLength: 6,
+  });
+  const records = fc.array(fc.tuple(bytes, bytes), { maxLength: 20 });
+  const slice = (given: readonly number[]): Slice => new Slice(Buffer.from(given));
+  const hex = ({ bytes: all, start, end }: Slice): string => all.toString('hex', start, end);
+  const claim = (emitted: readonly (readonly [number[], number[]])[]): void => {
+    const got: string[] = [];
+    const job: MapReduceJob = {
+      map: (_line, output) => {
+        for (const [key, value] of emitted) output.emit(slice(key), slice(value));
+      },
+      reduce: (key, values) => {
+        while (values.next()) got.push(`${hex(key)} ${hex(values.value)}`);
+      },
+    };
+    const mapped = throughFiles(folder, streamMap, job, 'a line\n', 'latin1');
+    const lines = mapped.split('\n').slice(0, -1).toSorted(); // As bytes, and so equal keys together.
+    throughFiles(folder, streamReduce, job, lines.map((line) => `${line}\n`).join(''), 'latin1');
+    const expected = emitted.map(([key, value]) => `${hex(slice(key))} ${hex(slice(value))}`);
+    assert.deepEqual(got.toSorted(), expected.toSorted());
+  };
+  assert.doesNotThrow(() => fc.assert(fc.property(records, claim), { seed: 1, numRuns: 200 }));
 });

@@ -3,10 +3,9 @@
  *
  *     mapper < input | LC_ALL=C sort | reducer > output
  *
- * The mapper writes `key`, tab, `value` per line, the tab also before an empty value; the reducer
- * takes such lines, sorted, so that equal keys are neighbours. Keys must not hold tabs here, and
- * neither keys nor values newlines. Any engine that keeps this contract (sort, Hadoop Streaming,
- * Spark's pipe) can run the jobs of this baseline.
+ * The mapper writes `key`, tab, `value` per line, escaped as line-output.ts describes; the reducer
+ * takes such lines, sorted, so that equal keys are neighbours. Any engine that keeps this contract
+ * (sort, Hadoop Streaming, Spark's pipe) can run the jobs of this baseline.
  *
  * Input is read with large blocking reads: while this process computes, the process at the other
  * end of the pipe already prepares the next lines.
@@ -14,11 +13,12 @@
 import { readSync } from 'node:fs';
 import { ByteBuilder, Slice } from './bytes.ts';
 import type { MapReduceJob, Values } from './job.ts';
-import { LineOutput } from './line-output.ts';
+import { LineOutput, unescape } from './line-output.ts';
 import { isTryAgain, waitForPipe } from './write-fully.ts';
 
 const TAB = 0x09;
 const NEWLINE = 0x0a;
+const BACKSLASH = 0x5c;
 const READ_BYTES = 1024 * 1024;
 
 /** File descriptors; by default those of standard input and output. */
@@ -30,15 +30,18 @@ export interface Streams {
 /** Maps every line of the input. */
 export function streamMap(job: MapReduceJob, { input = 0, output = 1 }: Streams = {}): void {
   const lines = new LineReader(input);
-  const written = new LineOutput(output, { isSorted: true });
+  const written = new LineOutput(output, { isBetween: true });
   while (lines.next()) job.map(lines.line, written);
   written.flush();
 }
 
 /** Reduces every run of lines with the same key. */
-export function streamReduce(job: MapReduceJob, { input = 0, output = 1 }: Streams = {}): void {
+export function streamReduce(
+  job: MapReduceJob,
+  { input = 0, output = 1, isEndedByReturns }: Streams & { isEndedByReturns?: boolean } = {},
+): void {
   const groups = new LineGroups(new LineReader(input));
-  const written = new LineOutput(output);
+  const written = new LineOutput(output, { isEndedByReturns });
   while (groups.nextKey()) job.reduce(groups.key, groups, written);
   written.flush();
 }
@@ -46,6 +49,8 @@ export function streamReduce(job: MapReduceJob, { input = 0, output = 1 }: Strea
 /** Reads lines from a file descriptor; `line` is valid until the next call. */
 class LineReader {
   readonly line = new Slice();
+  /** Whether what was read and not handed out may have a backslash: most inputs have none. */
+  mayHaveEscapes = false;
   readonly #input: number;
   #buffer = Buffer.allocUnsafeSlow(READ_BYTES * 2);
   /** The start of the bytes that were read and not handed out yet. */
@@ -84,6 +89,8 @@ class LineReader {
     const bytesRead = this.#read(unread);
     this.#end = unread + bytesRead;
     this.#ended = bytesRead === 0;
+    const backslash = target.subarray(0, this.#end).indexOf(BACKSLASH);
+    this.mayHaveEscapes = backslash !== -1;
   }
 
   #read(at: number): number {
@@ -138,6 +145,10 @@ class LineGroups implements Values {
     while (tab < end && bytes[tab] !== TAB) tab++;
     this.#lineKey.point(bytes, start, tab);
     this.value.point(bytes, Math.min(tab + 1, end), end);
+    if (this.#lines.mayHaveEscapes) {
+      unescape(this.#lineKey);
+      unescape(this.value);
+    }
     this.#pending = true;
     return true;
   }

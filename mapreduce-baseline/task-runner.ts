@@ -2,11 +2,12 @@
  * Runs all tasks of a phase, with retries.
  *
  * An attempt fails if the job throws or the worker process dies. The coordinator treats both alike:
- * it tries again, preferably on another worker. It gives up when one task has failed `attemptsMax`
- * times: it starts no further tasks, waits for those in flight, because their files are about to be
- * removed, and throws an error that names the task and its last failure.
+ * it tries again, preferably on another worker, unless the error is final. It gives up when one
+ * task has failed `attemptsMax` times: it starts no further tasks, waits for those in flight,
+ * because their files are about to be removed, and throws an error that names the task and its last
+ * failure.
  */
-import { MapReduceError } from './errors.ts';
+import { isFinal, MapReduceError } from './errors.ts';
 import type { Task, TaskReport } from './tasks.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
@@ -51,8 +52,10 @@ export class TaskRunner {
       if ('report' in result) return result.report;
       this.failedAttempts++;
       avoid = result.worker;
+      const { error } = result;
+      if (error instanceof MapReduceError && isFinal(error.code)) this.#failure ??= error;
       if (attempt + 1 === this.#attemptsMax) {
-        this.#failure ??= taskFailed(task, this.#attemptsMax, result.error);
+        this.#failure ??= taskFailed(task, this.#attemptsMax, error);
       }
       if (this.#failure !== undefined) throw this.#failure;
     }

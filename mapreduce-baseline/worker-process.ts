@@ -2,7 +2,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { assert } from '#engine/base';
-import { MapReduceError } from './errors.ts';
+import { isFinal, MapReduceError, type MapReduceErrorCode } from './errors.ts';
 import type { Task, TaskReport } from './tasks.ts';
 
 const PROGRAM = fileURLToPath(new URL('worker.ts', import.meta.url));
@@ -13,7 +13,11 @@ const GOODBYE_MS = 2000;
 export type WorkerMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly report: TaskReport }
-  | { readonly kind: 'failed'; readonly error: unknown };
+  | {
+      readonly kind: 'failed';
+      readonly error: unknown;
+      readonly code?: MapReduceErrorCode | undefined;
+    };
 
 export class WorkerProcess {
   /** Distinguishes this process from the one that replaces it. */
@@ -37,7 +41,7 @@ export class WorkerProcess {
     this.#child = fork(PROGRAM, {
       serialization: 'advanced', // Keeps errors and their causes whole.
       execArgv: [], // A debugger or profiler of the parent is not for the workers.
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 2, 'inherit', 'ipc'], // What a job prints is no output of the parent.
     });
     this.#child.on('message', (message) => this.#receive(message as WorkerMessage));
     this.#child.on('error', (error) => this.#end(error.message));
@@ -53,8 +57,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Rejects with ATTEMPT_FAILED if the task throws, with WORKER_DIED if the process ends first, and
-   * with a DataCloneError if the task cannot be sent.
+   * Rejects with ATTEMPT_FAILED if the task throws, or with the code of a final error; with
+   * WORKER_DIED if the process ends first; with a DataCloneError if the task cannot be sent.
    */
   async run(task: Task): Promise<TaskReport> {
     assert(this.idle, 'a worker is given one task at a time');
@@ -82,15 +86,16 @@ export class WorkerProcess {
       return;
     }
     const task = this.#task;
-    assert(task !== undefined, 'a worker answers only when it was asked');
+    if (task === undefined) return; // A failure after the task: the process ends.
     this.#task = undefined;
     if (message.kind === 'done') {
       task.settle.resolve(message.report);
       return;
     }
-    const { error: cause } = message;
+    const { error: cause, code } = message;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    task.settle.reject(new MapReduceError('ATTEMPT_FAILED', `${task.name}: ${reason}`, { cause }));
+    const known = code !== undefined && isFinal(code) ? code : 'ATTEMPT_FAILED';
+    task.settle.reject(new MapReduceError(known, `${task.name}: ${reason}`, { cause }));
   }
 
   #end(how: string): void {

@@ -6,16 +6,22 @@
  * worker without a parent cannot report.
  */
 import { serialize } from 'node:v8';
-import type { CreateJob, MapReduceJob } from './job.ts';
+import { MapReduceError } from './errors.ts';
+import { lateWork, loadJob } from './load-job.ts';
 import { runMapTask } from './map-task.ts';
 import { runReduceTask } from './reduce-task.ts';
-import type { JobModule, Task, TaskReport } from './tasks.ts';
+import type { Task, TaskReport } from './tasks.ts';
 import type { WorkerMessage } from './worker-process.ts';
 
 process.on('SIGINT', () => {}); // Ctrl-C reaches the whole group; the parent ends workers.
 process.on('disconnect', () => process.exit(0));
 process.on('message', (task: Task) => {
   void answer(task);
+});
+/** What a job goes on with has failed: the task in flight fails with it, and the process ends. */
+process.on('uncaughtException', (error) => {
+  if (process.send === undefined) process.exit(1);
+  process.send(failed(error), undefined, undefined, () => process.exit(1));
 });
 tell({ kind: 'ready' });
 
@@ -24,9 +30,15 @@ async function answer(task: Task): Promise<void> {
   try {
     message = { kind: 'done', report: await run(task) };
   } catch (error) {
-    message = { kind: 'failed', error: sendable(error) };
+    message = failed(error);
   }
   tell(message);
+}
+
+/** The code goes along, because the clone of an error loses its own fields. */
+function failed(error: unknown): WorkerMessage {
+  const code = error instanceof MapReduceError ? error.code : undefined;
+  return { kind: 'failed', error: sendable(error), code };
 }
 
 /** The error; its message alone if a part of it, such as its cause, cannot be cloned. */
@@ -47,15 +59,9 @@ function tell(message: WorkerMessage): void {
 
 async function run(task: Task): Promise<TaskReport> {
   const before = process.cpuUsage();
-  const job = await loadJob(task.job);
+  const job = await loadJob(task.job.url, task.job.parameters); // Loaded once, made for each task.
   const report = task.kind === 'map' ? await runMapTask(task, job) : await runReduceTask(task, job);
+  await lateWork();
   const { user, system } = process.cpuUsage(before);
   return { ...report, cpuMs: (user + system) / 1000 };
-}
-
-/** The module is loaded once per process; the job is made anew for each task. */
-async function loadJob({ url, parameters }: JobModule): Promise<MapReduceJob> {
-  const module = (await import(url)) as { createJob?: CreateJob };
-  if (module.createJob === undefined) throw new Error(`${url} does not export createJob`);
-  return module.createJob(parameters);
 }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MapReduceError } from '../errors.ts';
+import { isUri, unpackedInputs } from '../input-files.ts';
 import { type Input, resolveInput, type Split } from '../input-splits.ts';
 import type { JobChain } from '../job-chain.ts';
 import { UnfinishedOutput } from '../output-folder.ts';
@@ -50,8 +51,8 @@ export interface ChainEngine extends AsyncDisposable {
   readonly name: string;
   /**
    * Resolves when the output folder is there, on the disk.
-   * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, TASK_FAILED; what the signal was aborted with, or
-   *   POOL_CLOSED, if the run was ended
+   * @throws INVALID_ARGUMENT, OUTPUT_EXISTS, RECORD_INVALID, JOB_INVALID, TASK_FAILED; what the
+   *   signal was aborted with, or POOL_CLOSED, if the run was ended
    */
   run(run: ChainRun): Promise<void>;
 }
@@ -74,10 +75,10 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
       if (run.inputs.length === 0) {
         throw new MapReduceError('INVALID_ARGUMENT', `${name} needs at least one input`);
       }
-      const inputs = await Promise.all(run.inputs.map(resolveUnlessUri));
-      if (isUri(run.outputFolder)) return startAtUri(start, run, inputs);
+      await Promise.all(run.inputs.map(resolveUnlessUri)); // Before anything is made.
+      if (isUri(run.outputFolder)) return startAtUri(start, run);
       await using unfinished = await UnfinishedOutput.begin(run.outputFolder);
-      await start(run, inputs, unfinished);
+      await start(run, await inputsOf(run, unfinished.work), unfinished);
       await syncFiles(unfinished.output);
       await unfinished.publish({ durable: true });
     },
@@ -86,14 +87,15 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
 }
 
 /** The engine writes the output in place; only its temporary files are on this machine. */
-async function startAtUri(start: Start, run: ChainRun, inputs: readonly Split[]): Promise<void> {
+async function startAtUri(start: Start, run: ChainRun): Promise<void> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
+  const inputs = await inputsOf(run, folder.path);
   await start(run, inputs, { work: folder.path, output: run.outputFolder });
 }
 
-/** Whether the path names a file of a file system other than this machine's. */
-export function isUri(path: string): boolean {
-  return path.includes('://');
+async function inputsOf({ inputs, signal }: ChainRun, work: string): Promise<Split[]> {
+  const unpacked = await unpackedInputs(inputs, work, signal);
+  return Promise.all(unpacked.map(resolveUnlessUri));
 }
 
 /** An input that names no end has Infinity: the engine reads its file to the end. */
@@ -117,14 +119,18 @@ async function syncFiles(folder: string): Promise<void> {
 export const STREAMING_PROGRAM: string = fileURLToPath(
   new URL('../streaming-program.ts', import.meta.url),
 );
+/** Starts the program. */
+export const STREAMING_STARTER: string = fileURLToPath(new URL('../streaming.sh', import.meta.url));
+export const SHELL = '/bin/sh';
 
-/** The command of one side of a job, as words: the repository's own Node, and no shell. */
+/** The command of one side of a job, as words; its Node is the repository's own. */
 export function streamingCommand(
   side: 'map' | 'reduce',
   url: string,
   parameters: unknown,
 ): string[] {
-  return [process.execPath, STREAMING_PROGRAM, side, url, encodedParameters(parameters)];
+  const started = [SHELL, STREAMING_STARTER, process.execPath, STREAMING_PROGRAM];
+  return [...started, side, url, encodedParameters(parameters)];
 }
 
 /** In an object, because JSON has no `undefined`. */

@@ -5,7 +5,8 @@
  */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
-import { type ChainRun, isUri, type Workplace } from './engine.ts';
+import { isUri } from '../input-files.ts';
+import { type ChainRun, type Workplace } from './engine.ts';
 import { packProgram } from './packed-program.ts';
 import { runProgram } from './program.ts';
 import { literalInput, moveParts } from './whole-files.ts';
@@ -133,7 +134,7 @@ async function runShell(
 ): Promise<void> {
   const shell = [...program, FILE_SYSTEM_SHELL, ...settingWords(settings)];
   await runProgram(NAME, [...shell, ...words], {
-    reason: /^(?:mkdir|put|get|rm): (.*)$/m,
+    reason: /^(?:mkdir|put|get|rm): (?<told>.*)$/m,
     signal,
   });
 }

@@ -13,8 +13,8 @@
  *
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
  * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the
- * input end at a newline alone. Between map and reduce Hadoop also ends lines at carriage returns,
- * so a job must not emit any.
+ * input end at a newline alone. In what a program writes, Hadoop also ends lines at carriage
+ * returns: the mapper escapes them (line-output.ts), and the reducer refuses to emit any.
  *
  * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone,
  * and would lose the values.
@@ -22,10 +22,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { MapReduceError } from '../errors.ts';
+import { isUri } from '../input-files.ts';
 import {
   type ChainEngine,
   type EngineSize,
-  isUri,
   outsideEngine,
   streamingCommand,
   type Workplace,
@@ -137,6 +137,8 @@ async function runJobs(
     const words = [
       ...settingWords(settingsOf(options, place)),
       ...archives.flatMap((archive) => ['-archives', archive]),
+      '-cmdenv',
+      'PERCOLATOR_LINES_END_AT_RETURNS=1',
       ...inputs.flatMap((input) => ['-input', input]),
       '-output',
       output,

@@ -45,9 +45,9 @@ test('a packed job runs on its own copies of its module, of all it imports, and 
   const node = join(folder, 'node');
   await mkdir(join(node, 'program'), { recursive: true });
   await execa('tar', ['-x', '-f', join(folder, 'program.tar'), '-C', join(node, 'program')]);
-  const [command = '', ...words] = program.command('program', 'map', undefined);
+  const [shell = '', starter = '', ...words] = program.command('program', 'map', undefined);
   const options = { cwd: node, env: {}, extendEnv: false, input: 'a line\n' };
-  const { stdout } = await execa(join(node, command), words, options);
+  const { stdout } = await execa(shell, [join(node, starter), ...words], options);
   const paths = stdout.split(/[\t\n]/);
   assert.equal(paths.length, 4);
   for (const path of paths) assert.ok(path.startsWith(join(node, 'program')), path);

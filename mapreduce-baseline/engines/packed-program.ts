@@ -10,7 +10,7 @@ import { realpath } from 'node:fs/promises';
 import { dirname, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MapReduceError } from '../errors.ts';
-import { encodedParameters, STREAMING_PROGRAM } from './engine.ts';
+import { encodedParameters, SHELL, STREAMING_PROGRAM, STREAMING_STARTER } from './engine.ts';
 
 const LOADED_FILES = fileURLToPath(new URL('loaded-files.ts', import.meta.url));
 
@@ -25,7 +25,8 @@ export interface PackedProgram {
  * @throws INVALID_ARGUMENT if the job cannot be loaded
  */
 export async function packProgram(url: string, file: string): Promise<PackedProgram> {
-  const files = [process.execPath, STREAMING_PROGRAM, ...(await loadedFiles(url))];
+  const programs = [STREAMING_STARTER, process.execPath, STREAMING_PROGRAM];
+  const files = [...programs, ...(await loadedFiles(url))];
   const root = commonFolder(files);
   const inRoot = (name: string): string => relative(root, name);
   const input = [...new Set(files)].map((name) => `${inRoot(name)}\n`).join('');
@@ -36,7 +37,8 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
   const specifier = `./${module.split(sep).map(encodeURIComponent).join('/')}`;
   return {
     command: (name, side, parameters) => [
-      ...[process.execPath, STREAMING_PROGRAM].map((program) => `${name}/${inRoot(program)}`),
+      SHELL,
+      ...programs.map((program) => `${name}/${inRoot(program)}`),
       side,
       specifier,
       encodedParameters(parameters),
@@ -46,11 +48,13 @@ export async function packProgram(url: string, file: string): Promise<PackedProg
 
 /** Loads the modules in a process of its own: this process has loaded some of them already. */
 async function loadedFiles(url: string): Promise<readonly string[]> {
-  const streaming = new URL('../streaming.ts', import.meta.url).href;
+  const imported = ['errors', 'load-job', 'streaming'].map(
+    (name) => new URL(`../${name}.ts`, import.meta.url).href,
+  );
   const { execa } = await import('execa');
   const { failed, stdout, stderr } = await execa(
     process.execPath,
-    [LOADED_FILES, new URL('../errors.ts', import.meta.url).href, streaming, url],
+    [LOADED_FILES, ...imported, url],
     { reject: false },
   );
   if (!failed) return stdout.split('\n');

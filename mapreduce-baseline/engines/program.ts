@@ -4,14 +4,17 @@ import { MapReduceError } from '../errors.ts';
 interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Finds the reason, as its first group, in what a failed program said. */
+  /** Finds the reason, as its group `told`, in what a failed program said. */
   readonly reason?: RegExp | undefined;
   /** If the signal has stopped the program, is told what the program had said. */
   readonly stopped?: ((said: string) => Promise<void>) | undefined;
 }
 
 /** The complaint of a streaming program, which reaches us through most engines. */
-const COMPLAINT = /^.*streaming-program: (.*)$/m;
+const COMPLAINT = /^.*streaming-program(?: (?<code>[A-Z_]+))?: (?<told>.*)$/m;
+
+/** Codes of complaints that are those of the run. */
+const FINAL = ['RECORD_INVALID', 'JOB_INVALID'] as const;
 
 /** A failed program may have said a lot; the message has this much of its end. */
 const TOLD_CHARACTERS = 2_000;
@@ -19,7 +22,8 @@ const TOLD_CHARACTERS = 2_000;
 /**
  * The program gets a process group of its own, so that all its processes can be killed together.
  * @returns what it said
- * @throws TASK_FAILED if it fails; the message has the reason, or the end of what the program said
+ * @throws TASK_FAILED, or the code of a complaint, if it fails; the message has the reason, or the
+ *   end of what the program said
  */
 export async function runProgram(
   name: string,
@@ -42,8 +46,10 @@ export async function runProgram(
     if (signal?.aborted === true) await stopped?.(said);
     signal?.throwIfAborted();
     if (!failed) return said;
-    const told = reason.exec(said)?.[1] ?? (said.slice(-TOLD_CHARACTERS) || shortMessage);
-    throw new MapReduceError('TASK_FAILED', `${name} failed: ${told}`);
+    const { code = '', told } = reason.exec(said)?.groups ?? {};
+    const known = FINAL.find((one) => one === code) ?? 'TASK_FAILED';
+    const end = said.slice(-TOLD_CHARACTERS) || shortMessage;
+    throw new MapReduceError(known, `${name} failed: ${told ?? end}`);
   } finally {
     signal?.removeEventListener('abort', stop);
   }

@@ -21,7 +21,8 @@ set -eu
 export LC_ALL=C
 
 must() { "$@" || { : >"$WORK/failed" && return 1; }; }
-run() { must "$NODE" "$PROGRAM" "$1" "$JOB" "$2"; }
+# As in streaming.sh: records go to descriptor 3, and what a job prints to standard error.
+run() { must "$NODE" "$PROGRAM" "$1" "$JOB" "$2" 3>&1 1>&2; }
 sort_all() { must sort -S "${MEMORY_ALL}K" --parallel="$THREADS" -T "$WORK"; }
 map_input() {
   if [ "$2" = all ]; then

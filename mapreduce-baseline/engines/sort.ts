@@ -2,15 +2,15 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MapReduceError } from '../errors.ts';
+import { isUri } from '../input-files.ts';
 import type { Split } from '../input-splits.ts';
 import {
   type ChainEngine,
   type ChainRun,
   encodedParameters,
   type EngineSize,
-  isUri,
   outsideEngine,
-  streamingCommand,
+  STREAMING_PROGRAM,
   wholeFile,
   type Workplace,
 } from './engine.ts';
@@ -41,11 +41,10 @@ async function runPipeline(
   { work, output }: Workplace,
 ): Promise<void> {
   for (const path of [...inputs.map((input) => input.path), output]) refuseUri(path);
-  const [node = '', program = ''] = streamingCommand('map', chain.url, undefined);
   const files = await Promise.all(inputs.map(pathAndLength));
   const env = {
-    NODE: node,
-    PROGRAM: program,
+    NODE: process.execPath,
+    PROGRAM: STREAMING_PROGRAM,
     JOB: chain.url,
     PARAMETERS: chain.parameters.map(encodedParameters).join(' '),
     WORK: work,

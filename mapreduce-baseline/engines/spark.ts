@@ -3,13 +3,8 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  type ChainEngine,
-  type EngineSize,
-  isUri,
-  outsideEngine,
-  streamingCommand,
-} from './engine.ts';
+import { isUri } from '../input-files.ts';
+import { type ChainEngine, type EngineSize, outsideEngine, streamingCommand } from './engine.ts';
 import { runProgram } from './program.ts';
 import { inputOf, moveParts, uriOf, wholeFiles } from './whole-files.ts';
 

@@ -153,7 +153,7 @@ for (const name of ['sort', 'hadoop', 'spark'] as const) {
     const before = await readdir(folder);
     const outputFolder = join(folder, `no-clusters-by-${name}`);
     await assert.rejects(engine.run({ chain: CLUSTERING, inputs: [{ path }], outputFolder }), {
-      code: 'TASK_FAILED',
+      code: 'RECORD_INVALID',
       message: /this line lacks a field: just one field/,
     });
     assert.deepEqual(await readdir(folder), before);
@@ -208,8 +208,8 @@ test('a line that is not a document ends the run with an error that quotes it', 
   await writeFile(path, 'just one field\n');
   await assert.rejects(clusterFile(path), (error) => {
     assert.ok(error instanceof MapReduceError);
-    assert.equal(error.code, 'TASK_FAILED');
-    assert.match(error.message, /cluster-job 1 of 3 .*lacks a field: just one field/);
+    assert.equal(error.code, 'RECORD_INVALID');
+    assert.match(error.message, /cluster-job 1 of 3: .*lacks a field: just one field/);
     return true;
   });
 });

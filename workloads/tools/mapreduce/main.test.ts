@@ -58,10 +58,10 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
   }
 });
 
-test('a folder of inputs stands for its files and those to which its links lead, not for its folders', async () => {
+test('a folder of inputs stands for its files and those to which its links lead', async () => {
   const { folder, job, words } = await files();
   const [input, output] = [path.join(folder, 'input'), path.join(folder, 'output')];
-  await mkdir(path.join(input, 'inner'), { recursive: true });
+  await mkdir(input);
   await writeFile(path.join(input, 'file'), 'to\n');
   await symlink(words, path.join(input, 'link'));
   const options = ['--job', job, '--input', input, '--output', output, '--workers', '1'];
@@ -120,13 +120,26 @@ test('bad input is answered with one sentence that names the option', async () =
   const { folder, job, words } = await files();
   const output = path.join(folder, 'output');
   const both = ['--input', words, '--output', output];
-  const links = temporaryFolder();
+  const [links, nested, hidden] = [temporaryFolder(), temporaryFolder(), temporaryFolder()];
   await symlink(path.join(folder, 'nothing'), path.join(links, 'lost'));
+  await mkdir(path.join(nested, 'inner'));
+  await writeFile(path.join(nested, 'words'), 'to\n');
+  await writeFile(path.join(hidden, '_SUCCESS'), '');
+  const [json, syntax] = [path.join(nested, 'job.json'), path.join(nested, 'syntax.js')];
+  for (const file of [json, syntax]) await writeFile(file, '{"a": 1}');
   const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
     [['--input', words], /^--output must name a new folder, but is missing\.$/],
     [['--output', output], /^--input must name a file or a folder, but is missing\.$/],
     [['--input', 'nothing', '--output', output], /^--input must be .* exists, but is "nothing"\.$/],
-    [['--input', links, '--output', output], /^--input must have no link .*, but has ".*lost"\.$/],
+    [
+      ['--input', links, '--output', output],
+      /^--input must .*lost is a link to .*, which does not/,
+    ],
+    [
+      ['--input', nested, '--output', output],
+      /^--input must .*inner is a folder in a folder: name/,
+    ],
+    [['--input', hidden, '--output', output], /^--input must be .* is a folder without files\.$/],
     [['--input', '/dev/null', '--output', output], /^--input must be .*, but is "\/dev\/null"\.$/],
     [['--input', words, '--output', folder], /^--output must be a new folder, but ".*" exists\.$/],
     [['--input', 'hdfs://a/b', '--output', output], /^--input must be a path with --engine local/],
@@ -135,9 +148,34 @@ test('bad input is answered with one sentence that names the option', async () =
       /^--setting has an effect only with --engine hadoop or spark, but --engine is local\.$/,
     ],
     [[...both, '--engine', 'spark', '--setting', 'a'], /^--setting must be name=value/],
-    [[...both, '--job', words], /^--job must be a module with jobs, but .*cannot be loaded/],
+    [
+      [...both, '--job', json],
+      /^--job must be a module, whose name ends in .*, but is ".*json"\.$/,
+    ],
+    [[...both, '--job', syntax], /^--job must be a module with jobs, but .*cannot be loaded/],
     [[...both, '--job', `${job}.js`], /^--job must be a module that exists, but is /],
   ];
   await assertRefused(MAIN, mistakes);
   assert.deepEqual((await readdir(folder)).toSorted(), ['job.mjs', 'words']);
+});
+
+test('a line that a job cannot read, and a job that ends its process, are one sentence and exit code 2', async () => {
+  const folder = temporaryFolder();
+  const [input, job] = [path.join(folder, 'input'), path.join(folder, 'job.mjs')];
+  await writeFile(input, '\u001b[31m\n');
+  await writeFile(job, "console.log('loading'); process.exit(0);");
+  const run = (...words: string[]) =>
+    runProgram(MAIN, ['--input', input, '--output', path.join(folder, 'output'), ...words]);
+  const unread = await run('--workers', '1');
+  assert.equal(unread.exitCode, 2);
+  assert.match(
+    unread.stderr,
+    /^map task 0 of 1 of cluster-job 1 of 3: this line lacks a field: \\u001b\[31m\.$/m,
+  );
+  const ended = await run('--job', job);
+  assert.deepEqual([ended.exitCode, ended.stdout], [2, '']);
+  assert.match(
+    ended.stderr,
+    /^loading\nThe job .*job\.mjs ended this process while it was loaded\.$/,
+  );
 });

@@ -8,7 +8,7 @@
  * 3. Report the time, the processor time of all processes, and what was written.
  */
 import { existsSync, statSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
@@ -23,7 +23,7 @@ import {
   textList,
   workersOption,
 } from '#harness';
-import { type JobChain, loadChain, MapReduceError } from '#mapreduce';
+import { filesOf, isUri, type JobChain, loadChain, MapReduceError } from '#mapreduce';
 import { UsageError } from '#results';
 import { CLUSTERING } from '../../crawl-rate/batch/index.ts';
 import {
@@ -36,6 +36,8 @@ import { isHadoopConfigured } from '../../harness/jvm/hadoop.ts';
 import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
 
 const MEBIBYTE = 1024 * 1024;
+/** What the user can repair, and what another attempt would not. */
+const USAGE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'JOB_INVALID', 'RECORD_INVALID']);
 
 const specification = {
   script: 'mapreduce',
@@ -141,7 +143,7 @@ async function run(
   const startedMs = performance.now();
   const cpuBefore = batchCpuSeconds(engine);
   const files = inputs.map((file) => ({ path: file }));
-  await engine.run({ chain, inputs: files, outputFolder, signal });
+  await asUsage(() => engine.run({ chain, inputs: files, outputFolder, signal }));
   const seconds = (performance.now() - startedMs) / 1000;
   const cpuAfter = batchCpuSeconds(engine);
   return {
@@ -151,8 +153,17 @@ async function run(
     seconds,
     cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
     output: outputFolder,
-    outputBytes: isUri(outputFolder) ? null : await bytesOf(await filesIn(outputFolder)),
+    outputBytes: isUri(outputFolder) ? null : await bytesOf(await filesOf(outputFolder)),
   };
+}
+
+async function asUsage<T>(action: () => Promise<T>, begin = ''): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof MapReduceError) || !USAGE.has(error.code)) throw error;
+    throw new UsageError(`${begin}${error.message.replace(/\.$/, '')}.`, { cause: error });
+  }
 }
 
 function inWords({
@@ -193,8 +204,9 @@ async function inputsOf({ input, engine }: MapReduceOptions): Promise<readonly s
     if (!existsSync(name)) {
       throw new UsageError(`--input must be a file or a folder that exists, but is "${name}".`);
     }
-    const files = statSync(name).isDirectory() ? await inputFilesIn(name) : [regularFile(name)];
-    if (files.length === 0) throw new UsageError(`--input "${name}" is a folder without files.`);
+    const files = statSync(name).isDirectory()
+      ? await asUsage(() => filesOf(name), '--input must be a file or a folder of files, but ')
+      : [regularFile(name)];
     return files.map((file) => path.resolve(file));
   });
   return (await Promise.all(found)).flat();
@@ -240,30 +252,13 @@ async function chainOf(file: string): Promise<JobChain> {
   if (!existsSync(file)) {
     throw new UsageError(`--job must be a module that exists, but is "${file}".`);
   }
-  try {
-    return await loadChain(pathToFileURL(file).href);
-  } catch (error) {
-    if (!(error instanceof MapReduceError)) throw error;
-    throw new UsageError(`--job must be a module with jobs, but ${error.message}.`);
+  if (!/\.[cm]?[jt]s$/.test(file)) {
+    throw new UsageError(
+      `--job must be a module, whose name ends in .js, .mjs, .cjs, .ts, .mts or .cts, but is "${file}".`,
+    );
   }
-}
-
-function isUri(name: string): boolean {
-  return name.includes('://');
-}
-
-/** A link that leads nowhere is refused, because the result would lack the lines of its file. */
-async function inputFilesIn(folder: string): Promise<readonly string[]> {
-  const files = (await readdir(folder)).map((name) => path.join(folder, name));
-  const lost = files.find((file) => !existsSync(file));
-  if (lost === undefined) return filesIn(folder);
-  throw new UsageError(`--input must have no link that leads nowhere, but has "${lost}".`);
-}
-
-/** The files of the folder, and those to which its links lead. */
-async function filesIn(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder)).toSorted();
-  return names.map((name) => path.join(folder, name)).filter((file) => statSync(file).isFile());
+  const url = pathToFileURL(file).href;
+  return asUsage(() => loadChain(url), '--job must be a module with jobs, but ');
 }
 
 async function bytesOf(files: readonly string[]): Promise<number | null> {

@@ -25,7 +25,7 @@ export const SLOW: readonly string[] = [
   'engine/lock-service/{local-processes,service}.test.ts',
   'engine/{ending,leases/leases,hbase,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job,engines/*}.test.ts',
-  'workloads/tools/mapreduce/hadoop-cluster.test.ts',
+  'workloads/tools/mapreduce/{hadoop-cluster,same-result}.test.ts',
   'workloads/crawl-rate/{batch/batch,batch/point,repository-store}.test.ts',
   'workloads/bench/notify-latency/measure.test.ts',
   'workloads/web-index/batch/build-index.test.ts',

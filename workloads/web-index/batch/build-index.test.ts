@@ -94,7 +94,7 @@ test('a line that is no capture fails the batch, which names it and leaves no fi
   const outputFolder = path.join(folder, 'damaged-served');
   assert.ok(typeof local !== 'string');
   await assert.rejects(buildIndex(local, { captures: [{ path: file }], outputFolder }), {
-    code: 'TASK_FAILED',
+    code: 'RECORD_INVALID',
     message: /this line has no message: no capture/,
   });
   const left = await readdir(folder);

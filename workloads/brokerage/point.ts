@@ -1,5 +1,5 @@
 /** One system under one load: values derived from the measurement. */
-import { countInterval } from '#results';
+import { whyNotKeptUp } from '../harness/load/kept-up.ts';
 import { CUSTOMER_TRANSACTIONS } from './driver/inputs/deck.ts';
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { RunResult } from './clients.ts';
@@ -44,31 +44,25 @@ export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   return Number.isFinite(perTrade) ? perTrade : null;
 }
 
-/** The Trade-Results that a paced load asks for; null at full speed. */
-function tradesOffered({ offered }: RunResult): number | null {
-  return offered.tradesPerSecond === null ? null : offered.tradesPerSecond * offered.seconds;
-}
-
 /**
- * Why the system did not keep up with the offered load; null if it did. Three things show it: the
- * run was given up, the backlog grew, or fewer Trade-Results were completed than chance explains.
- * Chance decides which transaction comes next, and when an order completes. So the number of
- * Trade-Results is taken to vary like a Poisson count: the system kept up if the offered number is
- * not above the upper end of the 99 % interval of the completed number.
+ * Why the system did not keep up with the offered load; null if it did, and at full speed. Chance
+ * decides which transaction comes next, and when an order completes, so the number of Trade-Results
+ * varies like a Poisson count.
  */
 export function saturation(result: RunResult): string | null {
-  const { offered, records, backlogFrom, backlogTo, isOverrun } = result;
-  const asked = tradesOffered(result);
-  if (offered.tradesPerSecond === null || asked === null) return null;
-  if (isOverrun) return 'the backlog was so large that the run was given up';
-  const perSecond = CUSTOMER_TRANSACTIONS * offered.tradesPerSecond;
-  const growth = backlogTo - backlogFrom;
-  // Short delays may leave that many at the end: 5 % of all, or those of the last second up to 200.
-  const tooMuch = Math.max(0.05 * perSecond * offered.seconds, Math.min(perSecond, 200), 20);
-  if (growth > tooMuch) return `${growth} more transactions were waiting at the end`;
-  const { ended } = records.tradeResult;
-  if (asked <= countInterval(ended).high) return null;
-  return `only ${ended} of ${Number(asked.toPrecision(4))} Trade-Results`;
+  const { tradesPerSecond: offered, seconds } = result.offered;
+  if (offered === null) return null;
+  return whyNotKeptUp({
+    offered: offered * seconds,
+    completed: result.records.tradeResult.ended,
+    unit: 'Trade-Results',
+    backlog: {
+      growth: result.backlogTo - result.backlogFrom,
+      perSecond: CUSTOMER_TRANSACTIONS * offered,
+      seconds,
+    },
+    isGivenUp: result.isOverrun,
+  });
 }
 
 export function conflictsOf({ records }: RunResult): number {

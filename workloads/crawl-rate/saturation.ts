@@ -1,23 +1,23 @@
 /**
  * Did the system keep up? The verdict depends on the backlog, never on latencies alone.
  *
- * The system is saturated if any of these holds over the measured interval:
+ * The system is saturated by the rule of all experiments (harness/load/kept-up.ts), where the
+ * growth of the backlog is that of a line through its samples, if its slope is significant (95 %);
+ * or if
  *
- *   1. less than 99 % of the arrivals were completed, and more are missing than arrive in a second,
- *      than arrive in one run of a batch, and than are always in flight (50). The run of a batch
- *      counts because the last run may be longer than the first by chance, but only if there are
- *      enough runs to judge the slope in 2;
- *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
- *      more than one second of arrivals, more than 5 % of all arrivals, and more than those 50;
- *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
+ *   1. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
  *      slope of the backlog is significant; if the slope is not, another process on the machine was
  *      active for a while;
- *   4. documents of the interval still waited a minute after its end.
+ *   2. documents of the interval still waited a minute after its end.
+ *
+ * One run of a batch may be in flight at the end: the last run may be longer than the first by
+ * chance. That holds only if there are enough runs to judge the slope.
  *
  * A saturated system has no latency: a longer measurement would have given a higher one.
  */
 import { linearRegression } from 'simple-statistics';
 import type { TimeSeriesRow } from '#results';
+import { whyNotKeptUp } from '../harness/load/kept-up.ts';
 
 export interface KeptUp {
   readonly saturated: boolean;
@@ -39,8 +39,6 @@ export interface Observation {
   readonly stillWaiting?: boolean;
 }
 
-/** A backlog of up to this many documents is normal: they are in flight. */
-const IN_FLIGHT = 50;
 /** Below this many milliseconds a slower second half is noise. */
 const SLOW_MS = 100;
 
@@ -49,26 +47,22 @@ export function judge(observation: Observation): KeptUp {
   const { runSeconds = 0, stillWaiting = false } = observation;
   const points = series.map(({ seconds: at, arrived, completed }) => [at, arrived - completed]);
   const slope = points.length < 3 ? 0 : linearRegression(points).m;
-  const growth = slope * seconds;
   const certain = slope > 0 && slope > 1.96 * slopeError(points, slope);
-  const tooMuch = Math.max(perSecond, 0.05 * perSecond * seconds, IN_FLIGHT);
   const saturated = (reason: string): KeptUp => ({
     saturated: true,
     reason,
     backlogGrowthPerSecond: slope,
   });
 
-  const missing = missingShare(series);
-  // Without a slope, nothing else would notice runs that grow.
-  const ofARun = points.length < 3 ? 0 : perSecond * runSeconds;
-  const expected = Math.max(perSecond, ofARun, IN_FLIGHT);
-  if (missing.share > 0.01 && missing.count > expected) {
-    const percent = (100 * (1 - missing.share)).toFixed(1);
-    return saturated(`only ${percent} % of the arrivals of the interval were clustered in it`);
-  }
-  if (certain && growth > tooMuch) {
-    return saturated(`the backlog grows by ${slope.toFixed(0)} documents a second`);
-  }
+  const reason = whyNotKeptUp({
+    offered: passed(series, 'arrived'),
+    completed: passed(series, 'completed'),
+    unit: 'documents',
+    // Without a slope, nothing else would notice runs that grow.
+    inFlight: points.length < 3 ? 0 : perSecond * runSeconds,
+    backlog: { growth: certain ? slope * seconds : 0, perSecond, seconds },
+  });
+  if (reason !== null) return saturated(reason);
   const [first, second] = halfMediansMs;
   const slower = first !== null && second !== null && second > SLOW_MS && second > 1.5 * first;
   if (certain && slower) {
@@ -80,12 +74,9 @@ export function judge(observation: Observation): KeptUp {
   return { saturated: false, reason: 'the backlog did not grow', backlogGrowthPerSecond: slope };
 }
 
-function missingShare(series: readonly TimeSeriesRow[]): { count: number; share: number } {
-  const [first, last] = [series[0], series.at(-1)];
-  if (first === undefined || last === undefined) return { count: 0, share: 0 };
-  const arrived = last.arrived - first.arrived;
-  const missing = arrived - (last.completed - first.completed);
-  return { count: missing, share: arrived === 0 ? 0 : missing / arrived };
+/** How many arrived, or were completed, from the first sample to the last. */
+function passed(series: readonly TimeSeriesRow[], what: 'arrived' | 'completed'): number {
+  return (series.at(-1)?.[what] ?? 0) - (series[0]?.[what] ?? 0);
 }
 
 /** Standard error of a least-squares slope. */

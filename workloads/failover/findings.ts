@@ -11,6 +11,7 @@ import {
   type Target,
   noNumbers,
 } from '#results';
+import { whyNotKeptUp } from '../harness/load/kept-up.ts';
 import { rounded } from '../harness/statistics/rounded.ts';
 import { COUNTERS, type FailoverResult } from './experiment.ts';
 import {
@@ -70,7 +71,7 @@ export function findingsOf(result: FailoverResult): FindingsParts {
       secondsTable(result, seconds),
     ],
     charts: [rateChart(result, seconds), latencyChart(result, seconds)],
-    targets: targetsOf(result, recovery, steady),
+    targets: targetsOf(result, recovery, whyNotSteady(result, seconds)),
   };
 }
 
@@ -109,6 +110,27 @@ function steadyPercent({ marks, perSecond }: FailoverResult, seconds: readonly S
   const before = seconds.slice(0, Math.floor(marks.killed));
   const completed = before.reduce((sum, one) => sum + one.completed, 0);
   return (100 * completed) / (perSecond * before.length);
+}
+
+/**
+ * Why the rate before the kill is none that could come back: the load was not kept up with, or too
+ * little of it was completed to be 95 % of anything. Null if it is one.
+ */
+function whyNotSteady(
+  { marks, perSecond }: FailoverResult,
+  seconds: readonly Second[],
+): string | null {
+  const before = seconds.slice(0, Math.floor(marks.killed));
+  const sum = (of: 'arrived' | 'completed'): number =>
+    before.reduce((total, one) => total + one[of], 0);
+  const [offered, completed] = [sum('arrived'), sum('completed')];
+  const backlog = { growth: offered - completed, perSecond, seconds: before.length };
+  const reason = whyNotKeptUp({ offered, completed, unit: 'transactions', backlog });
+  if (reason !== null) return `the load was not kept up with before the failure: ${reason}`;
+  const percent = (100 * completed) / (perSecond * before.length);
+  return percent >= 100 * SHARE
+    ? null
+    : `only ${Math.floor(percent)} % was completed before the failure`;
 }
 
 /** The experiment's own conditions: without them a run has shown no failure, or not its end. */
@@ -183,7 +205,7 @@ function capital(words: string): string {
 function targetsOf(
   result: FailoverResult,
   recovery: Recovery | undefined,
-  steady: number,
+  whyUnsteady: string | null,
 ): readonly Target[] {
   const { check, settled, arrivals, followers } = result;
   const tookSeconds =
@@ -200,8 +222,8 @@ function targetsOf(
       name: 'the rate comes back',
       target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${countedFromWords(result)}`,
       measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
-      ...(steady < 100 * SHARE
-        ? { met: null, reason: `only ${Math.floor(steady)} % was completed before the failure` }
+      ...(whyUnsteady !== null
+        ? { met: null, reason: whyUnsteady }
         : { met: tookSeconds !== undefined && tookSeconds <= TARGET_RECOVERY_SECONDS }),
     },
     {

@@ -111,17 +111,17 @@ describe('an open loop says whether the system kept up:', () => {
     return async (operation) => void (operation >= from && (await end));
   };
 
-  test('it did if 95 % of the operations had ended when the last one was due', async () => {
+  test('it did if chance explains how many had not ended when the last one was due', async () => {
     const run = { first: 0, perSecond: 1_000, seconds: 0.4, signal };
-    assert.equal((await openLoop(hanging(380, 1_500), run)).keptUp, true);
-    assert.equal((await openLoop(hanging(379, 1_500), run)).keptUp, false);
+    assert.equal((await openLoop(hanging(360, 1_500), run)).keptUp, true);
+    assert.equal((await openLoop(hanging(340, 1_500), run)).keptUp, false);
   });
 
   test('it did if only one had not ended, however few there were', async () => {
     const run = { first: 0, perSecond: 4, seconds: 1, signal };
     const { scheduled, keptUp } = await openLoop(() => setTimeout(30), run);
     assert.deepEqual([scheduled, keptUp], [4, true]);
-    assert.equal((await openLoop(hanging(2, 3_000), run)).keptUp, false);
+    assert.equal((await openLoop(hanging(0, 3_000), { ...run, perSecond: 8 })).keptUp, false);
   });
 
   test('it did not if the loop gave up, however many had ended by then', async () => {

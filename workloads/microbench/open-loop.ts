@@ -4,15 +4,13 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { createLatencyHistogram, type Histogram } from '#results';
+import { whyNotKeptUp } from '../harness/load/kept-up.ts';
 
 export interface OpenLoop {
   /** Latencies of all operations that were begun, in microseconds. */
   readonly histogram: Histogram;
   readonly scheduled: number;
-  /**
-   * Whether all operations were begun, and `IN_TIME` of them, or all but one, had ended when the
-   * last one was due.
-   */
+  /** Judged by what had ended when the last operation was due (harness/load/kept-up.ts). */
   readonly keptUp: boolean;
 }
 
@@ -20,7 +18,6 @@ export interface OpenLoop {
  * With a larger backlog, the system does not keep up; the loop stops rather than fill the memory.
  */
 const BACKLOG_MAX = 50_000;
-const IN_TIME = 0.95;
 
 /**
  * Resolves when every operation that was begun has ended.
@@ -58,13 +55,18 @@ export async function openLoop(
     while (begun < due) begin(begun++);
     await Promise.race([setTimeout(1), failure.promise]);
   }
-  // Of a few operations, the last one alone is more than 5 %. A single one always keeps up.
-  const lateMax = Math.max(1, (1 - IN_TIME) * scheduled);
-  const keptUp = begun === scheduled && scheduled - progress.ended <= lateMax;
+  const { ended } = progress;
+  const reason = whyNotKeptUp({
+    offered: scheduled,
+    completed: ended,
+    unit: 'operations',
+    backlog: { growth: scheduled - ended, perSecond: run.perSecond, seconds: run.seconds },
+    isGivenUp: begun < scheduled,
+  });
   const all = begun;
   while (progress.ended < all) {
     run.signal.throwIfAborted();
     await Promise.race([setTimeout(1), failure.promise]);
   }
-  return { histogram, scheduled, keptUp };
+  return { histogram, scheduled, keptUp: reason === null };
 }

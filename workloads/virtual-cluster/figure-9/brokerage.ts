@@ -17,6 +17,7 @@ import {
   type Load,
 } from '../../brokerage/driver/customer-emulator.ts';
 import { checkBrokerage } from '../../brokerage/check/index.ts';
+import { CUSTOMER_TRANSACTIONS } from '../../brokerage/driver/inputs/deck.ts';
 import type { Brokerage, Population } from '../../brokerage/model/index.ts';
 import { type Scale, TINY } from '../../brokerage/model/scale.ts';
 import {
@@ -26,6 +27,7 @@ import {
   openBrokerage,
 } from '../../brokerage/percolator/index.ts';
 import { createPopulation } from '../../brokerage/population/index.ts';
+import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
 import { HistoryRecorder } from '../history.ts';
@@ -85,7 +87,8 @@ export interface BrokerageResult {
   /** Transactions in the history that was judged; none if the cluster did not come to rest. */
   readonly judged: number;
   readonly conflicts: number;
-  readonly keptUp: boolean;
+  /** Why the cluster did not keep up with the load; null if it did, and with `users`. */
+  readonly saturation: string | null;
   /** Moments at which a Trade-Result ended, in seconds since the load began. */
   readonly endedAt: readonly number[];
   /** Of the tablet with the most operations on its rows: its table, and its share of them all. */
@@ -93,8 +96,6 @@ export interface BrokerageResult {
   readonly wrong: readonly string[];
 }
 
-/** Customers' transactions for each Trade-Result (brokerage/driver). */
-const TRANSACTIONS_PER_TRADE = 8.9;
 /**
  * The paper's rule is 500 customers for each Trade-Result per second. With too few, Market-Feeds
  * conflict on the few securities that these trade.
@@ -111,10 +112,6 @@ const BALANCES = 8;
  * The history that is judged is about as long as that of all rows during this many Trade-Results.
  */
 const HISTORY_TRADES = 50;
-/** A backlog that grows by more than this share of what came in: the cluster does not keep up. */
-const GROWTH_MAX = 0.05;
-/** A backlog that grows by no more transactions than this says nothing. */
-const GROWTH_IGNORED = 20;
 
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
   const { calibration, seed, tabletServers, clients, isOneMachine = false } = plan;
@@ -213,7 +210,9 @@ class Run {
     const results = await running;
     await disturbed;
     const result = this.#resultOf(results, usage);
-    const wrong = await this.#wrongIn(results, result.keptUp);
+    // After a disturbance too little may have been completed, but no transaction fails for that.
+    const mayFail = result.saturation !== null && disturb === undefined;
+    const wrong = await this.#wrongIn(results, mayFail);
     return { ...result, hottest, wrong, judged: this.#judged };
   }
 
@@ -222,7 +221,7 @@ class Run {
     interval: { readonly fromMs: number; readonly toMs: number },
   ): Promise<readonly EmulatorResult[]> {
     const { tradeResultsPerSecond, clients, users } = this.#plan;
-    const perSecond = (tradeResultsPerSecond * TRANSACTIONS_PER_TRADE) / clients;
+    const perSecond = (tradeResultsPerSecond * CUSTOMER_TRANSACTIONS) / clients;
     const loadOf = (client: number): Load =>
       users === undefined
         ? { kind: 'paced', perSecond, phase: client / clients }
@@ -294,11 +293,11 @@ class Run {
    * engine allows. Their orders stay incomplete, so the tables are not checked; other failures
    * still count.
    */
-  async #wrongIn(results: readonly EmulatorResult[], keptUp: boolean): Promise<readonly string[]> {
+  async #wrongIn(results: readonly EmulatorResult[], mayFail: boolean): Promise<readonly string[]> {
     const failures = results.flatMap(({ firstFailure }) =>
       firstFailure === null ? [] : [`a transaction has failed: ${firstFailure}`],
     );
-    if (failures.length > 0) return keptUp ? failures : this.#mistakes;
+    if (failures.length > 0) return mayFail ? this.#mistakes : failures;
     const [brokerage] = this.#brokerages;
     if (!this.#plan.isChecked || brokerage === undefined) return [];
     for (const percolator of this.#parts.percolators) await percolator.settled();
@@ -320,14 +319,13 @@ class Run {
     results: readonly EmulatorResult[],
     usage: Usage,
   ): Omit<BrokerageResult, 'hottest' | 'wrong' | 'judged'> {
-    const { seconds, warmUp, tradeResultsPerSecond } = this.#plan;
+    const { seconds, warmUp } = this.#plan;
     const records = results.flatMap((result) => Object.values(result.records));
     const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
     const trades = results.map((result) => result.records.tradeResult);
     const [histogram, ...others] = trades.map((record) => record.histogram);
     if (histogram === undefined) throw new Error('there is no client');
     for (const other of others) histogram.add(other);
-    const growth = sum(results.map(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom));
     const cores = sum(
       usage.kinds.map((kind) => kind.cores * kind.machines * coresOf(kind.kind, this.#parts)),
     );
@@ -341,15 +339,27 @@ class Run {
       samples: histogram.totalCount,
       transactions: sum(records.map(({ ended }) => ended)),
       conflicts: sum(records.map(({ conflicts }) => conflicts)),
-      keptUp:
-        results.every(({ isOverrun }) => !isOverrun) &&
-        growth <=
-          Math.max(
-            GROWTH_IGNORED,
-            GROWTH_MAX * tradeResultsPerSecond * TRANSACTIONS_PER_TRADE * seconds,
-          ),
+      saturation: this.#saturation(results),
       endedAt: this.#endedAt.filter((at) => at <= warmUp + seconds),
     };
+  }
+
+  #saturation(results: readonly EmulatorResult[]): string | null {
+    const { tradeResultsPerSecond, users, seconds } = this.#plan;
+    if (users !== undefined) return null;
+    const sum = (of: (result: EmulatorResult) => number): number =>
+      results.reduce((total, result) => total + of(result), 0);
+    return whyNotKeptUp({
+      offered: tradeResultsPerSecond * seconds,
+      completed: sum(({ records }) => records.tradeResult.ended),
+      unit: 'Trade-Results',
+      backlog: {
+        growth: sum(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom),
+        perSecond: tradeResultsPerSecond * CUSTOMER_TRANSACTIONS,
+        seconds,
+      },
+      isGivenUp: results.some(({ isOverrun }) => isOverrun),
+    });
   }
 }
 

@@ -13,6 +13,7 @@ const PLAN: Figure9Plan = {
   tradeResults: 100,
   isVaried: true,
 };
+const LATE = 'only 800 of 900 Trade-Results';
 const SERVERS = { ...kindUsage('tablet server', 3, 0.5), coresMax: 0.875 };
 const ORACLE = kindUsage('oracle', 1, 0.25);
 
@@ -32,7 +33,7 @@ function pointAt(load: number, changed: Partial<LoadPoint['result']> = {}): Load
       transactions: 100 * load,
       judged: 50,
       conflicts: load,
-      keptUp: true,
+      saturation: null,
       endedAt: [],
       hottest: { table: 'exchange', share: 0.125 },
       wrong: [],
@@ -71,38 +72,72 @@ test('two loads make no line, and the headline mentions none', () => {
 });
 
 test('the line ends at the first load that the cluster does not keep up with', () => {
-  const points = [...pointsAt(10, 20, 40), pointAt(80, { keptUp: false }), pointAt(90)];
+  const points = [...pointsAt(10, 20, 40), pointAt(80, { saturation: LATE }), pointAt(90)];
   const { headline, charts } = figure9Findings(PLAN, points, []);
-  assert.match(headline, / up to 40 TR\/s; .* The line ends before 80 TR\/s: /);
+  assert.match(headline, / up to 40 TR\/s; .* The line ends before 80 TR\/s \(/);
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });
 
 test('where the cluster does not keep up, the line ends, and the busiest machine is named', () => {
-  const points = [...pointsAt(10, 20, 40), pointAt(80, { keptUp: false, cores: 99 })];
+  const points = [...pointsAt(10, 20, 40), pointAt(80, { saturation: LATE, cores: 99 })];
   const { headline, charts } = figure9Findings(PLAN, points, []);
   assert.match(headline, /R² 1\.0000 up to 40 TR\/s/);
   assert.match(
     headline,
-    /The line ends before 80 TR\/s: the busiest tablet server works 87\.5 % of the time, and a tablet of exchange has 12\.5 % of all operations\.$/,
+    /The line ends before 80 TR\/s \(only 800 of 900 Trade-Results\): the busiest tablet server works 87\.5 % of the time, the oracle 25\.0 %, for timestamps alone 0\.0 %, and a tablet of exchange has 12\.5 % of all operations\.$/,
   );
   assert.equal(charts[0]?.series[0]?.points.length, 3);
 });
 
-test('the oracle, which always has a request to answer, counts as busy only while it makes timestamps', () => {
-  const usageWith = (timestamps: number): LoadPoint['result']['usage'] =>
-    usageOf([kindUsage('oracle', 1, 1), SERVERS], { seconds: 10, timestamps });
-  const headlineWith = (timestamps: number): string => {
-    const bent = pointAt(20, { keptUp: false, usage: usageWith(timestamps) });
-    return figure9Findings(PLAN, [pointAt(10), bent], []).headline;
-  };
-  assert.match(headlineWith(1e6), / the busiest tablet server works 87\.5 % of the time/);
-  // Half a microsecond each.
-  assert.match(headlineWith(19e6), / the busiest oracle works 95\.0 % of the time/);
+test('the headline says from which load on the oracle and the busiest tablet server are full, as the table does', () => {
+  const full = { ...SERVERS, coresMax: 1 };
+  const usage = (kinds: Parameters<typeof usageOf>[0]) =>
+    usageOf(kinds, { seconds: 10, timestamps: 1e6 });
+  const points = [
+    ...pointsAt(10, 20, 40),
+    pointAt(60, { usage: usage([kindUsage('oracle', 1, 1), SERVERS]) }),
+    pointAt(80, { usage: usage([kindUsage('oracle', 1, 1), full]), saturation: LATE }),
+  ];
+  const { headline, tables, charts } = figure9Findings(PLAN, points, []);
+  assert.match(headline, / up to 60 TR\/s; .* The line ends before 80 TR\/s /);
+  assert.match(
+    headline,
+    /server works 100\.0 % of the time, the oracle 100\.0 %, for timestamps alone 5\.0 %/,
+  );
+  assert.match(
+    headline,
+    / Busy all the time: the oracle from 60 TR\/s on, the busiest tablet server from 80 TR\/s on\.$/,
+  );
+  const [loads] = tables;
+  const rows = (loads?.rows ?? []).slice(1).map((row) => {
+    const of = (column: string) => row[loads?.columns.indexOf(column) ?? -1];
+    return {
+      load: of('TR/s offered'),
+      keptUp: of('kept up'),
+      oracle: of('oracle'),
+      server: of('busiest server'),
+    };
+  });
+  const first = (is: (row: (typeof rows)[number]) => boolean) => rows.find(is)?.load;
+  assert.deepEqual(
+    [
+      first(({ keptUp }) => keptUp !== 'yes'),
+      first(({ oracle }) => oracle === 1),
+      first(({ server }) => server === 1),
+    ],
+    [80, 60, 80],
+  );
+  assert.equal(rows.at(-1)?.keptUp, `no: ${LATE}`);
+  // Neither the line nor its band goes further than the loads that were kept up with.
+  assert.equal(Math.max(...(charts[0]?.series[0]?.fit ?? []).map(({ x }) => x)), 60);
 });
 
 test('without a line, the first load that was not kept up with is named all the same', () => {
-  const { headline } = figure9Findings(PLAN, [pointAt(10), pointAt(20, { keptUp: false })], []);
-  assert.match(headline, / The cluster does not keep up with 20 TR\/s: the busiest tablet server /);
+  const { headline } = figure9Findings(PLAN, [pointAt(10), pointAt(20, { saturation: LATE })], []);
+  assert.match(
+    headline,
+    / The cluster does not keep up with 20 TR\/s \(only 800 of 900 Trade-Results\): the busiest /,
+  );
   assert.doesNotMatch(headline, /line/);
 });
 

@@ -57,6 +57,8 @@ const PAPER = { cores: 15_000, perSecond: 11_200 };
  */
 const LOAD_PER_SERVER = 8;
 const LOAD_PER_CLIENT = 25;
+/** A machine that works for this share of the time has none left. */
+const FULL = 0.995;
 /** Trade-Results of a variation: enough to show what a transaction costs. */
 export const VARIED_TRADE_RESULTS = 100;
 
@@ -191,7 +193,7 @@ export function figure9Findings(
 
 /** The loads below the first one that the cluster does not keep up with. */
 function onLine(points: readonly LoadPoint[]): readonly LoadPoint[] {
-  const bent = points.findIndex(({ result }) => !result.keptUp);
+  const bent = points.findIndex(({ result }) => result.saturation !== null);
   return bent === -1 ? points : points.slice(0, bent);
 }
 
@@ -209,25 +211,45 @@ function headlineOf(
   return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(loaded, points, fit)}`;
 }
 
-/** The first load that the cluster does not keep up with, and what was busiest then. */
+/**
+ * The first load that the cluster does not keep up with, with how busy oracle and tablet servers
+ * were then; and from which load on each of them has no time left.
+ */
 function endOf(
   { calibration }: LoadedCalibration,
   points: readonly LoadPoint[],
   fit: LineFit | null,
 ): string {
-  const bent = points.find(({ result }) => !result.keptUp);
-  if (bent === undefined) return fit === null ? '' : ' The cluster keeps up with all loads here.';
-  const { hottest, usage } = bent.result;
-  const [busiest] = usage.kinds
-    .map(({ kind, coresMax }) => ({
-      kind,
-      // Clients keep the oracle busy; it is full once timestamps take all its time
-      // (planner/parts.ts).
-      share: kind === 'oracle' ? timestampsShare(usage, calibration) : coresMax,
-    }))
-    .toSorted((a, b) => b.share - a.share);
+  const bent = points.find(({ result }) => result.saturation !== null);
+  if (bent === undefined) {
+    return (fit === null ? '' : ' The cluster keeps up with all loads here.') + fullFrom(points);
+  }
+  const { hottest, usage, saturation } = bent.result;
   const end = fit === null ? 'The cluster does not keep up with' : 'The line ends before';
-  return ` ${end} ${bent.load} TR/s: the busiest ${busiest?.kind} works ${percent(busiest?.share ?? 0)} of the time, and a tablet of ${hottest.table} has ${percent(hottest.share)} of all operations.`;
+  // Clients keep the oracle busy; it is full once timestamps take all its time (planner/parts.ts).
+  const ofTimestamps = percent(timestampsShare(usage, calibration));
+  return (
+    ` ${end} ${bent.load} TR/s (${saturation}): the busiest tablet server works ` +
+    `${percent(busyOf(bent, 'tablet server'))} of the time, the oracle ` +
+    `${percent(busyOf(bent, 'oracle'))}, for timestamps alone ${ofTimestamps}, and a tablet of ` +
+    `${hottest.table} has ${percent(hottest.share)} of all operations.${fullFrom(points)}`
+  );
+}
+
+/** Where the oracle and the hottest tablet server begin to be busy all the time, if they do. */
+function fullFrom(points: readonly LoadPoint[]): string {
+  const found = (['oracle', 'tablet server'] as const).flatMap((kind) => {
+    const first = points.find((point) => busyOf(point, kind) >= FULL);
+    const name = kind === 'oracle' ? 'the oracle' : 'the busiest tablet server';
+    return first === undefined ? [] : [`${name} from ${first.load} TR/s on`];
+  });
+  return found.length === 0 ? '' : ` Busy all the time: ${found.join(', ')}.`;
+}
+
+/** The share of its time that the busiest machine of a kind works. */
+function busyOf({ result }: LoadPoint, kind: 'oracle' | 'tablet server'): number {
+  const usage = result.usage.kinds.find((one) => one.kind === kind);
+  return (kind === 'oracle' ? usage?.cores : usage?.coresMax) ?? 0;
 }
 
 function timestampsShare({ timestamps, seconds }: Usage, { oracle }: Calibration): number {
@@ -274,7 +296,6 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
       ],
       ...points.map((point) => {
         const { load, servers, result } = point;
-        const usage = (kind: string) => result.usage.kinds.find((one) => one.kind === kind);
         return [
           'virtual',
           load,
@@ -286,12 +307,12 @@ function loadsTable(points: readonly LoadPoint[]): ResultTable {
           isStated(90, result.samples) ? rounded(result.p90Ms) : null,
           result.samples,
           servers,
-          rounded(usage('tablet server')?.coresMax ?? null, 3),
-          rounded(usage('oracle')?.cores ?? null, 3),
+          rounded(busyOf(point, 'tablet server'), 3),
+          rounded(busyOf(point, 'oracle'), 3),
           rounded((1000 * result.conflicts) / result.transactions, 3),
           result.hottest.table,
           rounded(result.hottest.share, 3),
-          result.keptUp ? 'yes' : 'no',
+          result.saturation === null ? 'yes' : `no: ${result.saturation}`,
         ];
       }),
     ],

@@ -6,7 +6,7 @@ import { usageOf } from '../usage.fixture.ts';
 import { brokerageOutcome } from './trial.ts';
 
 const overloaded: Partial<BrokerageResult> = {
-  keptUp: false,
+  saturation: 'only 1 of 9 Trade-Results',
   tradeResultsPerSecond: 1,
   medianMs: 10,
   p90Ms: 20,

@@ -192,10 +192,10 @@ export function brokerageWorkload(): Workload {
 
 /** @throws Error if the simulated cluster has done something wrong, even if it did not keep up */
 export function brokerageOutcome(result: BrokerageResult): Outcome {
-  const { keptUp, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
+  const { saturation, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
   refuseWrong(wrong);
   return {
-    keptUp,
+    keptUp: saturation === null,
     completedPerSecond: tradeResultsPerSecond,
     latencyMs: { 50: medianMs, 90: p90Ms, 99: p99Ms },
     usage,

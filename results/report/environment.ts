@@ -21,7 +21,7 @@ export function captureEnvironment(folder: string): Environment {
 
 /**
  * Null outside a git checkout, or without git: a run from an unpacked archive is allowed.
- * @param output the run's own folder, which is no change of the code
+ * @param output the run's own folder, which is no change of the code, as no reference run is
  */
 export function commitOf(root: string, output: string): Environment['commit'] {
   try {
@@ -35,7 +35,8 @@ export function commitOf(root: string, output: string): Environment['commit'] {
     if (git('rev-parse', '--show-cdup') !== '') return null;
     const within = path.relative(root, path.resolve(output));
     const isInside = within !== '' && !within.startsWith('..') && !path.isAbsolute(within);
-    const others = isInside ? ['.', `:(exclude,top,literal)${within}`] : [];
+    const results = ['results/reference', ...(isInside ? [within] : [])];
+    const others = ['.', ...results.map((one) => `:(exclude,top,literal)${one}`)];
     const changes = git('status', '--porcelain', '--untracked-files=all', '--', ...others);
     return { hash: git('rev-parse', 'HEAD'), dirty: changes !== '' };
   } catch {

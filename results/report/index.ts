@@ -4,7 +4,14 @@ export { firstErrorOf } from './first-error.ts';
 export { counted, formatCount, formatDigits, formatShare, printable } from './charts/format.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
-export { countInterval, HEADLINE_SAMPLES_MIN, isStated, statedPercentileMs } from './samples.ts';
+export {
+  countInterval,
+  HEADLINE_SAMPLES_MIN,
+  isStated,
+  statedPercentileMs,
+  tooFewSamples,
+} from './samples.ts';
+export { formatJudged, SHARED, TARGETS } from './thresholds.ts';
 export { createRun, defaultRunFolder } from './run-in-progress.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run-in-progress.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';

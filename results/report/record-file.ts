@@ -43,7 +43,9 @@ function readText(file: string): string {
     if (!statSync(file).isFile()) throw new Error('it is not a file');
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const { code } = error as NodeJS.ErrnoException;
+    const reason =
+      code === 'ENOENT' ? 'there is none' : error instanceof Error ? error.message : String(error);
     throw new UsageError(
       `The folder of a run must hold a ${RECORD_FILE}, but ${file} cannot be read: ${reason}.`,
       { cause: error },

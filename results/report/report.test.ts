@@ -13,7 +13,8 @@ import { readHistogram, percentileMs } from './histogram.ts';
 import { pointsCsv } from './crawl-rate/csv.ts';
 import { figure7 } from './crawl-rate/figure-7.ts';
 import { latencyTable } from './crawl-rate/latency-table.ts';
-import { isStated } from './samples.ts';
+import { isStated, tooFewSamples } from './samples.ts';
+import { formatJudged } from './thresholds.ts';
 import type { Point } from './run-record.ts';
 import { readMeasuredRun } from './run-from-files.ts';
 import { limitations } from './page/sections.ts';
@@ -221,6 +222,7 @@ describe('a report', () => {
       /MapReduce kept up with rates up to 1,000 %\/h\.$/,
       'a rate whose check failed counts as neither kept up nor saturated',
     );
+    assert.equal(headline({ ...record, points: [] }), 'Nothing was measured.');
     const batchOnly = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
       headline({ ...record, points: batchOnly }),
@@ -244,6 +246,8 @@ describe('a report', () => {
     );
 
     assert.ok(isStated(50, 1) && isStated(100, 1) && isStated(99, 100) && isStated(99.9, 1000));
+    assert.equal(tooFewSamples(8), 'too few samples (8 of 30)');
+    assert.deepEqual([tooFewSamples(30), tooFewSamples(null)], [null, null]);
     assert.ok(!isStated(99, 99) && !isStated(90, 99) && !isStated(5, 99) && !isStated(99.9, 999));
     const { rows } = latencyTable(points);
     for (const [, , batch, , , ours] of rows) assert.deepEqual([batch, ours], ['\u2013', '\u2013']);
@@ -254,6 +258,14 @@ describe('a report', () => {
     for (const [i, column] of columns.split(',').entries()) {
       if (/p9[09]/.test(column)) assert.equal(cells[i], '', column);
     }
+  });
+
+  test('says a judged number with so many digits that it shows its verdict', () => {
+    const isMet = (value: number): boolean => value >= 0.98;
+    assert.equal(formatJudged(0.97997, 3, isMet), '0.97997');
+    assert.equal(formatJudged(0.9801, 3, isMet), '0.980');
+    assert.equal(formatJudged(0.948, 3, isMet), '0.948');
+    assert.equal(formatJudged(Number.NaN, 1, isMet), 'NaN');
   });
 
   test('draws no line across a rate at which the system has no latency', () => {
@@ -285,7 +297,7 @@ describe('a report', () => {
     const files = empty.finish('interrupted');
     assert.equal(empty.record.state, 'interrupted');
     assert.equal(readTable(files, 'points.csv').trim().split('\n').length, 1);
-    assert.match(headline(empty.record), /^At no crawl rate/);
+    assert.match(headline(empty.record), /^Nothing was measured\.$/);
   });
 
   test('names its limitations first', () => {

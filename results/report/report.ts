@@ -34,6 +34,8 @@ export interface ReportFiles {
 
 type NamedContent = readonly [file: string, content: string | Buffer];
 
+/** Its records have points instead of findings. */
+const POINTS_EXPERIMENT = 'crawl-rate';
 /** With more points than this, a report takes seconds, and `buildReport` says so. */
 const SILENT_POINTS_MAX = 2_000;
 
@@ -88,7 +90,12 @@ export function readContent(folder: string): {
   readonly content: RunContent;
 } {
   const run = readMeasuredRun(folder);
-  const { findings } = run.record;
+  const { findings, experiment } = run.record;
+  if (findings === null && experiment !== POINTS_EXPERIMENT) {
+    throw new UsageError(
+      `The run record in ${folder} is of the experiment ${JSON.stringify(experiment)} and has no findings, which only ${POINTS_EXPERIMENT} may lack.`,
+    );
+  }
   const content =
     findings === null ? crawlRateContent(folder, run) : findingsContent(findings, run.record.state);
   return { run, content };

@@ -19,6 +19,26 @@ export function isMeasuredHere(folder: string, runsFolder: string = RUNS_FOLDER)
   return realpathSync(path.dirname(path.resolve(folder))) === realpathSync(runsFolder);
 }
 
+/**
+ * A reference must be repeatable, so its code must be that of a commit.
+ * @throws a UsageError if the run is to be in results/reference, and its code is not
+ */
+export function refuseAsReference(
+  folder: string,
+  { environment: { commit } }: Pick<RunRecord, 'environment'>,
+  referenceFolder: string = REFERENCE_FOLDER,
+): void {
+  const within = path.relative(referenceFolder, path.resolve(folder));
+  const isReference = within !== '' && !within.startsWith('..') && !path.isAbsolute(within);
+  if (!isReference || commit?.dirty === false) return;
+  throw new UsageError(
+    `--out ${folder} would be a reference, which must be repeatable, but ` +
+      (commit === null
+        ? 'this is not a git checkout, so that no commit names the code.'
+        : 'the code has uncommitted changes: commit them, or measure into another folder.'),
+  );
+}
+
 export interface FoundRun {
   readonly name: string;
   readonly folder: string;
@@ -39,12 +59,12 @@ export function findRuns(root: string): readonly FoundRun[] {
     .toSorted((a, b) => startOf(b).localeCompare(startOf(a)) || a.name.localeCompare(b.name));
 }
 
-/** Null if the folder holds no record. */
+/** Null if the folder holds no record; a folder into which this user may not look is damaged. */
 export function findRun(root: string, name: string): FoundRun | null {
   const folder = path.join(root, name);
-  if (!isFile(path.join(folder, RECORD_FILE))) return null;
   const isLink = lstatOrNone(folder)?.isSymbolicLink() === true;
   try {
+    if (!isRecord(path.join(folder, RECORD_FILE))) return null;
     return { name, folder, isLink, record: readRunRecord(folder), damage: null };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -68,12 +88,14 @@ function readdirOrNone(folder: string): readonly string[] {
   }
 }
 
-/** False also for what this user may not look at. */
-function isFile(file: string): boolean {
+/** @throws a UsageError if it cannot be known */
+function isRecord(file: string): boolean {
   try {
     return statSync(file).isFile();
-  } catch {
-    return false;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw new UsageError(`The run record ${file} cannot be read: ${message}.`, { cause: error });
   }
 }
 

@@ -18,11 +18,12 @@ import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
 import { buildReport, type ReportFiles } from './report.ts';
 import { RECORD_FILE, recordText } from './record-file.ts';
-import { isMeasuredHere } from './run-folders.ts';
+import { isMeasuredHere, refuseAsReference } from './run-folders.ts';
 import { thisProcess } from './run-process.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
 import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
 import type { Target } from './run-record.ts';
+import { tooFewSamples } from './samples.ts';
 import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
@@ -63,7 +64,10 @@ export interface Run {
     histogram: Histogram | null,
     series?: readonly TimeSeriesRow[],
   ): void;
-  /** Replaces the parts given: `run.describe({ capacity })`. A smoke run judges no target. */
+  /**
+   * Replaces the parts given: `run.describe({ capacity })`. A target is not judged by a smoke run,
+   * nor by fewer than 30 samples.
+   */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
   /** Closes the record: its last change, which is possible even while the process exits. */
   close(state: FinalState): void;
@@ -99,7 +103,9 @@ export function createRun(folder: string, header: RunHeader): Run {
   mkdirSync(folder, { recursive: true });
   claim(folder);
   try {
-    return new RunFolder(folder, newRecord(folder, header));
+    const record = newRecord(folder, header);
+    refuseAsReference(folder, record);
+    return new RunFolder(folder, record);
   } catch (error) {
     unclaim(folder);
     throw error;
@@ -173,10 +179,9 @@ class RunFolder implements Run {
   }
 
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void {
-    const isSmoke = this.#record.profile === 'smoke';
-    this.#replace(
-      isSmoke && parts.targets ? { ...parts, targets: parts.targets.map(unjudged) } : parts,
-    );
+    const { profile } = this.#record;
+    const targets = parts.targets?.map((target) => judged(target, profile));
+    this.#replace(targets === undefined ? parts : { ...parts, targets });
   }
 
   close(state: FinalState): void {
@@ -250,11 +255,14 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
   };
 }
 
-/** A smoke run shows that the experiment works; it is too small for a verdict. */
-function unjudged(target: Target): Target {
-  return target.met === null
-    ? target
-    : { ...target, met: null, reason: 'a smoke run is too small' };
+/**
+ * The target without its verdict if the run cannot have one: a smoke run only shows that the
+ * experiment works, and a few samples say nothing.
+ */
+function judged(target: Target, profile: Profile): Target {
+  if (target.met === null) return target;
+  const reason = profile === 'smoke' ? 'a smoke run is too small' : tooFewSamples(target.samples);
+  return reason === null ? target : { ...target, met: null, reason };
 }
 
 /** The time without its separators, which some file systems refuse: 20260117T081500Z. */

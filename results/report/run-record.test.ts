@@ -184,7 +184,7 @@ const WITHOUT_SETTINGS = {
   GIT_CONFIG_NOSYSTEM: '1',
 };
 
-test('the output folder of a run is no change of the code', () => {
+test('the output folder of a run is no change of the code, nor is a reference run', () => {
   const root = temporaryFolder();
   const git = (...words: string[]): string =>
     execFileSync('git', ['-C', root, ...words], { encoding: 'utf8', env: WITHOUT_SETTINGS });
@@ -194,6 +194,10 @@ test('the output folder of a run is no change of the code', () => {
   const output = path.join(root, 'found', '[new] run');
   mkdirSync(output, { recursive: true });
   writeFileSync(path.join(output, RECORD_FILE), '');
+  assert.equal(commitOf(root, output)?.dirty, false);
+  const reference = path.join(root, 'results/reference/figure-7');
+  mkdirSync(reference, { recursive: true });
+  writeFileSync(path.join(reference, RECORD_FILE), '');
   assert.equal(commitOf(root, output)?.dirty, false);
   writeFileSync(path.join(root, 'found', 'code.ts'), '');
   assert.equal(commitOf(root, output)?.dirty, true);
@@ -210,7 +214,26 @@ describe('./run.sh report on a folder that is not a run says so in one sentence 
       },
       /run\.json cannot be read/,
     ],
-    ['missing record', (folder) => rmSync(path.join(folder, RECORD_FILE)), /must hold a run\.json/],
+    [
+      'missing record',
+      (folder) => rmSync(path.join(folder, RECORD_FILE)),
+      /must hold a run\.json, but .*run\.json cannot be read: there is none\.$/,
+    ],
+    [
+      'a record without findings of an experiment that must have them',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"crawl-rate"', '"nonsense"'),
+      /is of the experiment "nonsense" and has no findings, which only crawl-rate may lack\.$/,
+    ],
+    [
+      'a rate below zero',
+      (folder) =>
+        edit(
+          path.join(folder, RECORD_FILE),
+          '"ratePercentPerHour": 1,',
+          '"ratePercentPerHour": -5,',
+        ),
+      /points\[0\]\.ratePercentPerHour must be a number of at least 0, but is -5/,
+    ],
     [
       'half a record',
       (folder) => truncate(path.join(folder, RECORD_FILE)),

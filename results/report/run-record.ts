@@ -213,6 +213,11 @@ export interface Target {
   /** Null if the load of this run cannot judge it; `reason` says why. */
   readonly met: boolean | null;
   readonly reason?: string | null;
+  /**
+   * Measurements that the number rests on, of the part that has the fewest; null, and missing in
+   * older records, if it is no statistic. With fewer than 30 the target is not judged.
+   */
+  readonly samples?: number | null;
 }
 
 /** Whether the run was a simulation: the seed decides its numbers, not the machine. */

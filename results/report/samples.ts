@@ -25,6 +25,15 @@ export function statedPercentileMs(histogram: Histogram, percentile: number): nu
   return samples > 0 && isStated(percentile, samples) ? percentileMs(histogram, percentile) : null;
 }
 
+/**
+ * The one reason for which a claim, a target or a comparison of two systems has no verdict whatever
+ * was measured; null if there is none. Null samples: the number is no statistic.
+ */
+export function tooFewSamples(samples: number | null | undefined): string | null {
+  if (samples === null || samples === undefined || samples >= HEADLINE_SAMPLES_MIN) return null;
+  return `too few samples (${samples} of ${HEADLINE_SAMPLES_MIN})`;
+}
+
 /** The normal quantile of an interval that holds the true rate with 99 % confidence. */
 const QUANTILE_99 = 2.576;
 

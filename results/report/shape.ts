@@ -85,6 +85,13 @@ export const aNumber: Shape<number> = (value, place) => {
   throw mismatch(place, 'a number', value);
 };
 
+/** What cannot be less than nothing: a count, a rate, a time. */
+export const anAmount: Shape<number> = (value, place) => {
+  const amount = aNumber(value, place);
+  if (amount < 0) throw mismatch(place, 'a number of at least 0', value);
+  return amount;
+};
+
 export const aBoolean: Shape<boolean> = (value, place) => {
   if (typeof value !== 'boolean') throw mismatch(place, 'true or false', value);
   return value;

@@ -1,5 +1,5 @@
 /** The targets for 2 cores. */
-import type { Target } from '#results';
+import { formatJudged, SHARED, type Target, TARGETS } from '#results';
 import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
 import type { Plan, SystemName } from './plan.ts';
@@ -7,17 +7,18 @@ import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
 import { isCorrect, type Results, VARIANT } from './results.ts';
 import { runsOf, systemsOf } from './tables.ts';
 
-const R_SQUARED_MIN = 0.98;
-const RANGE_MIN = 10;
+const {
+  rangeMin: RANGE_MIN,
+  inflationMax: INFLATION_MAX,
+  tradesPerSecondMin: TRADES_PER_SECOND_MIN,
+  fewerReadsMin: READ_RATIO_MIN,
+} = TARGETS.brokerage;
+const { rSquaredMin: R_SQUARED_MIN } = SHARED;
 /** Rounding makes the shares 0.05 and 0.5 of some maxima less than ten times apart. */
 const RANGE_LEAST = RANGE_MIN * (1 - 1e-9);
 /** Through two loads there is always a line. */
 const LOADS_MIN = 3;
-/** Processor time of a Trade-Result relative to PostgreSQL's functions, by the kind of load. */
-const INFLATION_MAX = { paced: 1.5, unpaced: 1.2 } as const;
-const TRADES_PER_SECOND_MIN = 100;
 const CUSTOMERS = 1_000;
-const READ_RATIO_MIN = 5;
 
 /** Returns none for a run whose check failed. */
 export function targetsOf(plan: Plan, results: Results): readonly Target[] {
@@ -35,7 +36,7 @@ function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[
   const isNarrow = Math.max(...asked) < RANGE_LEAST * Math.min(...asked);
   const areFew = new Set(asked).size < LOADS_MIN;
   return systemsOf(results.ladder).map((system) => {
-    const { fit, kept, from, to } = lineOf(results, system);
+    const { fit, kept, loads, from, to } = lineOf(results, system);
     const range = rangeOffered(kept.map(({ result }) => result));
     const reason = isNarrow
       ? 'the loads that were asked for have a smaller range'
@@ -50,14 +51,17 @@ function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[
       measured:
         fit === null
           ? 'no line'
-          : `R² ${roundedDown(fit.rSquared)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times offered)`,
+          : `R² ${formatJudged(fit.rSquared, 4, isStraight)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times offered)`,
       met:
-        reason === null
-          ? fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_LEAST
-          : null,
+        reason === null ? fit !== null && isStraight(fit.rSquared) && range >= RANGE_LEAST : null,
       reason,
+      samples: loads.length === 0 ? null : Math.min(...loads.map(({ samples }) => samples)),
     };
   });
+}
+
+function isStraight(rSquared: number): boolean {
+  return rSquared >= R_SQUARED_MIN;
 }
 
 /**
@@ -86,23 +90,31 @@ function inflationTarget(
 ): readonly Target[] {
   const [ours, theirs] = [cpuPerTrade(runs('embedded')), cpuPerTrade(runs('functions'))];
   if (ours === null || theirs === null) return [];
+  const isMet = (ratio: number): boolean => ratio <= most;
   return [
     {
       name: `inflation ${load}: processor time of a Trade-Result`,
       target: `on the embedded store at most ${most} times that of PostgreSQL’s functions (the paper: 30)`,
-      measured: `${(ours / theirs).toFixed(2)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
-      met: ours / theirs <= most,
+      measured: `${formatJudged(ours / theirs, 2, isMet)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
+      met: isMet(ours / theirs),
+      samples: Math.min(tradesOf(runs('embedded')), tradesOf(runs('functions'))),
     },
   ];
 }
 
+function tradesOf(runs: readonly RunResult[]): number {
+  return runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
+}
+
 function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
   const isOtherSize = scale.customers !== CUSTOMERS;
+  const isMet = (perSecond: number): boolean => perSecond >= TRADES_PER_SECOND_MIN;
   return runsOf(unpaced, 'embedded').map((result) => ({
     name: 'throughput of the embedded store',
     target: `at least ${TRADES_PER_SECOND_MIN} TR/s unpaced with ${CUSTOMERS} customers and durable commits`,
-    measured: `${tradesPerSecond(result).toFixed(1)} TR/s`,
-    met: isOtherSize ? null : tradesPerSecond(result) >= TRADES_PER_SECOND_MIN,
+    measured: `${formatJudged(tradesPerSecond(result), 1, isMet)} TR/s`,
+    met: isOtherSize ? null : isMet(tradesPerSecond(result)),
+    samples: tradesOf([result]),
     reason: isOtherSize ? `this run had ${scale.customers} customers` : null,
   }));
 }
@@ -112,8 +124,11 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
  * so batching has to save the calls.
  */
 function readsTargets({ reads }: Results): readonly Target[] {
+  const isMet = (ratio: number): boolean => ratio >= READ_RATIO_MIN;
+  const resultOf = (name: string): RunResult | undefined =>
+    reads.find((variant) => variant.name === name)?.result;
   const calls = (name: string): number | null => {
-    const result = reads.find((variant) => variant.name === name)?.result;
+    const result = resultOf(name);
     return result === undefined ? null : readCalls(result) / transactions(result);
   };
   const off = calls(VARIANT.off);
@@ -125,8 +140,14 @@ function readsTargets({ reads }: Results): readonly Target[] {
       {
         name: `reads of the store saved by ${variant === VARIANT.both ? 'batching and prefetching' : 'prefetching alone'}`,
         target: `at least ${READ_RATIO_MIN} times fewer calls in the mix (the paper: ten times)`,
-        measured: `${ratio.toFixed(1)} times fewer, ${on.toFixed(1)} instead of ${off.toFixed(1)} per transaction`,
-        met: ratio >= READ_RATIO_MIN,
+        measured: `${formatJudged(ratio, 1, isMet)} times fewer, ${on.toFixed(1)} instead of ${off.toFixed(1)} per transaction`,
+        met: isMet(ratio),
+        samples: Math.min(
+          ...[VARIANT.off, variant].map((name) => {
+            const result = resultOf(name);
+            return result === undefined ? 0 : transactions(result);
+          }),
+        ),
       },
     ];
   });
@@ -134,9 +155,4 @@ function readsTargets({ reads }: Results): readonly Target[] {
 
 function readCalls({ store }: RunResult): number {
   return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
-}
-
-/** Rounded up, a fit that misses its target would look like one that meets it. */
-function roundedDown(rSquared: number): string {
-  return (Math.floor(1e4 * rSquared + 1e-6) / 1e4).toFixed(4);
 }

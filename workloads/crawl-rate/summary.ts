@@ -1,5 +1,5 @@
 /** The table that a run prints: the main results, in a terminal's width. */
-import { isStated, type Point, type ResultTable, type RunRecord } from '#results';
+import { isStated, type Point, type ResultTable, type RunRecord, tooFewSamples } from '#results';
 
 const COLUMNS = [
   'crawl rate',
@@ -22,13 +22,19 @@ function rowOf({ points }: RunRecord, rate: number): string[] {
   const of = (system: Point['system']): Point | undefined =>
     points.find((point) => point.system === system && point.ratePercentPerHour === rate);
   const [batch, ours] = [of('mapreduce'), of('percolator')];
-  const ratio = batch?.latency && ours?.latency && batch.latency.medianMs / ours.latency.medianMs;
   return [
     `${rate} %/hour`,
     ...latencyCells(batch),
     ...latencyCells(ours),
-    ratio ? `${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)} x` : '-',
+    ratioOf(batch?.latency, ours?.latency),
   ];
+}
+
+function ratioOf(batch: Point['latency'] | undefined, ours: Point['latency'] | undefined): string {
+  if (!batch || !ours) return '-';
+  const ratio = batch.medianMs / ours.medianMs;
+  const words = `${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)} x`;
+  return tooFewSamples(Math.min(batch.count, ours.count)) ?? words;
 }
 
 /** A 99th percentile needs a hundred documents. */

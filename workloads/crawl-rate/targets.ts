@@ -2,14 +2,22 @@
  * The experiment's targets, chosen for a machine of 2 cores, next to its measurements. A target is
  * judged only if the run had the load that the target speaks of.
  */
-import { formatCount, type Point, type RunRecord, type Target } from '#results';
+import {
+  formatCount,
+  formatJudged,
+  type Point,
+  type RunRecord,
+  type Target,
+  TARGETS,
+} from '#results';
 
-const DOCUMENTS_PER_SECOND = 3_000;
-const RATIO = 1_000;
+const {
+  documentsPerSecondMin: DOCUMENTS_PER_SECOND,
+  latencyRatioMin: RATIO,
+  lowRateMedianMsMax: LOW_RATE_MEDIAN_MS,
+} = TARGETS.crawlRate;
 const RATIO_REPOSITORY = 1_000_000;
 const RATIO_RATE = 1;
-/** At 1 %/hour of a million documents a worker rests up to 22 ms between two scans (rest.ts). */
-const LOW_RATE_MEDIAN_MS = 10;
 /** At higher rates, in percent per hour, documents wait for one another. */
 const LOW_RATE_MAX = 10;
 
@@ -43,11 +51,25 @@ function lowRateTarget(record: RunRecord): Target {
   return {
     name: 'latency at the lowest rate',
     target: `milliseconds, not scan intervals: a median below ${LOW_RATE_MEDIAN_MS} ms`,
-    measured: medianMs === undefined ? 'no latency' : `${medianMs.toFixed(2)} ms at ${rate} %/hour`,
+    measured:
+      medianMs === undefined
+        ? 'no latency'
+        : `${formatJudged(medianMs, 2, isLow)} ms at ${rate} %/hour`,
     ...(rate > LOW_RATE_MAX
       ? { met: null, reason: `no rate was ${LOW_RATE_MAX} %/hour or lower` }
-      : judged([point], medianMs !== undefined && medianMs < LOW_RATE_MEDIAN_MS)),
+      : judged([point], medianMs !== undefined && isLow(medianMs))),
+    samples: samplesOf(point),
   };
+}
+
+function isLow(medianMs: number): boolean {
+  return medianMs < LOW_RATE_MEDIAN_MS;
+}
+
+/** The fewest documents of these points; null if one has no latency. */
+function samplesOf(...points: readonly (Point | undefined)[]): number | null {
+  const counts = points.map((point) => point?.latency?.count ?? null);
+  return counts.includes(null) ? null : Math.min(...counts.map(Number));
 }
 
 function ratioTarget(record: RunRecord): Target {
@@ -70,6 +92,7 @@ function ratioTarget(record: RunRecord): Target {
           met: null,
           reason: 'the repository was smaller, or no rate was that low on both systems',
         }),
+    samples: samplesOf(ours, batch),
   };
 }
 

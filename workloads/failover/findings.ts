@@ -7,7 +7,9 @@ import {
   percentileMs,
   type ResultChart,
   type ResultTable,
+  formatJudged,
   statedPercentileMs,
+  SHARED,
   type Target,
   noNumbers,
 } from '#results';
@@ -49,11 +51,8 @@ const WORDS: Readonly<Record<WorkloadName, Words>> = {
   },
 };
 
-/**
- * Seconds until the rate is back: from the detection of dead region servers, for all else from the
- * kill.
- */
-const TARGET_RECOVERY_SECONDS = 15;
+/** From the detection of dead region servers, for all else from the kill. */
+const { recoverySecondsMax: TARGET_RECOVERY_SECONDS } = SHARED;
 
 export function findingsOf(result: FailoverResult): FindingsParts {
   const { fromMs, arrivals, check } = result;
@@ -212,6 +211,7 @@ function targetsOf(
     recovery?.recoveredAt === undefined
       ? undefined
       : recovery.recoveredAt - (countedFrom(result) ?? 0);
+  const isInTime = (seconds: number): boolean => seconds <= TARGET_RECOVERY_SECONDS;
   const unknown = settled.committed + settled.rolledBack + settled.open;
   const { length: unfinished } = [...arrivals, ...followers].filter(
     ({ acknowledgedMs }) => acknowledgedMs === undefined,
@@ -221,10 +221,12 @@ function targetsOf(
     {
       name: 'the rate comes back',
       target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${countedFromWords(result)}`,
-      measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
+      measured:
+        tookSeconds === undefined ? 'never' : `after ${formatJudged(tookSeconds, 1, isInTime)} s`,
       ...(whyUnsteady !== null
         ? { met: null, reason: whyUnsteady }
-        : { met: tookSeconds !== undefined && tookSeconds <= TARGET_RECOVERY_SECONDS }),
+        : { met: tookSeconds !== undefined && isInTime(tookSeconds) }),
+      samples: arrivals.length,
     },
     {
       name: 'no transaction stays unknown',

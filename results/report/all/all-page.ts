@@ -18,6 +18,7 @@ import { type Cell, type PageTable, tableSection } from '../page/table.ts';
 import { headlineOf } from '../report.ts';
 import type { FoundRun } from '../run-folders.ts';
 import type { RunRecord } from '../run-record.ts';
+import { HEADLINE_SAMPLES_MIN } from '../samples.ts';
 import { type Claim, claimsOf, numberIn, type RecordsByExperiment } from './claims.ts';
 
 /** A run that is shown with its main chart. */
@@ -92,8 +93,9 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
 function headlineWith(claims: readonly Claim[]): string {
   const found = claims.flatMap(({ finding }) => finding?.verdict ?? []);
   // A run with higher rates may find the rate at which a system stops keeping up, and one with
-  // another schedule may judge its system.
-  const verdicts = found.filter((verdict) => !['not reached', 'not judged'].includes(verdict));
+  // another schedule, or a longer one, may judge its system.
+  const isOpen = (verdict: string): boolean => /^(?:not (?:reached|judged)|too few)/.test(verdict);
+  const verdicts = found.filter((verdict) => !isOpen(verdict));
   const whole = verdicts.filter((verdict) => verdict === 'holds').length;
   const part = verdicts.filter((verdict) => verdict.startsWith('holds')).length - whole;
   const failing = verdicts.length - whole - part;
@@ -118,14 +120,16 @@ function claimsTable(
     hasCards: true,
     title: 'The paper’s claims',
     caption:
-      'Every verdict is a rule applied to the number before it. One machine is not a cluster: ' +
-      'compare shapes, not positions.' +
+      'Every verdict is a rule applied to the number before it, if that rests on at least ' +
+      `${HEADLINE_SAMPLES_MIN} samples. One machine is not a cluster: compare shapes, not ` +
+      'positions.' +
       (here === null
         ? ''
         : ' The verdicts of this machine are those of each experiment’s latest run that is not a smoke run.'),
     columns: [
       'The paper says',
       'The paper',
+      'Holds if',
       'Reference',
       'Verdict',
       ...(here === null ? [] : ['Latest judged run here', 'Verdict']),
@@ -134,6 +138,7 @@ function claimsTable(
     rows: claims.map((claim, i): readonly Cell[] => [
       html`<div class="long">${claim.says}</div>`,
       claim.paper,
+      claim.holdsIf,
       ...findingCells(claim),
       ...(here === null ? [] : findingCells(here[i] ?? claim)),
       html`<code>./run.sh ${claim.script}</code>`,

@@ -2,18 +2,24 @@
  * What the paper claims, next to what runs of this project measured. The page of all figures shows
  * these claims, and numbers.test.ts compares the table of the README with them.
  *
- * Every verdict is a rule, so that a new run gets verdicts of its own. The bounds in the rules are
- * our choice, for instance half of the paper's 1,000 and 30 times, and twice its 50 operations. A
- * number that a record does not have was not measured, and has no verdict.
+ * Every verdict is a rule, so that a new run gets verdicts of its own; the bounds are in
+ * thresholds.ts. A number that a record does not have was not measured, and has no verdict, nor has
+ * one that rests on fewer than 30 samples.
  */
 import { formatRatio } from '../charts/format.ts';
 import { stateOf } from '../crawl-rate/points.ts';
-import type { RunRecord, System } from '../run-record.ts';
+import type { Point, RunRecord, System } from '../run-record.ts';
+import { tooFewSamples } from '../samples.ts';
+import { CLAIMS as ONLY_CLAIMS, formatJudged, SHARED } from '../thresholds.ts';
+
+const BOUNDS = { ...SHARED, ...ONLY_CLAIMS };
 
 export interface Claim {
   readonly says: string;
   /** The paper's number. */
   readonly paper: string;
+  /** The bounds of the verdict. */
+  readonly holdsIf: string;
   /** The script that measures it. */
   readonly script: string;
   /** Null if the record does not have it. */
@@ -32,15 +38,25 @@ export interface Finding {
 export type RecordsByExperiment = ReadonlyMap<string, RunRecord>;
 
 export function claimsOf(records: RecordsByExperiment): readonly Claim[] {
-  return CLAIMS.map(({ says, paper, script, experiment, find }) => {
+  return CLAIMS.map(({ says, paper, holdsIf, script, experiment, find }) => {
     const record = records.get(experiment);
-    return { says, paper, script, finding: record === undefined ? null : find(record, records) };
+    const found = record === undefined ? null : find(record, records);
+    return { says, paper, holdsIf, script, finding: found === null ? null : judged(found) };
   });
+}
+
+function judged({ measured, verdict, samples }: Found): Finding {
+  return { measured, verdict: tooFewSamples(samples) ?? verdict };
+}
+
+/** A finding with the samples that it rests on, of the part that has the fewest. */
+interface Found extends Finding {
+  readonly samples?: number | null;
 }
 
 interface KnownClaim extends Omit<Claim, 'finding'> {
   readonly experiment: string;
-  readonly find: (record: RunRecord, records: RecordsByExperiment) => Finding | null;
+  readonly find: (record: RunRecord, records: RecordsByExperiment) => Found | null;
 }
 
 const CLAIMS: readonly KnownClaim[] = [
@@ -49,6 +65,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: 'about 1,000 times',
     experiment: 'crawl-rate',
     script: 'bench:crawl-rate',
+    holdsIf: `at least ${BOUNDS.latencyRatioMin} times; by less: above 1`,
     find: shorterWait,
   },
   {
@@ -56,6 +73,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: '40 %/hour',
     experiment: 'crawl-rate',
     script: 'bench:crawl-rate',
+    holdsIf: `a rate tried ends it; later: above ${BOUNDS.wallRate} %/hour`,
     find: endOfPercolator,
   },
   {
@@ -63,6 +81,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: 'flat',
     experiment: 'crawl-rate',
     script: 'bench:crawl-rate',
+    holdsIf: `highest at most ${BOUNDS.flatRatioMax} times the lowest`,
     find: flatBatch,
   },
   {
@@ -70,20 +89,23 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: '0.94',
     experiment: 'micro',
     script: 'bench:micro',
-    find: (_, records) => ofRaw(records, 'read', { low: 0.85, high: Infinity }),
+    holdsIf: `at least ${BOUNDS.readsOfRawMin}`,
+    find: (_, records) => ofRaw(records, 'read', { min: BOUNDS.readsOfRawMin, max: Infinity }),
   },
   {
     says: 'Writes cost about four times as much',
     paper: '0.23',
     experiment: 'micro',
     script: 'bench:micro',
-    find: (_, records) => ofRaw(records, 'write', { low: 0.18, high: 0.3 }),
+    holdsIf: `${BOUNDS.writesOfRaw.min} to ${BOUNDS.writesOfRaw.max}`,
+    find: (_, records) => ofRaw(records, 'write', BOUNDS.writesOfRaw),
   },
   {
     says: 'A brokerage needs far more processor than on a database',
     paper: '30 times',
     experiment: 'brokerage',
     script: 'bench:brokerage',
+    holdsIf: `at least ${BOUNDS.inflationMin} times; by less: above 1`,
     find: moreProcessor,
   },
   {
@@ -91,6 +113,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: 'yes',
     experiment: 'brokerage',
     script: 'bench:brokerage',
+    holdsIf: `R² of at least ${BOUNDS.rSquaredMin}`,
     find: straightLine,
   },
   {
@@ -98,6 +121,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: 'by 50 %',
     experiment: 'web-index',
     script: 'bench:web-index',
+    holdsIf: `at least ${BOUNDS.youngerPercentMin} %; by less: above 0`,
     find: younger,
   },
   {
@@ -105,6 +129,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: '50',
     experiment: 'web-index',
     script: 'bench:web-index',
+    holdsIf: `a recrawl at most ${BOUNDS.operationsMax}`,
     find: operations,
   },
   {
@@ -112,6 +137,7 @@ const CLAIMS: readonly KnownClaim[] = [
     paper: 'yes, after a dip',
     experiment: 'failover',
     script: 'bench:failover',
+    holdsIf: `at most ${BOUNDS.recoverySecondsMax} s after detection; later: ever`,
     find: comesBack,
   },
 ];
@@ -144,17 +170,31 @@ export function numberIn(
   return typeof value === 'number' ? value : null;
 }
 
-function shorterWait(record: RunRecord): Finding | null {
+function shorterWait(record: RunRecord): Found | null {
   const [batch, ours] = [medianMs(record, 'mapreduce', 1), medianMs(record, 'percolator', 1)];
   if (batch === null || ours === null) return null;
   const times = batch / ours;
   return {
     measured: formatRatio(times),
-    verdict: times >= 500 ? 'holds' : times > 1 ? 'holds, by less' : 'does not hold',
+    verdict: byLess(times, { least: BOUNDS.latencyRatioMin, above: 1 }),
+    samples: documentsAt(record.points, [1]),
   };
 }
 
-function endOfPercolator({ points }: RunRecord): Finding | null {
+/** The fewest documents that a point at these rates rests on. */
+function documentsAt(points: readonly Point[], rates: readonly number[]): number {
+  const counts = points
+    .filter(({ ratePercentPerHour }) => rates.includes(ratePercentPerHour))
+    .flatMap(({ latency }) => latency?.count ?? []);
+  return Math.min(...counts);
+}
+
+/** @param least what holds; a value `above` the other bound holds by less */
+function byLess(value: number, { least, above }: Record<'least' | 'above', number>): string {
+  return value >= least ? 'holds' : value > above ? 'holds, by less' : 'does not hold';
+}
+
+function endOfPercolator({ points }: RunRecord): Found | null {
   const rates = (state: ReturnType<typeof stateOf>): readonly number[] =>
     points
       .filter((point) => point.system === 'percolator' && stateOf(point) === state)
@@ -164,18 +204,28 @@ function endOfPercolator({ points }: RunRecord): Finding | null {
   const isReached = rates('saturated').some((rate) => rate > highest);
   return {
     measured: `above ${highest} %/hour`,
-    verdict: isReached ? (highest > 40 ? 'holds, later' : 'holds') : 'not reached',
+    verdict: isReached ? (highest > BOUNDS.wallRate ? 'holds, later' : 'holds') : 'not reached',
+    samples: documentsAt(
+      points.filter(({ system }) => system === 'percolator'),
+      [highest],
+    ),
   };
 }
 
 /** Compares the latencies of the batch at the rates at which Percolator kept up. */
-function flatBatch(record: RunRecord): Finding | null {
+function flatBatch(record: RunRecord): Found | null {
   const { points } = record;
+  const batches = points.filter(({ system }) => system === 'mapreduce');
   const kept = points.filter(
     (point) => stateOf(point) === 'measured' && point.system === 'percolator',
   );
-  const seconds = kept.flatMap(({ ratePercentPerHour }) => {
-    const ms = medianMs(record, 'mapreduce', ratePercentPerHour);
+  // A rate with too few documents says nothing about the others.
+  const judgedAt = kept.filter(
+    ({ ratePercentPerHour }) => tooFewSamples(documentsAt(batches, [ratePercentPerHour])) === null,
+  );
+  const rates = (judgedAt.length < 2 ? kept : judgedAt).map((point) => point.ratePercentPerHour);
+  const seconds = rates.flatMap((rate) => {
+    const ms = medianMs(record, 'mapreduce', rate);
     return ms === null ? [] : [ms / 1000];
   });
   if (seconds.length < 2) return null;
@@ -183,7 +233,8 @@ function flatBatch(record: RunRecord): Finding | null {
   const bounds = new Set([low.toFixed(1), high.toFixed(1)]);
   return {
     measured: `${[...bounds].join(' to ')} s`,
-    verdict: high <= 1.5 * low ? 'holds' : 'does not hold',
+    verdict: high <= BOUNDS.flatRatioMax * low ? 'holds' : 'does not hold',
+    samples: documentsAt(batches, rates),
   };
 }
 
@@ -194,8 +245,8 @@ function flatBatch(record: RunRecord): Finding | null {
 function ofRaw(
   records: RecordsByExperiment,
   operation: string,
-  { low, high }: { readonly low: number; readonly high: number },
-): Finding | null {
+  { min, max }: { readonly min: number; readonly max: number },
+): Found | null {
   return onEachStore({
     stores: ['hbase', 'emulator', 'embedded'],
     of: (store) => {
@@ -204,39 +255,56 @@ function ofRaw(
         ? null
         : numberIn(record, 'figure-8', 'relative', store, operation);
     },
-    words: (value) => value.toFixed(2),
-    holds: (value) => value >= low && value <= high,
+    decimals: 2,
+    holds: (value) => value >= min && value <= max,
     otherwise: 'does not hold on one machine',
   });
 }
 
-function moreProcessor(record: RunRecord): Finding | null {
+function moreProcessor(record: RunRecord): Found | null {
   return onEachStore({
     // The last column of this name is that of the full load.
     of: (store) => numberIn(record, 'cost', 'relative to functions', `Percolator, ${store}`),
-    words: (value) => value.toFixed(1),
+    decimals: 1,
     unit: ' times, at full load',
-    holds: (value) => value >= 15,
+    samplesOf: (store) =>
+      Math.min(
+        ...[`Percolator, ${store}`, 'PostgreSQL, functions'].map(
+          (system) => numberIn(record, 'unpaced', 'Trade-Results', system) ?? Infinity,
+        ),
+      ),
+    holds: (value) => value >= BOUNDS.inflationMin,
     holdsByLess: (value) => value > 1,
     otherwise: 'does not hold',
   });
 }
 
-function straightLine(record: RunRecord): Finding | null {
+function straightLine(record: RunRecord): Found | null {
+  const marks = record.findings?.charts.find(({ name }) => name === 'figure-9')?.series ?? [];
   return onEachStore({
     of: (store) => numberIn(record, 'lines', 'R²', `Percolator, ${store}`),
     before: 'R² ',
-    words: (value) => value.toFixed(3),
-    holds: (value) => value >= 0.95,
+    decimals: 3,
+    samplesOf: (store) => {
+      const points = marks.find(({ name }) => name === `Percolator, ${store}`)?.points ?? [];
+      return Math.min(...points.map(({ samples }) => samples ?? Infinity));
+    },
+    holds: (value) => value >= BOUNDS.rSquaredMin,
     otherwise: 'does not hold',
   });
+}
+
+/** The fewest recrawls that the numbers of these systems rest on; null in an older record. */
+function recrawls(record: RunRecord, ...systems: readonly string[]): number | null {
+  const counts = systems.map((system) => numberIn(record, 'searchable', 'recrawls', system));
+  return counts.includes(null) ? null : Math.min(...counts.map(Number));
 }
 
 /**
  * Not judged if not even results without any delay would be 50 % younger: then the number tells the
  * run's schedule, not its system.
  */
-function younger(record: RunRecord): Finding | null {
+function younger(record: RunRecord): Found | null {
   const [ours, batch, none] = ['observers', 'batch', 'no delay'].map((system) =>
     numberIn(record, 'age', 'mean age', system),
   );
@@ -244,21 +312,25 @@ function younger(record: RunRecord): Finding | null {
   if (typeof none !== 'number') return null;
   const percentOf = (age: number): number => 100 * (1 - age / batch);
   const [percent, most] = [percentOf(ours), percentOf(none)];
-  const verdict = percent >= 50 ? 'holds' : percent > 0 ? 'holds, by less' : 'does not hold';
+  const { youngerPercentMin: least } = BOUNDS;
+  const verdict = (value: number): string => byLess(value, { least, above: 0 });
   return {
-    measured: `by ${percent.toFixed(0)} %; with no delay by ${most.toFixed(0)} %`,
-    verdict: most < 50 ? 'not judged' : verdict,
+    measured: `by ${formatJudged(percent, 0, verdict)} %; with no delay by ${formatJudged(most, 0, verdict)} %`,
+    verdict: most < least ? 'not judged' : verdict(percent),
+    samples: recrawls(record, 'observers', 'batch'),
   };
 }
 
-function operations(record: RunRecord): Finding | null {
+function operations(record: RunRecord): Found | null {
   const [recrawl, load] = ['observers, recrawls', 'observers, load'].map((work) =>
     numberIn(record, 'cost', 'operations', work),
   );
   if (typeof recrawl !== 'number' || typeof load !== 'number') return null;
+  const holds = (value: number): boolean => value <= BOUNDS.operationsMax;
   return {
-    measured: `${recrawl.toFixed(0)} for a recrawl, ${load.toFixed(0)} in a load`,
-    verdict: recrawl <= 100 ? 'holds' : 'does not hold',
+    measured: `${formatJudged(recrawl, 0, holds)} for a recrawl, ${load.toFixed(0)} in a load`,
+    verdict: holds(recrawl) ? 'holds' : 'does not hold',
+    samples: recrawls(record, 'observers'),
   };
 }
 
@@ -266,7 +338,7 @@ function operations(record: RunRecord): Finding | null {
  * Holds if the rate is back within 15 s after the master has found the servers dead, as the target
  * of the experiment itself asks.
  */
-function comesBack(record: RunRecord): Finding | null {
+function comesBack(record: RunRecord): Found | null {
   const [lowest, detected, back] = [
     'lowest second',
     'detected, after the failure',
@@ -277,8 +349,16 @@ function comesBack(record: RunRecord): Finding | null {
   if (typeof back !== 'number') return { measured: dip, verdict: 'does not hold' };
   return {
     measured: `${dip}, back after ${back.toFixed(0)} s`,
-    verdict: back - detected <= 15 ? 'holds' : 'holds, later',
+    verdict: back - detected <= BOUNDS.recoverySecondsMax ? 'holds' : 'holds, later',
+    samples: arrived(record),
   };
+}
+
+/** The transactions that arrived in all seconds; null without the table of seconds. */
+function arrived({ findings }: RunRecord): number | null {
+  const table = findings?.tables.find(({ name }) => name === 'seconds');
+  const at = table?.columns.indexOf('arrived') ?? -1;
+  return at < 0 ? null : (table?.rows ?? []).reduce((sum, row) => sum + Number(row[at]), 0);
 }
 
 interface OnStores {
@@ -286,8 +366,11 @@ interface OnStores {
   readonly stores?: readonly Store[];
   readonly of: (store: Store) => number | null;
   readonly before?: string;
-  readonly words: (value: number) => string;
+  /** Decimals of a value, unless its verdict needs more. */
+  readonly decimals: number;
   readonly unit?: string;
+  /** Default: not known. */
+  readonly samplesOf?: (store: string) => number;
   readonly holds: (value: number) => boolean;
   /** Asked if `holds` is true of no store: whether the claim holds by less. Default: no. */
   readonly holdsByLess?: (value: number) => boolean;
@@ -299,19 +382,21 @@ function onEachStore({
   stores = ['embedded', 'emulator'],
   of,
   before = '',
-  words,
+  decimals,
   unit = '',
+  samplesOf = () => Infinity,
   holds,
   holdsByLess = () => false,
   otherwise,
-}: OnStores): Finding | null {
+}: OnStores): Found | null {
   const found = stores.flatMap((store) => {
     const value = of(store);
     return value === null ? [] : [{ store, value }];
   });
   if (found.length === 0) return null;
   const measured = found.map(({ store, value }, i) => {
-    return store === 'embedded' && i === 0 ? words(value) : `${WORDS[store]} ${words(value)}`;
+    const text = formatJudged(value, decimals, holds);
+    return store === 'embedded' && i === 0 ? text : `${WORDS[store]} ${text}`;
   });
   const holding = found.filter(({ value }) => holds(value)).map(({ store }) => NAMES[store]);
   const where = holding.length === found.length ? '' : ` on ${holding.join(' and ')}`;
@@ -319,6 +404,7 @@ function onEachStore({
   return {
     measured: `${before}${measured.join(', ')}${unit}`,
     verdict: holding.length === 0 ? fallback : `holds${where}`,
+    samples: Math.min(...found.map(({ store }) => samplesOf(store))),
   };
 }
 

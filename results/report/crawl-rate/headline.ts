@@ -5,6 +5,7 @@ import { HEADLINE_SAMPLES_MIN } from '../samples.ts';
 import { documentsText, samplesOf, stateOf } from './points.ts';
 
 export function headline(record: RunRecord): string {
+  if (record.points.length === 0) return 'Nothing was measured.';
   return [
     comparison(record.points),
     wall(record.points, 'percolator'),

@@ -7,6 +7,7 @@ import { formatSystem } from '../charts/format.ts';
 import { html, type Html } from '../page/html.ts';
 import { verdict, type Cell, type PageTable } from '../page/table.ts';
 import type { Point, System } from '../run-record.ts';
+import { tooFewSamples } from '../samples.ts';
 import { byRate, documentsText, medianSeconds, p99Seconds } from './points.ts';
 import { samplesOf, stateOf, SYSTEMS } from './points.ts';
 
@@ -37,14 +38,18 @@ export function latencyTable(points: readonly Point[]): PageTable {
 
 function rowOf(rate: number, points: readonly Point[]): readonly Cell[] {
   const of = (system: System): Point | undefined => points.find((point) => point.system === system);
-  const batch = of('mapreduce')?.latency?.medianMs ?? 0;
-  const ours = of('percolator')?.latency?.medianMs ?? 0;
   return [
     formatRate(rate),
     ...SYSTEMS.flatMap((system) => cellsOf(of(system))),
-    batch > 0 && ours > 0 ? formatRatio(batch / ours) : '\u2013',
+    ratioOf(of('mapreduce')?.latency, of('percolator')?.latency),
     verdictOf(points),
   ];
+}
+
+function ratioOf(batch: Point['latency'] | undefined, ours: Point['latency'] | undefined): string {
+  if (!batch || !ours) return '\u2013';
+  const few = tooFewSamples(Math.min(batch.count, ours.count));
+  return few ?? formatRatio(batch.medianMs / ours.medianMs);
 }
 
 function cellsOf(point: Point | undefined): readonly Cell[] {

@@ -7,7 +7,9 @@ import {
   type ResultChart,
   type ResultTable,
   type TableMetrics,
+  formatJudged,
   type Target,
+  TARGETS,
 } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { VariantResult } from './measure-variants.ts';
@@ -18,9 +20,8 @@ export interface BatchingResult {
   readonly concurrency: number;
 }
 
-const READ_RPC_RATIO_MIN = 10;
 /** Ten reads become one at best, so any other read makes the ratio less than ten. */
-const TOLERANCE = 0.01;
+const { fewerReadsMin: READ_RPC_RATIO_MIN, tolerance: TOLERANCE } = TARGETS.batching;
 /** The chance that the true median is outside of its interval. */
 const OUTSIDE_MAX = 0.05;
 
@@ -57,12 +58,14 @@ function readTarget(tenColumns: readonly VariantResult[]): Target {
     return { name, target, measured: 'not measured', met: false };
   }
   const ratio = off.readRpcs / on.readRpcs;
+  const isMet = (value: number): boolean => value >= READ_RPC_RATIO_MIN * (1 - TOLERANCE);
   const change = (before: number, after: number): string =>
     `${after.toFixed(2)} ms instead of ${before.toFixed(2)} ms`;
   const measured =
-    `${ratio.toFixed(1)} times fewer; median latency ${change(off.medianMs, on.medianMs)}, ` +
+    `${formatJudged(ratio, 1, isMet)} times fewer; median latency ${change(off.medianMs, on.medianMs)}, ` +
     `one at a time ${change(off.aloneMedianMs, on.aloneMedianMs)}`;
-  return { name, target, measured, met: ratio >= READ_RPC_RATIO_MIN * (1 - TOLERANCE) };
+  const samples = Math.min(off.samples, on.samples);
+  return { name, target, measured, met: isMet(ratio), samples };
 }
 
 function tableOf(

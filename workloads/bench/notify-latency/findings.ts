@@ -9,16 +9,16 @@ import {
   percentileMs,
   type ResultChart,
   type ResultTable,
+  formatJudged,
   statedPercentileMs,
   type Target,
+  TARGETS,
 } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { NotifyLatencyResult, RateResult } from './measure.ts';
 
-/** Targets for the median in milliseconds, from a write to the run of its observer. */
-const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
-/** Target for an idle worker, in percent of a core. */
-const TARGET_IDLE_PERCENT = 1;
+/** The median from a write to the run of its observer; an idle worker, in percent of a core. */
+const { medianMsMax: TARGET_MS, idlePercentMax: TARGET_IDLE_PERCENT } = TARGETS.notifyLatency;
 
 /** The columns of the table: a heading and its value. */
 const COLUMNS: readonly (readonly [heading: string, of: (rate: RateResult) => number | null])[] = [
@@ -60,18 +60,21 @@ function mediansOf(rates: readonly RateResult[]): string {
 function targetsOf({ rates, idlePercent }: NotifyLatencyResult, store: string): readonly Target[] {
   const targetMs = store === 'embedded' ? TARGET_MS.embedded : TARGET_MS.elsewhere;
   const worst = Math.max(...rates.map(medianMs));
+  const isMet = (ms: number): boolean => ms <= targetMs;
+  const isIdle = (percent: number): boolean => percent < TARGET_IDLE_PERCENT;
   return [
     {
       name: 'from a write to the run of its observer',
       target: `a median of at most ${targetMs} ms at every rate`,
-      measured: `the largest is ${worst.toFixed(1)} ms`,
-      met: worst <= targetMs,
+      measured: `the largest is ${formatJudged(worst, 1, isMet)} ms`,
+      met: isMet(worst),
+      samples: Math.min(...rates.map(writesOf)),
     },
     {
       name: 'an idle worker',
       target: `less than ${TARGET_IDLE_PERCENT} % of a core while idle`,
-      measured: `it takes ${idlePercent.toFixed(2)} %`,
-      met: idlePercent < TARGET_IDLE_PERCENT,
+      measured: `it takes ${formatJudged(idlePercent, 2, isIdle)} %`,
+      met: isIdle(idlePercent),
     },
   ];
 }

@@ -1,5 +1,12 @@
 /** The findings of `./run.sh bench:versions`, for the report. */
-import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import {
+  type FindingsParts,
+  formatJudged,
+  lowerIsBetter,
+  type ResultChart,
+  type ResultTable,
+  TARGETS,
+} from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { ReadTimes } from './read-in-turns.ts';
 
@@ -14,18 +21,16 @@ export interface VersionsResult {
   readonly collected: Outcome;
 }
 
-/**
- * The highest allowed ratio of two read times, with a running collector: that of the rewritten cell
- * to that of the cell written once.
- */
-const RATIO_MAX = 2;
+/** Of two read times, with a running collector: the rewritten cell's to the one written once. */
+const { ratioMax: RATIO_MAX } = TARGETS.versions;
 
 export function findingsOf(
   found: VersionsResult,
   { versions }: { readonly versions: number },
 ): FindingsParts {
   const { without, collected } = found;
-  const ratio = ({ times }: Outcome): string => times.ratio.toFixed(2);
+  const isMet = (value: number): boolean => value <= RATIO_MAX;
+  const ratio = ({ times }: Outcome): string => formatJudged(times.ratio, 2, isMet);
   return {
     headline:
       `A cell that was written ${versions.toLocaleString('en')} times takes ${ratio(without)} times as long to read ` +
@@ -38,7 +43,8 @@ export function findingsOf(
         name: 'reads of a rewritten cell, with a collector',
         target: `at most ${RATIO_MAX} times as long`,
         measured: `${ratio(collected)} times`,
-        met: collected.times.ratio <= RATIO_MAX,
+        met: isMet(collected.times.ratio),
+        samples: collected.times.reads,
       },
     ],
   };

@@ -6,7 +6,9 @@ import {
   lowerIsBetter,
   type ResultChart,
   type ResultTable,
+  formatJudged,
   type Target,
+  TARGETS,
 } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Run } from './contest.ts';
@@ -33,8 +35,7 @@ export interface ContestResult {
 }
 
 const OURS = 'MapReduce';
-/** The baseline is accepted if it is at least this many times as fast as each of these engines. */
-const RATIOS: Readonly<Record<string, number>> = { sort: 1.5, DuckDB: 0.8 };
+const RATIOS: Readonly<Record<string, number>> = TARGETS.crawlRate.batchSpeedMin;
 /** With fewer, the start of the programs is most of what is measured. */
 const DOCUMENTS_MIN = 100_000;
 
@@ -75,7 +76,7 @@ function targetOf(
   return {
     name: `speed of the MapReduce, relative to ${name}`,
     target: `at least ${least}`,
-    measured: ratio.toFixed(2),
+    measured: formatJudged(ratio, 2, (value) => value >= least),
     ...(documents < DOCUMENTS_MIN
       ? { met: null, reason: `fewer than ${DOCUMENTS_MIN.toLocaleString('en')} documents` }
       : { met: ratio >= least }),

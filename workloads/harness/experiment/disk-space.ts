@@ -15,9 +15,10 @@ export async function refuseFullDisk(folder: string, neededBytes: number): Promi
   );
 }
 
-/** "2.4 GB", or "35 MB" */
+/** "2.4 GB", "35 MB", or "812 kB" */
 export function bytesText(bytes: number): string {
-  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.ceil(bytes / 1e6)} MB`;
+  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
+  return bytes >= 1e6 ? `${Math.ceil(bytes / 1e6)} MB` : `${Math.ceil(bytes / 1e3)} kB`;
 }
 
 function nearestExisting(folder: string): string {

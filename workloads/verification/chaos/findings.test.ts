@@ -37,6 +37,22 @@ test('a round keeps its number when one before it was skipped', () => {
   assert.equal(tables.find(({ name }) => name === 'rounds')?.rows[0]?.[0], 2);
 });
 
+test('a round that may test less than it was to is not said to have tested enough', () => {
+  const planned = { workloads: [], rounds: 2, skipped: [] };
+  const floors = { pairs: 0, runs: 0, folderFaults: 0 };
+  const rounds = [roundOf({ isStrict: false }), roundOf({ number: 2, isStrict: false, floors })];
+  const { check } = findingsOf(rounds, planned);
+  assert.deepEqual(check, {
+    passed: true,
+    detail:
+      'none of 2 rounds broke a rule, but they tested less than was asked for: round 1 only 0 of 1 pairs',
+  });
+  assert.deepEqual(findingsOf(rounds.slice(1), { ...planned, rounds: 1 }).check, {
+    passed: true,
+    detail: 'none of 1 round broke a rule',
+  });
+});
+
 test('the options of a round are all that it takes to repeat it', () => {
   const optionsOf = (changed: Partial<Plan>): unknown => {
     const { tables } = findingsOf([roundOf(changed)], { workloads: [], rounds: 1, skipped: [] });

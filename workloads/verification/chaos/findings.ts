@@ -31,14 +31,7 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
     headline:
       `${counted(pairs, 'pairs')} of overlapping writers and ` +
       `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}.${skipped}`,
-    check: verdictOf({
-      unit: 'rounds',
-      // If all were skipped, nothing was looked at.
-      planned: planned.rounds - (rounds.length > 0 ? planned.skipped.length : 0),
-      done: rounds.length,
-      fault: 'broke a rule or tested too little',
-      found: rounds.flatMap(faultsOf),
-    }),
+    check: checkOf(rounds, planned),
     tables: [
       invariantTable(planned.workloads),
       workloadTable(rounds),
@@ -48,6 +41,30 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
     ],
     charts: [],
     targets: [],
+  };
+}
+
+/** Rounds that may test less than they were to, as those of a smoke run, are named all the same. */
+function checkOf(rounds: readonly Round[], planned: Planned): FindingsParts['check'] {
+  const isStrict = rounds.every(({ plan }) => plan.isStrict);
+  const { passed, detail } = verdictOf({
+    unit: 'rounds',
+    // If all were skipped, nothing was looked at.
+    planned: planned.rounds - (rounds.length > 0 ? planned.skipped.length : 0),
+    done: rounds.length,
+    fault: isStrict ? 'broke a rule or tested too little' : 'broke a rule',
+    found: rounds.flatMap(faultsOf),
+  });
+  const short = rounds
+    .filter(({ plan }) => !plan.isStrict)
+    .flatMap((round) => {
+      const missed = shortfalls(round);
+      return missed.length === 0 ? [] : [`round ${round.plan.number} only ${missed.join(' and ')}`];
+    });
+  if (short.length === 0) return { passed, detail };
+  return {
+    passed,
+    detail: `${detail}, but they tested less than was asked for: ${short.join('; ')}`,
   };
 }
 

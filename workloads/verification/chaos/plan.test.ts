@@ -23,6 +23,13 @@ test('the record of a run names the stores of all its rounds', () => {
   }
 });
 
+test('power cuts without fsync are refused: commits that are lost would be no mistake', () => {
+  assert.throws(
+    () => storesOf('quick', { noFsync: true, powerCuts: true }),
+    /^UsageError: --power-cuts cannot be combined with --no-fsync, which lets a power cut lose commits\.$/,
+  );
+});
+
 test('the record of a run on two stores says what a commit survives on each', () => {
   const { durability } = storesOf('standard', { noFsync: true });
   assert.match(durability, /^embedded: .*\(no fsync\); emulator: nothing survives /);

@@ -196,8 +196,16 @@ function settingsOf(options: ChaosOptions): readonly Setting[] {
   return options.isMatrix ? matrixOf(given) : [settingOf(given)];
 }
 
-/** Power cuts need the embedded store: of other stores, we do not know what was synced. */
-function storeOf({ store, powerCuts }: ChaosOptions): Setting['store'] | undefined {
+/**
+ * Power cuts need the embedded store: of other stores, we do not know what was synced. And they
+ * need fsync: without it a commit may be lost, which is no mistake.
+ */
+function storeOf({ store, powerCuts, noFsync }: ChaosOptions): Setting['store'] | undefined {
+  if (powerCuts && noFsync) {
+    throw new UsageError(
+      '--power-cuts cannot be combined with --no-fsync, which lets a power cut lose commits.',
+    );
+  }
   if (store === undefined) return powerCuts ? 'embedded' : undefined;
   const name = checkStoreName(store);
   if (powerCuts && name !== 'embedded') {

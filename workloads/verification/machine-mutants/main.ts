@@ -42,8 +42,8 @@ import type { SkipName } from './skips.ts';
 import { judgedOf, rowsOf } from './summary.ts';
 import type { Verdict, VerdictOptions } from './verdict.ts';
 
-/** Guesses, for the plan; there are some 3,000 mutants. */
-const JUDGES_SECONDS = 120;
+/** Guesses, for the plan; there are some 3,000 mutants, and 80 judges. */
+const JUDGES_SECONDS = 300;
 const MUTANT_SECONDS = 3;
 const MUTANTS = 3_000;
 
@@ -128,7 +128,7 @@ await runExperiment(
       },
     },
     plan: ({ sample, jobs, ledger }) => ({
-      about: `up to ${counted(sample, 'changes')}`,
+      about: `up to ${counted(sample, 'changes')}, after the judges were measured, which takes minutes unless it was done since the engine last changed`,
       seconds: JUDGES_SECONDS + (Math.min(sample, MUTANTS) * MUTANT_SECONDS) / jobs,
       store: { name: 'simulated', durability: 'as in ./run.sh simulate' },
       limitations: [

@@ -1,6 +1,6 @@
 /** The findings of `./run.sh bench:simulate`, for the report. */
 import { counted, verdictOf } from '#harness';
-import { type FindingsParts, formatCount, higherIsBetter, noNumbers } from '#results';
+import { type FindingsParts, formatCount, higherIsBetter, noNumbers, TARGETS } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
 
 export interface SimulationMeasurements {
@@ -18,7 +18,7 @@ export interface SimulationMeasurements {
 }
 
 /** Transactions per second that the simulator has to reach on one core. */
-const AIM = 20_000;
+const { transactionsPerSecondMin: AIM } = TARGETS.simulate;
 
 /** @param warm the measurements of the warm-up, whose runs were judged, too */
 export function findingsOf(

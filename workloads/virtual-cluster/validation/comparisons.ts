@@ -1,13 +1,13 @@
 /**
  * The numbers of a measured point next to those of its simulation, and which of them have a limit.
  */
-import type { Point } from '#results';
+import { type Point, TARGETS } from '#results';
 import type { CrawlResult } from '../figure-7/crawl.ts';
 import type { MeasuredCrawl, PacedLoad } from '../measured.ts';
 import type { Usage } from '../usage.ts';
 import type { Compared } from './findings.ts';
 
-const LATENCY_ERROR_MAX = 30;
+const { latencyErrorMax: LATENCY_ERROR_MAX } = TARGETS.validation;
 
 type PredictedCrawl = Pick<CrawlResult, 'latency' | 'completedPerSecond'> & {
   /** Cores that were busy, on average. */

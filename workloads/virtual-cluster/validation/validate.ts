@@ -7,7 +7,7 @@
  * whose processes share the cores with the client, get all of them.
  */
 import type { Measuring } from '#harness';
-import { type FindingsParts, type Point, UsageError } from '#results';
+import { type FindingsParts, type Point, TARGETS, UsageError } from '#results';
 import { COLLECTING } from '../../brokerage/percolator/index.ts';
 import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
@@ -50,7 +50,7 @@ export interface ValidationPlan {
   readonly isTiny: boolean;
 }
 
-const THROUGHPUT_ERROR_MAX = 15;
+const { throughputErrorMax: THROUGHPUT_ERROR_MAX } = TARGETS.validation;
 /** Virtual time of a point: neither a moment nor hours. */
 const SECONDS = { min: 1, tiny: 0.3, max: 60 };
 const WARM_UP = 0.2;

@@ -3,12 +3,16 @@
  * import, and each package.json in a folder above them, because one of those decides how Node reads
  * a file.
  *
- *     loaded-files <url of a module> ...
+ *     streaming.sh node loaded-files.ts <url of a module> ...
  */
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeFully } from '../write-fully.ts';
+
+/** The descriptor that streaming.sh opens: what a module prints while it is loaded is no path. */
+const PATHS = 3;
 
 const files = new Set<string>();
 
@@ -22,19 +26,13 @@ registerHooks({
 
 try {
   for (const url of process.argv.slice(2)) await import(url);
-  process.stdout.write([...files].join('\n'), exit);
+  const paths = Buffer.from([...files].join('\n'));
+  writeFully(PATHS, paths, paths.length);
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(error instanceof Error ? error.message : String(error), exit);
+  process.stderr.write(error instanceof Error ? error.message : String(error));
 }
-
-/**
- * Ends this process, because a module may have begun something. It is called once all is written,
- * because a pipe may not hold all of it at once.
- */
-function exit(): void {
-  process.exit();
-}
+process.exit(); // A module may have begun something.
 
 function add(file: string): void {
   if (files.has(file) || !existsSync(file)) return;

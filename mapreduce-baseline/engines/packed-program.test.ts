@@ -30,6 +30,7 @@ const map = (line, output) => {
   output.emit(own, other);
   output.emit(own, node);
 };
+console.log('loading');
 export const createJob = () => ({ map });
 `,
   );

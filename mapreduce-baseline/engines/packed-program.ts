@@ -53,8 +53,8 @@ async function loadedFiles(url: string): Promise<readonly string[]> {
   );
   const { execa } = await import('execa');
   const { failed, stdout, stderr } = await execa(
-    process.execPath,
-    [LOADED_FILES, ...imported, url],
+    SHELL,
+    [STREAMING_STARTER, process.execPath, LOADED_FILES, ...imported, url],
     { reject: false },
   );
   if (!failed) return stdout.split('\n');

@@ -266,7 +266,7 @@ describe('a store that is damaged so that it cannot be opened is audited as far 
     'the newest file is gone': [
       (store) => rmSync(join(store, '0000000002.log')),
       ALL - 1,
-      /0+1\.log, byte \d+: the log ends before its index does/,
+      /0+1\.log, byte \d+: the log ends before (?:its index does|it did when the store was closed)/,
     ],
     'the oldest file is gone': [
       (store) => rmSync(join(store, LOG)),

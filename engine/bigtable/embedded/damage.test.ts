@@ -305,3 +305,49 @@ test('a damaged record is told to the one who asks for it; what else was asked a
   await store.mutateRows([put('other')]);
   assert.equal((await store.readRow('t', 'other', FILTERS))?.key, 'other');
 });
+
+/** A store whose index is not written when it is closed: what was added is small next to it. */
+async function closedWithoutIndex(isClosed: boolean): Promise<Map<string, Buffer>> {
+  const disk = new SimulatedDisk({ random: createRandom(10) }, healthy.files);
+  const sizes = { ...SMALL, hintBytes: 1e9 };
+  const store = await openOnDisk(disk, { fsync: true, readOnly: false, sizes });
+  const value = Buffer.from('the last one');
+  const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 9, value } as const;
+  await store.mutateRows([{ table: 't', row: 'a', mutations: [set] }]);
+  if (isClosed) await store.close();
+  return disk.files();
+}
+
+for (const readOnly of [true, false]) {
+  const mode = readOnly ? 'a reader' : 'a writer';
+  test(`after a clean close, ${mode} finds any loss of the last group, though no index was written`, async () => {
+    const files = await closedWithoutIndex(true);
+    assert.deepEqual(files.get('index'), healthy.files.get('index'));
+    const newest = [...files.keys()].findLast((name) => name.endsWith('.log')) as string;
+    const log = files.get(newest) as Buffer;
+    const flipped = Array.from(log, (_, at) => {
+      const bytes = Buffer.from(log);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      return bytes;
+    });
+    for (const harmed of [undefined, Buffer.alloc(0), log.subarray(0, -1), ...flipped]) {
+      const copy = new Map(files);
+      if (harmed === undefined) copy.delete(newest);
+      else copy.set(newest, harmed);
+      const disk = new SimulatedDisk({ random: createRandom(10) }, copy);
+      await assert.rejects(open(disk, readOnly), { code: 'STORE_DAMAGED' });
+    }
+  });
+}
+
+test('after a kill, what is left of a last group that is damaged is told by an opening that salvages', async () => {
+  const files = await closedWithoutIndex(false);
+  const newest = [...files.keys()].findLast((name) => name.endsWith('.log')) as string;
+  const log = Buffer.from(files.get(newest) ?? []);
+  log.writeUInt8(log.readUInt8(log.length - 1) ^ 1, log.length - 1);
+  const disk = new SimulatedDisk({ random: createRandom(10) }, files.set(newest, log));
+  const settings = { fsync: true, readOnly: true, sizes: SMALL };
+  await using store = await openOnDisk(disk, { ...settings, salvage: true });
+  const sentence = `the last ${log.length} bytes of ${newest} are no whole group: a write that was cut off, or damage`;
+  assert.deepEqual(store.damage, [{ severity: 'warning', sentence }]);
+});

@@ -1,6 +1,6 @@
-/** Decides when the hint (hint.ts) is written, and writes it in the background. */
+/** Decides when the hint and the end (hint.ts) are written; the hint in the background. */
 import type { Disk } from './disk.ts';
-import { writeHint } from './hint.ts';
+import { writeEnd, writeHint } from './hint.ts';
 import type { Stored } from './row-pages.ts';
 
 /**
@@ -53,6 +53,18 @@ export class HintWriter {
     if (this.#missed + this.#grown > this.#size() * PART_AT_CLOSE) {
       this.#writing = this.#write();
       await this.#writing;
+    }
+    // A hint that was written says it, too.
+    if (this.#missed + this.#grown > 0) await this.#writeEnd();
+  }
+
+  async #writeEnd(): Promise<void> {
+    const { log } = this.#stored;
+    if (log.written === 0) return; // The one that is there says it.
+    try {
+      await writeEnd(this.#disk, log.hint());
+    } catch {
+      // For example, the disk is full: a loss of the last groups will not be noticed.
     }
   }
 

@@ -18,6 +18,8 @@ export const HINT_FILE = 'index';
 /** The number of this format: a hint of another one is not used. */
 const HINT_FORMAT = 4;
 const NEW_HINT_FILE = 'index.new';
+const END_FILE = 'end';
+const NEW_END_FILE = 'end.new';
 const PIECE_HEADER_BYTES = 8;
 
 export interface HintHeader {
@@ -80,6 +82,56 @@ export async function writeHint(
   }
   disk.rename(NEW_HINT_FILE, HINT_FILE);
   await disk.sync();
+}
+
+/** Where the log ended when the store was closed: what is there of it was synced by then. */
+export interface LogEnd {
+  readonly store: number;
+  readonly file: number;
+  /** The number of the last group. */
+  readonly sequence: number;
+}
+
+/**
+ * Says at closing what the last group is, where a hint would be too large to be written: without
+ * either, a group that is lost later looks like one that was never finished.
+ */
+export async function writeEnd(disk: Disk, { store, mark, sequence }: HintHeader): Promise<void> {
+  if (disk.names().includes(NEW_END_FILE)) disk.remove(NEW_END_FILE);
+  const end: LogEnd = { store, file: mark.file, sequence };
+  const file = disk.create(NEW_END_FILE);
+  try {
+    await file.write(withChecksum(Buffer.from(JSON.stringify(end))), 0);
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  disk.rename(NEW_END_FILE, END_FILE);
+  await disk.sync();
+}
+
+/** Undefined if it is not there, or damaged. */
+export function readEnd(disk: Disk): LogEnd | undefined {
+  if (!disk.names().includes(END_FILE)) return undefined;
+  let file: DiskFile | undefined;
+  try {
+    file = disk.open(END_FILE);
+    const bytes = new PieceReader(file).next();
+    return bytes && (JSON.parse(bytes.toString()) as LogEnd);
+  } catch {
+    return undefined;
+  } finally {
+    file?.close();
+  }
+}
+
+/**
+ * The number of the last group that must be there, as far as the end says so. A later file is of a
+ * later opening, which has found it, or has begun before it.
+ */
+export function shownByEnd(disk: Disk, store: number, newestFile: number): number {
+  const end = readEnd(disk);
+  return end !== undefined && end.store === store && newestFile <= end.file ? end.sequence : 0;
 }
 
 /** The hint; undefined if there is none that can be used. */

@@ -9,7 +9,7 @@
  * may have torn it, before a caller heard that it is durable. If one says so, the disk has lost
  * what it once had, and the store is refused. (No later group vouches for the last group and for
  * what was synced with it: a loss there looks like a write that never finished, unless a hint was
- * written later.)
+ * written later, or the store was closed.)
  *
  * The last group, and what was not synced before it, may be in the system's memory alone: its sync
  * may have failed, or was not waited for. The caller gets their records, to write them again.
@@ -18,7 +18,7 @@ import { entropySeed } from '../../base/index.ts';
 import type { Disk } from './disk.ts';
 import { refused } from './disk-errors.ts';
 import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
-import { HINT_FILE, readHint } from './hint.ts';
+import { HINT_FILE, readEnd, readHint, shownByEnd } from './hint.ts';
 import type { LogFile, LogState } from './log.ts';
 import { newestOf } from './page.ts';
 import {
@@ -143,11 +143,16 @@ class Recovery {
     const segments = this.#segments();
     const base = this.#end;
     this.#useHint(segments);
+    const shownByIndex = this.#shown;
+    const newest = segments.at(-1)?.file ?? 0;
+    this.#shown = Math.max(shownByIndex, shownByEnd(this.#disk, this.#store, newest));
     if (segments.length === 0) return this.#unfinished();
     for (const segment of segments) this.#replay(segment);
     if ((this.#sequence ?? 0) < this.#shown) {
       const { file, offset } = this.#end;
-      throw damaged(nameOfLog(file), offset, 'the log ends before its index does');
+      const isShownByIndex = (this.#sequence ?? 0) < shownByIndex;
+      const before = isShownByIndex ? 'its index does' : 'it did when the store was closed';
+      throw damaged(nameOfLog(file), offset, `the log ends before ${before}`);
     }
     if (base.file > 0 && base.file >= this.#oldest) {
       throw damaged(nameOfLog(base.file), 0, 'the file is missing');
@@ -167,7 +172,7 @@ class Recovery {
   #unfinished(): Recovered {
     const newest = this.#numbers.at(-1) as number;
     for (const [file, { file: opened, size }] of this.#files) {
-      if (size > GROUP_BYTES) {
+      if (size > GROUP_BYTES || readEnd(this.#disk) !== undefined) {
         throw damaged(nameOfLog(file), 0, 'its first group is not intact');
       }
       this.#files.delete(file); // `run` closes those that are left.

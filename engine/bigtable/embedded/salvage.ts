@@ -19,7 +19,7 @@ import type { Disk } from './disk.ts';
 import { reasonOf } from './disk-errors.ts';
 import { damageOf, emptyGap, type Gap, gapAt } from './gaps.ts';
 import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
-import { type Hint, HINT_FILE, readHint } from './hint.ts';
+import { type Hint, HINT_FILE, readHint, shownByEnd } from './hint.ts';
 import { rowKeyOf, tableIdOf } from './keys.ts';
 import type { Entry, Place } from './leaf.ts';
 import type { LogFile } from './log.ts';
@@ -158,6 +158,8 @@ class Salvage {
   readonly #catalog = new SalvagedCatalog();
   readonly #gaps: Gap[] = [];
   #hint: Hint | undefined;
+  /** The number of the last group that must be there. */
+  #shown = 0;
   #store: number | undefined;
   /** Where the newest catalog is that is intact. */
   #catalogAt: Mark = { file: 0, offset: 0 };
@@ -210,6 +212,9 @@ class Salvage {
     const hint = readHint(disk);
     this.#store = most?.[0] ?? hint?.store;
     if (hint?.store === this.#store) this.#hint = hint;
+    const newest = Math.max(0, ...this.#files.keys());
+    const atEnd = this.#store === undefined ? 0 : shownByEnd(disk, this.#store, newest);
+    this.#shown = Math.max(this.#hint?.shown ?? 0, atEnd);
     if (this.#hint !== undefined || !hasHint(disk)) return;
     this.#damage.push(lost(`the file ${HINT_FILE} cannot be used: it would tell what is lost`));
   }
@@ -251,12 +256,11 @@ class Salvage {
 
   #read({ isLast, ...range }: Part): void {
     const reader = readerOf(this.#files, range);
-    const shown = this.#hint?.shown ?? 0;
     while (reader.offset < range.end) {
       const from = reader.offset;
       const group = reader.next();
       if (group === undefined) {
-        const isCutOff = isLast && (this.#sequence ?? 0) >= shown && !reader.wasSynced(from);
+        const isCutOff = isLast && (this.#sequence ?? 0) >= this.#shown && !reader.wasSynced(from);
         if (isCutOff) {
           this.#damage.push(cutOffDamage({ ...range, from }));
           return;

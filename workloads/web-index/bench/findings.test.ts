@@ -12,19 +12,19 @@ const kind = { operations: 1, rpcs: 1 };
 const counts = { reads: kind, scans: kind, conditionals: kind, blind: kind };
 
 /** The same age at each of the last moments of the measured time, and none before them. */
-function freshness(moments: number, meanAgeSeconds: number): Freshness {
+function freshness(moments: number, meanAgeSeconds: number, late: string | null = null): Freshness {
   const latencies = createLatencyHistogram();
   for (let i = 1; i <= 600; i++) latencies.recordValue(1_000 * i);
   const ages = Array.from({ length: moments }, (_, i) => {
     return { seconds: 60 - moments + i, meanAgeSeconds };
   });
-  return { latencies, lost: 0, ages };
+  return { latencies, lost: 0, late, ages };
 }
 
 /** The findings of a run whose batch has an age at this many moments. */
-function findings(moments: number, recrawled = 20): FindingsParts {
+function findings(moments: number, recrawled = 20, late: string | null = null): FindingsParts {
   const load = { seconds: 10, counts };
-  const fresh = freshness(AGES, 4);
+  const fresh = freshness(AGES, 4, late);
   const pipeline = { ...fresh, load, counts, findings: [], lagP99Ms: 1 };
   const batch = { ...freshness(moments, 10), runSeconds: [1], findings: [] };
   return findingsOf({ documents: 884, recrawled, perSecond: 10, pipeline, batch });
@@ -56,4 +56,12 @@ test('a schedule that keeps every system from being 50 % younger judges none', (
   assert.equal(targets[0]?.met, null);
   assert.match(targets[0]?.reason ?? '', /^with no delay at all it would be 40 %, /);
   assert.equal(findings(AGES, 100).targets[0]?.met, true, 'just within reach');
+});
+
+test('a system that did not keep up has no latency, no age, and no verdict', () => {
+  const { headline, tables, targets } = findings(AGES, 20, 'the backlog grew by 300');
+  assert.equal(headline, 'No headline: the observers did not keep up (the backlog grew by 300).');
+  assert.deepEqual(tables[0]?.rows[0]?.slice(3), [null, null, null, null]);
+  assert.deepEqual(tables[1]?.rows[0], ['observers', null, null, null]);
+  assert.equal(targets[0]?.reason, 'the observers did not keep up (the backlog grew by 300)');
 });

@@ -53,6 +53,8 @@ function headlineOf(measured: Measured): string {
   const { pipeline, batch } = measured;
   const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
   const younger = youngerPercent(measured);
+  const late = lateOf(measured);
+  if (late !== null) return `No headline: ${late}.`;
   if (Number.isNaN(younger)) {
     return 'No headline: the measured time was too short. With at least one of the systems, less than half of that time was left once a recrawl of each page could be found.';
   }
@@ -84,20 +86,26 @@ function checkOf({ pipeline, batch }: Measured): FindingsParts['check'] {
   return { passed, detail };
 }
 
+/** Which system did not keep up, and why: then no time means anything. Null if both did. */
+function lateOf({ pipeline, batch }: Measured): string | null {
+  if (pipeline.late !== null) return `the observers did not keep up (${pipeline.late})`;
+  return batch.late === null ? null : `the batch did not keep up (${batch.late})`;
+}
+
 function searchableTable({ pipeline, batch, perSecond }: Measured): ResultTable {
-  const row = (name: string, { latencies }: Freshness): ResultTable['rows'][number] => [
+  const row = (name: string, { latencies, late }: Freshness): ResultTable['rows'][number] => [
     name,
     perSecond,
     latencies.totalCount,
-    ...PERCENTILES.map((p) => rounded(statedPercentileMs(latencies, p))),
-    rounded(percentileMs(latencies, 100)),
+    ...PERCENTILES.map((p) => (late === null ? rounded(statedPercentileMs(latencies, p)) : null)),
+    late === null ? rounded(percentileMs(latencies, 100)) : null,
   ];
   return {
     name: 'searchable',
     title: 'From crawl to searchable',
     caption:
       'Milliseconds from the moment when a recrawl was due until its edition could be found, durable in the serving ' +
-      'index. The batch begins a run when the one before it has ended, so a recrawl waits for the end of one run, and then for its own.',
+      'index; empty if the system did not keep up. The batch begins a run when the one before it has ended, so a recrawl waits for the end of one run, and then for its own.',
     columns: ['system', 'recrawls/s', 'recrawls', 'median', 'p90', 'p99', 'max'],
     rows: [row('observers', pipeline), row('batch', batch)],
     metrics: {
@@ -202,12 +210,12 @@ function ageChart(measured: Measured): ResultChart {
 }
 
 function latencyChart({ pipeline, batch }: Measured): ResultChart {
-  const marks = (name: string, look: 'percolator' | 'other', { latencies }: Freshness) => ({
+  const marks = (name: string, look: 'percolator' | 'other', { latencies, late }: Freshness) => ({
     name,
     look,
     isLine: false,
     points: PERCENTILES.flatMap((percentile, x) => {
-      const y = statedPercentileMs(latencies, percentile);
+      const y = late === null ? statedPercentileMs(latencies, percentile) : null;
       const samples = latencies.totalCount;
       return y === null ? [] : [{ x, y: Math.max(0.01, y), low: null, high: null, samples }];
     }),
@@ -235,7 +243,7 @@ function ageTarget(measured: Measured): Target {
   };
   const younger = youngerPercent(measured);
   if (Number.isNaN(younger)) {
-    const reason = 'the measured time was too short';
+    const reason = lateOf(measured) ?? 'the measured time was too short';
     return { ...target, measured: 'not known', met: null, reason };
   }
   const most = mostYoungerPercent(measured);
@@ -264,11 +272,11 @@ function leastAge({ recrawled, perSecond }: Measured): number {
 }
 
 /**
- * NaN if a recrawl of each page could be found for less than half of the measured time. The age
+ * NaN if the system did not keep up, or if a recrawl of each page could be found for less than half of the measured time. The age
  * climbs during a run of the batch, so a short part of that time says little about the whole.
  */
-function meanAge({ ages }: Freshness): number {
-  if (ages.length < AGES / 2) return Number.NaN;
+function meanAge({ ages, late }: Freshness): number {
+  if (late !== null || ages.length < AGES / 2) return Number.NaN;
   return mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
 }
 

@@ -83,3 +83,26 @@ test('a recrawl that is never found is counted as lost', async () => {
   const { latencies, lost, ages } = freshnessOf({ crawl, schedule, startUs: 0, sightings: [] });
   assert.deepEqual([latencies.totalCount, lost, ages], [0, 2, []]);
 });
+
+test('a backlog that grows is a system that did not keep up, whatever one run of a batch takes', async () => {
+  const crawl = await openBenchCrawl({ file, documents: 10, recrawled: 10 });
+  const rates = { warmupPerSecond: 10, perSecond: 10 };
+  const steady = { first: 0, warmupDocuments: 20, documents: 600, ...rates };
+  const late = (delaySeconds: (n: number) => number, inFlight = 0): string | null => {
+    const sightings = Array.from({ length: 620 }, (_, n) => {
+      const { url } = crawl.recrawl(n);
+      return { url, edition: crawl.editionAt(n), atUs: (n / 10 + delaySeconds(n)) * 1e6 };
+    });
+    return freshnessOf({ crawl, schedule: steady, startUs: 0, sightings, inFlight }).late;
+  };
+  assert.equal(
+    late(() => 0.1),
+    null,
+  );
+  // From second 2 to second 62 the delay grows to 6 seconds.
+  assert.match(late((n) => n / 100) ?? '', /^the backlog grew by 5\d$/);
+  assert.equal(
+    late((n) => n / 100, 50),
+    null,
+  );
+});

@@ -3,6 +3,7 @@
  * is found.
  */
 import { createLatencyHistogram, type Histogram } from '#results';
+import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import {
   dueUs,
   endUs,
@@ -24,6 +25,8 @@ export interface Freshness {
   readonly latencies: Histogram;
   /** Recrawls of the measured time that could never be found. */
   readonly lost: number;
+  /** Why the system did not keep up with the recrawls; null if it did. */
+  readonly late: string | null;
   /** The mean over all recrawled pages, at each moment at which a recrawl of each can be found. */
   readonly ages: readonly AgePoint[];
 }
@@ -33,6 +36,8 @@ export interface Observed {
   readonly schedule: Schedule;
   readonly startUs: number;
   readonly sightings: readonly Sighting[];
+  /** Recrawls that one run of a batch takes together. Default: 0. */
+  readonly inFlight?: number;
 }
 
 /**
@@ -42,34 +47,60 @@ export interface Observed {
  */
 export const AGES = 127;
 
-export function freshnessOf({ crawl, schedule, startUs, sightings }: Observed): Freshness {
+export function freshnessOf(observed: Observed): Freshness {
+  const { crawl, schedule, startUs, sightings } = observed;
   const arrivals = Array.from({ length: scheduledDocuments(schedule) }, (_, n) => {
     const { url } = crawl.recrawl(n);
     return { url, edition: crawl.editionAt(n), dueUs: dueUs(schedule, n) };
   });
   const byUrl = Map.groupBy(sightings, ({ url }) => url);
-  const latencies = createLatencyHistogram();
-  let lost = 0;
-  for (const { url, edition, dueUs: due } of arrivals.slice(schedule.warmupDocuments)) {
+  const found = arrivals.map(({ url, edition, dueUs: due }) => {
     const seen = byUrl.get(url)?.find((sighting) => sighting.edition >= edition);
-    if (seen === undefined) lost++;
-    else latencies.recordValue(Math.max(1, Math.round(seen.atUs - startUs - due)));
+    return { dueUs: due, foundUs: seen === undefined ? Infinity : seen.atUs - startUs };
+  });
+  const latencies = createLatencyHistogram();
+  const measured = found.slice(schedule.warmupDocuments);
+  const seen = measured.filter(({ foundUs }) => foundUs < Infinity);
+  for (const { dueUs: due, foundUs } of seen) {
+    latencies.recordValue(Math.max(1, Math.round(foundUs - due)));
   }
   const dueOf = new Map(arrivals.map(({ url, edition, dueUs: due }) => [`${edition} ${url}`, due]));
   const [from, to] = [measuredFromUs(schedule), endUs(schedule)];
   const ages = Array.from({ length: AGES }, (_, i) => from + ((to - from) * (i + 1)) / AGES);
   return {
     latencies,
-    lost,
+    lost: measured.length - seen.length,
+    late: lateness(found, observed),
     ages: ages.flatMap((atUs) => {
       const dueAt = (edition: number, url: string): number | undefined =>
         dueOf.get(`${edition} ${url}`);
-      const found = agesAt(byUrl, dueAt, { startUs, atUs });
-      if (found.length < crawl.recrawled) return [];
-      const meanAgeSeconds = found.reduce((sum, age) => sum + age, 0) / found.length;
+      const known = agesAt(byUrl, dueAt, { startUs, atUs });
+      if (known.length < crawl.recrawled) return [];
+      const meanAgeSeconds = known.reduce((sum, age) => sum + age, 0) / known.length;
       return [{ seconds: (atUs - from) / 1e6, meanAgeSeconds }];
     }),
   };
+}
+
+function lateness(
+  recrawls: readonly { readonly dueUs: number; readonly foundUs: number }[],
+  { schedule, inFlight = 0 }: Observed,
+): string | null {
+  const [from, to] = [measuredFromUs(schedule), endUs(schedule)];
+  const waitingAt = (us: number): number =>
+    recrawls.filter(({ dueUs: due, foundUs }) => due <= us && foundUs > us).length;
+  const { documents: offered, perSecond } = schedule;
+  return whyNotKeptUp({
+    offered,
+    completed: recrawls.filter(({ foundUs }) => foundUs > from && foundUs <= to).length,
+    unit: 'recrawls',
+    inFlight,
+    backlog: {
+      growth: waitingAt(to) - waitingAt(from) - inFlight,
+      perSecond,
+      seconds: (to - from) / 1e6,
+    },
+  });
 }
 
 /** The ages of the pages of which a recrawl can be found, in seconds; others have no known age. */

@@ -55,8 +55,10 @@ export async function measureBatch(
   const { all: sightings } = batch.sightings;
   const findings = differencesOf(batch.served, crawl, schedule);
   const { runSeconds } = batch;
+  // What has arrived during the longest run waits for the next one.
+  const inFlight = Math.ceil(schedule.perSecond * Math.max(...runSeconds));
   return {
-    ...freshnessOf({ crawl, schedule, startUs, sightings }),
+    ...freshnessOf({ crawl, schedule, startUs, sightings, inFlight }),
     runSeconds,
     findings,
   };

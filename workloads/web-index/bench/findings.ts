@@ -272,8 +272,9 @@ function leastAge({ recrawled, perSecond }: Measured): number {
 }
 
 /**
- * NaN if the system did not keep up, or if a recrawl of each page could be found for less than half of the measured time. The age
- * climbs during a run of the batch, so a short part of that time says little about the whole.
+ * NaN if the system did not keep up, or if a recrawl of each page could be found for less than half
+ * of the measured time: the age climbs during a run of the batch, so a short part of that time says
+ * little about the whole.
  */
 function meanAge({ ages, late }: Freshness): number {
   if (late !== null || ages.length < AGES / 2) return Number.NaN;

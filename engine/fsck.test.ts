@@ -293,7 +293,18 @@ test('a table without a legible definition is neither created nor dropped, and a
   await assert.rejects(percolator.createTable('log'), refused);
   await assert.rejects(percolator.dropTable('log'), refused);
   const [finding] = await findings(store);
-  assert.match(finding?.sentence ?? '', /mend its row in percolator-tables/);
+  const advice =
+    /erase column table:definition of its row in percolator-tables in the storage, and create the table again: its rows stay/;
+  assert.match(finding?.sentence ?? '', advice);
+  // The advice, followed:
+  const rows = await store.readRange('log', { limit: 10 }, [{ family: 'cells' }]);
+  const erase = { kind: 'erase', family: 'table', qualifier: 'definition', from: 0 } as const;
+  const mutations = [{ ...erase, to: Number.MAX_SAFE_INTEGER }];
+  await store.mutateRows([{ table: 'percolator-tables', row: 'log', mutations }]);
+  await percolator.createTable('log');
+  assert.deepEqual(await findings(store), []);
+  assert.ok(rows.length > 0);
+  assert.deepEqual(await store.readRange('log', { limit: 10 }, [{ family: 'cells' }]), rows);
 });
 
 async function damage(store: Bigtable, table: string, definition: string): Promise<void> {
@@ -318,6 +329,8 @@ test('the table of a definition that is not legible is audited, even if it was c
   await percolator.createTable('log');
   await damage(store, 'log', '{');
   assert.deepEqual(await summaries(store), ['error table-undefined log @']);
+  const [illegible] = await findings(store);
+  assert.match(illegible?.sentence ?? '', /restore its row in percolator-tables from a backup/);
   const set = { kind: 'set', timestamp: 3, value: Buffer.from('oops') } as const;
   const mutations = [{ ...set, ...placeOf('write', 'c') }];
   await store.mutateRows([{ table: 'log.i2', row: '1', mutations }]);

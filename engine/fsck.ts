@@ -184,7 +184,9 @@ async function chooseTables(
   const definitions = new Map(existing.has(TABLES_TABLE) ? await allDefinitions(store) : []);
   for (const name of damaged.of(TABLES_TABLE)) definitions.set(name, undefined);
   const candidates = [...definitions].flatMap(([name, one]) =>
-    one === undefined ? illegible(name, existing) : defined(name, one, existing),
+    one === undefined
+      ? illegible(name, existing, damaged.has(TABLES_TABLE, name))
+      : defined(name, one, existing),
   );
   // Includes tables that are being created or dropped: their finding says why they exist.
   const defining = new Set(
@@ -218,11 +220,25 @@ function isCalled({ name, audited, finding }: Candidate, table: string): boolean
   return [name, audited?.table, finding?.cell.table].includes(table);
 }
 
+const RESTORE = `its row in ${TABLES_TABLE} can be neither read nor written any more: restore the store from a backup`;
+
+/** A table of the first incarnation is taken over when it is created; a later one needs its row. */
+function mendingOf(stored: readonly string[]): string {
+  return stored.every((table) => incarnationOf(table).incarnation === 1)
+    ? `erase column table:definition of its row in ${TABLES_TABLE} in the storage, and create the table again: its rows stay`
+    : `restore its row in ${TABLES_TABLE} from a backup`;
+}
+
 /** A damaged definition does not tell which incarnation is in use: each that exists may be. */
-function illegible(name: string, existing: ReadonlySet<string>): readonly Candidate[] {
-  const what = `has a definition that is not legible; mend its row in ${TABLES_TABLE}`;
-  const finding = tableUndefined(name, 'error', what);
-  const [first = name, ...others] = [...existing].filter((stored) => isIncarnation(stored, name));
+function illegible(
+  name: string,
+  existing: ReadonlySet<string>,
+  isDamaged: boolean,
+): readonly Candidate[] {
+  const stored = [...existing].filter((table) => isIncarnation(table, name));
+  const mend = isDamaged ? RESTORE : mendingOf(stored);
+  const finding = tableUndefined(name, 'error', `has a definition that is not legible; ${mend}`);
+  const [first = name, ...others] = stored;
   return [
     { name, audited: { table: first, isDefined: false }, finding },
     ...others.map((table) => ({ name, audited: { table, isDefined: false } })),

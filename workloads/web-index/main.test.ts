@@ -63,16 +63,26 @@ test('the tables may be in another store, such as the emulator', async (t) => {
   if (isMissing) return t.skip(stderr);
   assert.equal(exitCode, 0, stderr);
   assert.match(stdout, /^4 captures in .* 2 results can be found\. 1 record left out\.$/);
+  assert.match(stderr, /^What can be searched is deleted at the end: --data keeps it/m);
 });
 
 test('a mistake is one sentence, and exit code 2', async () => {
   const folder = temporaryFolder();
   const text = path.join(folder, 'text');
   writeFileSync(text, 'no crawl');
+  const unreadable = path.join(folder, 'unreadable.warc');
+  writeFileSync(unreadable, pageRecord('http://a.example/', 'cut off').subarray(0, -9));
   const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
     [[], /^--input must name a file to load; without one, --serve needs --data /],
     [['--input', text, '--no-fsync'], /^--input must be a WARC file, but .* begins with "no cr"/m],
-    [['--data', folder, '--serve'], /^The serving index in .* cannot be opened: .*\.$/],
+    [
+      ['--data', folder, '--serve'],
+      /^--data must be the folder of an earlier load .* no search index in .*\.$/,
+    ],
+    [
+      ['--input', unreadable, '--no-fsync'],
+      /^--input must hold HTTP responses .*: 1 record left out\.$/m,
+    ],
   ];
   const ended = await Promise.all(mistakes.map(([words]) => runProgram(MAIN, words)));
   for (const [i, [, sentence]] of mistakes.entries()) {

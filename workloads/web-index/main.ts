@@ -12,7 +12,7 @@
  * A ctrl-C at any moment kills the pipeline. That loses nothing: all that it writes to the tables
  * is in transactions, and an export can be repeated.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {
@@ -91,6 +91,16 @@ await runCommand(specification, async (options, { signal }) => {
     );
   }
   for (const file of input) checkReadableFile('--input', file);
+  if (input.length === 0 && !existsSync(path.join(options.data ?? '', 'serving'))) {
+    throw new UsageError(
+      `--data must be the folder of an earlier load for --serve without --input, but there is no search index in ${JSON.stringify(options.data)}.`,
+    );
+  }
+  if (options.data === undefined && !serve) {
+    process.stderr.write(
+      'What can be searched is deleted at the end: --data keeps it in a folder, and --serve searches it before.\n',
+    );
+  }
   using data = options.data === undefined ? temporary() : kept(options.data);
   const indexFolder = path.join(data.path, 'serving');
   // Creates the index: the reader below opens only an index that exists.
@@ -106,6 +116,7 @@ await runCommand(specification, async (options, { signal }) => {
     try {
       const load = { store: store.address, indexFolder, inputs: input, progress, page, signal };
       const loaded = await loadInProcess(load);
+      if (loaded.captures === 0 && loaded.leftOut > 0) throw nothingRead(input, loaded);
       page.update({ state: 'ready' });
       process.stdout.write(`${inWords(loaded, index.count())}\n`);
     } finally {
@@ -136,6 +147,13 @@ function inWords({ captures, seconds, leftOut, parked }: Loaded, results: number
   const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'records')} left out.`;
   const failed = parked === 0 ? '' : ` Observers have given up on ${counted(parked, 'cells')}.`;
   return `${counted(captures, 'captures')} in ${seconds.toFixed(1)} s: ${counted(results, 'results')} can be found.${left}${failed}`;
+}
+
+function nothingRead(input: readonly string[], { leftOut }: Loaded): UsageError {
+  const files = input.map((file) => JSON.stringify(file)).join(' and ');
+  return new UsageError(
+    `--input must hold HTTP responses that can be read, but in ${files} there is none: ${counted(leftOut, 'records')} left out.`,
+  );
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

@@ -89,6 +89,7 @@ class ProgressReporter {
         this.leftOut++;
         this.#note(message.sentence);
         return;
+      case 'in doubt':
       case 'given up':
         this.#note(message.sentence);
         return;

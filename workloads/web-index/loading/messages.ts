@@ -18,8 +18,8 @@ export type FromPipeline =
       readonly results: number;
       readonly stages: readonly LoadStage[];
     }
-  /** A record was left out, or an observer has given up. */
-  | { readonly kind: 'left out' | 'given up'; readonly sentence: string }
+  /** A record was left out, a file was read with a doubt, or an observer has given up. */
+  | { readonly kind: 'left out' | 'in doubt' | 'given up'; readonly sentence: string }
   /** All captures are loaded; the observers go on. */
   | { readonly kind: 'loaded' }
   /** The observers have nothing to do. `parked`: cells whose observers have given up. */

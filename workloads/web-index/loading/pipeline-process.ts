@@ -49,7 +49,8 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
       captures++;
       stages.captured(url);
     };
-    const crawl = readCaptures(inputs, { onDamage });
+    const onNote = (sentence: string): void => tell({ kind: 'in doubt', sentence });
+    const crawl = readCaptures(inputs, { onDamage, onNote });
     await loadCrawl(percolator, crawl, { onLoaded, signal: stopping.signal });
     tellStages();
     tell({ kind: 'loaded' });

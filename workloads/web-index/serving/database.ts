@@ -3,14 +3,14 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
-import { TOKENIZER } from './excerpts.ts';
+import { TOKENIZER } from './words.ts';
 
 const FILE = 'index.sqlite';
 /**
- * Changes with the schema. An index of another version is refused; once its folder is removed, the
- * next load makes it again.
+ * Changes with the schema, and with what is a word (words.ts). An index of another version is
+ * refused; once its folder is removed, the next load makes it again.
  */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 /** How long one process waits for another one. Too short: a busy pipeline fails. */
 const BUSY_MS = 30_000;
 /** The time between two looks at a file that another process is making. */

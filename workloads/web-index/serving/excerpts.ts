@@ -9,9 +9,8 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { MarkedText } from './serving-index.ts';
+import { TOKENIZER, withoutWordEnds, withWordEnds, WORD_END } from './words.ts';
 
-/** The words of a page and of a query are compared without endings and accents. */
-export const TOKENIZER = `tokenize = 'porter unicode61 remove_diacritics 2'`;
 /** FTS5 puts these around a hit. `cleaned` takes them out of every page. */
 const [HIT_BEGINS, HIT_ENDS] = ['\u0002', '\u0003'];
 const PASSAGE_CHARACTERS = 280;
@@ -54,9 +53,9 @@ export class Excerpts {
   #bestOf(passages: readonly string[], expression: string): MarkedText {
     this.#database.exec('BEGIN');
     try {
-      for (const passage of passages) this.#add.run(passage);
+      for (const passage of passages) this.#add.run(withWordEnds(passage));
       const found = this.#best.get(expression)?.['text'];
-      return markedText(String(found ?? passages[0] ?? ''));
+      return markedText(withoutWordEnds(String(found ?? passages[0] ?? '')));
     } finally {
       this.#database.exec('ROLLBACK');
     }
@@ -65,7 +64,7 @@ export class Excerpts {
 
 /** The text without characters that would be taken for marks, or end the text for FTS5. */
 export function cleaned(text: string): string {
-  const marks = ['\0', HIT_BEGINS, HIT_ENDS];
+  const marks = ['\0', HIT_BEGINS, HIT_ENDS, WORD_END];
   return marks.reduce((left, mark) => left.replaceAll(mark, '\u{FFFD}'), text.toWellFormed());
 }
 

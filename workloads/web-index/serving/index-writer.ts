@@ -5,6 +5,7 @@ import { inTransaction, numberOf, openToWrite, placeOf, rowId } from './database
 import { cleaned } from './excerpts.ts';
 import { hasWord } from './query.ts';
 import type { Change } from './serving-index.ts';
+import { withWordEnds } from './words.ts';
 
 /**
  * Full-text tables. `words` has a row for each served page; the others only for pages whose title,
@@ -75,8 +76,9 @@ export class IndexWriter implements Disposable {
     const id = rowId(row?.['id']);
     for (const drop of this.#drops) drop.run(id);
     if (page === undefined) return;
-    const [title, linked] = [cleaned(page.title), cleaned(anchorWords(anchors))];
-    this.#setWords.run(id, title, linked, cleaned(page.text));
+    const asWords = (text: string): string => withWordEnds(cleaned(text));
+    const [title, linked] = [asWords(page.title), asWords(anchorWords(anchors))];
+    this.#setWords.run(id, title, linked, asWords(page.text));
     // Those without a word would lower the mean length, with which BM25 compares.
     if (hasWord(title)) this.#setTitle.run(id, title);
     if (hasWord(linked)) this.#setAnchors.run(id, linked);

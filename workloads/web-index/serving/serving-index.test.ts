@@ -238,6 +238,43 @@ describe('a search', () => {
     assert.deepEqual(found?.anchors, ['more often', 'often']);
   });
 
+  test('finds what is written without spaces between words, and marks it', async () => {
+    await using index = await openServingIndex(temporaryFolder());
+    const pages = [
+      ['jp', '東京都の天気予報', '明日の東京都の天気は晴れです。関西国際空港データベース'],
+      ['th', 'ภาษาไทย', 'ประเทศไทยมีอากาศร้อนและฝนตกชุก'],
+      ['zh', '公告', '研究生命起源的科学家，重跑gen-itgc后50条'],
+    ] as const;
+    for (const [name, title, text] of pages) {
+      await index.put(pageOf({ url: `http://a.org/${name}`, title, text }), 1);
+    }
+    const found = {
+      jp: ['天気', '東京都', '東京', '空港', 'データ', '天気 空港', '空港の天気', '"の天気"'],
+      zh: ['生命', '科学家', 'itgc', 'gen-itgc', '50'],
+      th: ['อากาศ', 'ฝนตก', 'ไทย'],
+    };
+    for (const [name, queries] of Object.entries(found)) {
+      for (const query of queries) {
+        assert.deepEqual(urlsFound(index, query), [`http://a.org/${name}`], query);
+        assert.ok(index.search(query, { limit: 1 }).haveAllWords, query);
+      }
+    }
+    for (const query of ['京東', '気天', '参政権']) {
+      assert.deepEqual(urlsFound(index, query), [], query);
+    }
+    const [first] = index.search('天気', { limit: 1 }).results;
+    assert.equal(shown(first?.title), '東京都の[天気]予報');
+    assert.match(
+      shown(first?.snippet),
+      /^明日の東京都の\[天気\]は晴れです。関西国際空港データベース$/,
+    );
+    const kept = [...index.pages()].map(({ page }) => [page.title, page.text]);
+    assert.deepEqual(
+      kept,
+      pages.map(([, title, text]) => [title, text]),
+    );
+  });
+
   test('finds pages with some of the words if no page has all, and says so', async () => {
     await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ text: 'apples grow here' }), 1);
@@ -299,7 +336,7 @@ describe('hostile', () => {
 
   test('pages are kept as they are, except for characters that no text may hold', async () => {
     await using index = await openServingIndex(temporaryFolder());
-    const text = 'a\0b \u0002forged\u0003 \uD800 <script>alert(1)</script> end';
+    const text = 'a\0b \u0001\u0002forged\u0003 \uD800 <script>alert(1)</script> end';
     const page = pageOf({
       title: text,
       text,
@@ -307,7 +344,7 @@ describe('hostile', () => {
       duplicates: ['http://ü/'],
     });
     await index.put(page, 1);
-    const kept = 'a\u{FFFD}b \u{FFFD}forged\u{FFFD} \u{FFFD} <script>alert(1)</script> end';
+    const kept = 'a\u{FFFD}b \u{FFFD}\u{FFFD}forged\u{FFFD} \u{FFFD} <script>alert(1)</script> end';
     assert.deepEqual(
       [...index.pages()],
       [{ page: { ...page, title: kept, text: kept }, version: 1 }],
@@ -396,7 +433,7 @@ describe('a folder', () => {
     for (const open of [openServingIndex, openIndexReader]) {
       await assert.rejects(open(folder), (error) => {
         assert.ok(isOneSentence(error));
-        assert.match((error as Error).message, /version 2, not 3; once the folder is removed, /);
+        assert.match((error as Error).message, /version 2, not 4; once the folder is removed, /);
         return true;
       });
     }

@@ -31,7 +31,7 @@ import { UsageError } from '#harness';
 import type { Anchor, ServedPage } from '../model/index.ts';
 import { numberOf, openToRead, placeOf, type Row, rowId, textOf } from './database.ts';
 import { Excerpts } from './excerpts.ts';
-import { expressionOf, phrasesOf } from './query.ts';
+import { expressionOf, PHRASES_MAX, phrasesOf } from './query.ts';
 import type {
   IndexReader,
   SearchRange,
@@ -40,6 +40,7 @@ import type {
   ServingIndex,
   VersionedPage,
 } from './serving-index.ts';
+import { dictionaryWords, withoutWordEnds } from './words.ts';
 import { WriterClient } from './writer-client.ts';
 
 const TITLE_CHARACTERS = 160;
@@ -125,8 +126,12 @@ class Reader implements IndexReader {
     if (phrases.length === 0) return { total: 0, haveAllWords: true, results: [] };
     return this.#atOneMoment(() => {
       const all = this.#find(phrases, 'AND', range);
-      if (all.total > 0 || phrases.length === 1) return { ...all, haveAllWords: true };
-      const some = this.#find(phrases, 'OR', range);
+      if (all.total > 0) return { ...all, haveAllWords: true };
+      const words = [...new Set(phrases.flatMap(dictionaryWords))].slice(0, PHRASES_MAX);
+      const isSame = words.length === phrases.length && words.every((one, i) => one === phrases[i]);
+      const anywhere = isSame ? all : this.#find(words, 'AND', range);
+      if (anywhere.total > 0 || words.length === 1) return { ...anywhere, haveAllWords: true };
+      const some = this.#find(words, 'OR', range);
       return { ...some, haveAllWords: some.total === 0 };
     });
   }
@@ -192,8 +197,8 @@ class Reader implements IndexReader {
 function pageOf(row: Row): ServedPage {
   return {
     url: textOf(row, 'url'),
-    title: textOf(row, 'title'),
-    text: textOf(row, 'text'),
+    title: withoutWordEnds(textOf(row, 'title')),
+    text: withoutWordEnds(textOf(row, 'text')),
     language: textOf(row, 'language'),
     anchors: JSON.parse(textOf(row, 'anchors')) as readonly Anchor[],
     duplicates: JSON.parse(textOf(row, 'duplicates')) as string[],

@@ -16,7 +16,10 @@ function rateWith(writes: number): RateResult {
 
 test('a percentile other than the median needs a hundred writes, and a headline thirty', () => {
   const rates = [rateWith(29), rateWith(30), rateWith(100)];
-  const { headline, tables, charts } = findingsOf({ rates, idlePercent: 0.5 }, 'embedded');
+  const { headline, tables, charts } = findingsOf(
+    { rates, idlePercent: 0.5, idleSeconds: 15 },
+    'embedded',
+  );
   assert.match(
     headline,
     /median: 15\.\d ms at 3 per second \(30 writes\), 50\.\d ms at 10 .*100 writes/,
@@ -46,10 +49,21 @@ test('a percentile other than the median needs a hundred writes, and a headline 
 });
 
 test('without enough writes the headline has no number, and the chart no 99th percentile', () => {
-  const { headline, charts } = findingsOf({ rates: [rateWith(8)], idlePercent: 0.5 }, 'embedded');
+  const { headline, charts } = findingsOf(
+    { rates: [rateWith(8)], idlePercent: 0.5, idleSeconds: 15 },
+    'embedded',
+  );
   assert.match(headline, /median: none, because no rate had 30 writes/);
   assert.deepEqual(
     charts[0]?.series.map(({ name }) => name),
     ['median'],
   );
+});
+
+test('a target rests on the writes of the rate that has the fewest, and on half seconds of idleness', () => {
+  const measured = { rates: [rateWith(100), rateWith(1)], idlePercent: 0.5, idleSeconds: 0.5 };
+  const samplesOf = (idleSeconds: number): readonly unknown[] =>
+    findingsOf({ ...measured, idleSeconds }, 'embedded').targets.map(({ samples }) => samples);
+  assert.deepEqual(samplesOf(0.5), [1, 1]);
+  assert.deepEqual(samplesOf(15), [1, 30]);
 });

@@ -20,6 +20,9 @@ import type { NotifyLatencyResult, RateResult } from './measure.ts';
 /** The median from a write to the run of its observer; an idle worker, in percent of a core. */
 const { medianMsMax: TARGET_MS, idlePercentMax: TARGET_IDLE_PERCENT } = TARGETS.notifyLatency;
 
+/** In less time, one collection of garbage decides what an idle worker takes. */
+const IDLE_SAMPLE_SECONDS = 0.5;
+
 /** The columns of the table: a heading and its value. */
 const COLUMNS: readonly (readonly [heading: string, of: (rate: RateResult) => number | null])[] = [
   ['median', medianMs],
@@ -57,7 +60,10 @@ function mediansOf(rates: readonly RateResult[]): string {
     : `none, because no rate had ${HEADLINE_SAMPLES_MIN} writes`;
 }
 
-function targetsOf({ rates, idlePercent }: NotifyLatencyResult, store: string): readonly Target[] {
+function targetsOf(
+  { rates, idlePercent, idleSeconds }: NotifyLatencyResult,
+  store: string,
+): readonly Target[] {
   const targetMs = store === 'embedded' ? TARGET_MS.embedded : TARGET_MS.elsewhere;
   const worst = Math.max(...rates.map(medianMs));
   const isMet = (ms: number): boolean => ms <= targetMs;
@@ -75,6 +81,7 @@ function targetsOf({ rates, idlePercent }: NotifyLatencyResult, store: string): 
       target: `less than ${TARGET_IDLE_PERCENT} % of a core while idle`,
       measured: `it takes ${formatJudged(idlePercent, 2, isIdle)} %`,
       met: isIdle(idlePercent),
+      samples: Math.floor(idleSeconds / IDLE_SAMPLE_SECONDS),
     },
   ];
 }

@@ -53,6 +53,7 @@ export interface NotifyLatencyResult {
   readonly rates: readonly RateResult[];
   /** CPU time of the idle worker, in percent of one core. */
   readonly idlePercent: number;
+  readonly idleSeconds: number;
 }
 
 const WARM_UP = { writes: 300, perSecond: 150 } as const;
@@ -105,7 +106,7 @@ export async function measureNotifications(
   worker.send({ kind: 'measure cpu', seconds: plan.idleSeconds } satisfies ToWorker);
   const { percent } = (await crew.during(toldByWorker.next())) as CpuReport;
   await crew.stop();
-  return { rates, idlePercent: percent };
+  return { rates, idlePercent: percent, idleSeconds: plan.idleSeconds };
 }
 
 async function onDatabase(

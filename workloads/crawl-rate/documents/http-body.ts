@@ -141,9 +141,11 @@ function joinChunks(body: Buffer): Buffer {
   const chunks: Buffer[] = [];
   const startsEmpty = /^[\r\n]*/u.exec(body.toString('latin1', 0, 8))?.[0].length ?? 0;
   for (let at = startsEmpty; at < body.length;) {
-    const line = SIZE_LINE.exec(body.toString('latin1', at, at + SIZE_LINE_BYTES_MAX));
+    const lineFeed = body.indexOf('\n', at);
+    const lineMax = Math.min(lineFeed + 1, at + SIZE_LINE_BYTES_MAX);
+    const line = SIZE_LINE.exec(body.toString('latin1', at, lineMax));
     if (line === null) {
-      const isCutOff = chunks.length > 0 && body.indexOf('\n', at) < 0;
+      const isCutOff = chunks.length > 0 && lineFeed < 0;
       return isCutOff ? Buffer.concat(chunks) : body;
     }
     const start = at + line[0].length;

@@ -1,6 +1,14 @@
-/** Mistakes in collecting garbage and in leases: P4, P30, P31, P59 and P68. */
+/** Mistakes in collecting garbage and in leases: P4, P30, P31, P59, P68 and P84. */
 import { pinsAtRenewals } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
+import type { Knobs } from './worlds.ts';
+
+/** A copy of a prewrite arrives when its marker may have been collected. */
+const LATE_COPIES: Partial<Knobs> = {
+  messages: { replay: 0.2, pause: 0.02 },
+  leaseTimeToLiveMs: 100,
+  lockTimeToLiveMs: 50,
+};
 
 export const COLLECTING: readonly Mutant[] = [
   {
@@ -14,12 +22,7 @@ export const COLLECTING: readonly Mutant[] = [
         'this.#sleepUntil(sinceMs, signal)',
       ),
     ],
-    // A copy of a prewrite arrives after its marker was collected.
-    knobs: {
-      messages: { replay: 0.2, pause: 0.02 },
-      leaseTimeToLiveMs: 100,
-      lockTimeToLiveMs: 50,
-    },
+    knobs: LATE_COPIES,
   },
   {
     rule: 'P4',
@@ -33,12 +36,28 @@ export const COLLECTING: readonly Mutant[] = [
       ),
       change('garbage-collection/cycle.ts', 'sinceMs: clock.monotonicMs() };', 'sinceMs };'),
     ],
-    knobs: {
-      stopsAtWaits: true,
-      messages: { replay: 0.2, pause: 0.02 },
-      leaseTimeToLiveMs: 100,
-      lockTimeToLiveMs: 50,
-    },
+    knobs: { ...LATE_COPIES, stopsAtWaits: true },
+  },
+  {
+    rule: 'P84',
+    name: 'no-fence',
+    mistake: 'A collector that need not wait for messages does not have them ended either.',
+    changes: [change('garbage-collection/cycle.ts', 'await store.fence();', 'void store;')],
+    knobs: { ...LATE_COPIES, fences: true },
+  },
+  {
+    rule: 'P84',
+    name: 'fence-before-the-horizon',
+    mistake: 'The collector sets the fence before it moves the horizon.',
+    changes: [
+      change('garbage-collection/cycle.ts', 'await store.fence();', 'void store;'),
+      change(
+        'garbage-collection/cycle.ts',
+        '    const moved = await moveHorizon(',
+        '    await this.#context.store.fence?.();\n    const moved = await moveHorizon(',
+      ),
+    ],
+    knobs: { ...LATE_COPIES, fences: true },
   },
   {
     rule: 'P31',

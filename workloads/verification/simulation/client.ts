@@ -31,6 +31,7 @@ import {
 } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
 import type { Run } from './run.ts';
+import { SingleCycles } from './single-cycles.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import { locksOf } from './storage.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
@@ -44,7 +45,9 @@ import { MESSAGE_LIFETIME_MS } from './world.ts';
 const ATTEMPTS_MAX = 4;
 const ATTEMPTS_MAX_AT_LAST = 200;
 /** A collector with short pauses, which waits no longer than its store says. */
-export function collectingOn({ manifest }: Bigtable): CollectorOptions {
+export function collectingOn({
+  manifest,
+}: Bigtable): CollectorOptions & { readonly restMs: number } {
   const { messageLifetimeMs = MESSAGE_LIFETIME_MS } = manifest;
   return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20, onTrouble: () => {} };
 }
@@ -67,7 +70,7 @@ export class Client implements Machine {
   readonly transactions: Transactions;
   percolator: Percolator | undefined;
   worker: Worker | undefined;
-  collector: Collector | undefined;
+  collector: Collector | SingleCycles | undefined;
   runs: ObserverRuns | undefined;
   /** Loops that still work through the plan. The client has finished when there are none. */
   loops = 0;
@@ -119,7 +122,11 @@ export class Client implements Machine {
   #startWork(percolator: Percolator): void {
     if (this.#plan.worker) this.#startWorker(percolator);
     if (this.#plan.collector === true) {
-      this.collector = percolator.startCollector(collectingOn(this.store));
+      const options = collectingOn(this.store);
+      this.collector =
+        this.#run.world.knobs.fences === true
+          ? new SingleCycles(percolator, this.clock, options)
+          : percolator.startCollector(options);
       this.#orFail(this.collector.ended);
     }
     this.#isOpen = true;

@@ -195,6 +195,11 @@ export interface Knobs {
   /** Whether old versions are collected during the run. */
   readonly collector: boolean;
   /**
+   * Whether the storage can end what is in flight (P84). Then garbage is collected by single
+   * cycles, one after the other, which wait for no message. Default false.
+   */
+  readonly fences?: boolean | undefined;
+  /**
    * Milliseconds after which a process that does not renew its lease has no claim to old versions.
    */
   readonly leaseTimeToLiveMs: number;
@@ -318,6 +323,12 @@ export function withReopening(knobs: Knobs, random: Random): Knobs {
 export function withStopsAtWaits(knobs: Knobs, random: Random): Knobs {
   if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.3) return knobs;
   return { ...knobs, stopsAtWaits: true };
+}
+
+/** Lets collectors ask the storage for fences, in some of the runs with collectors. */
+export function withFences(knobs: Knobs, random: Random): Knobs {
+  const canBe = knobs.collector && knobs.secondDatabase === undefined;
+  return canBe && random.fraction() < 0.3 ? { ...knobs, fences: true } : knobs;
 }
 
 /** Lets erases hide what is set later, in some of the runs. */

@@ -8,6 +8,8 @@
  *
  * When the owner of the storage dies, all that is in flight to it is lost at once (owner.ts).
  *
+ * After a fence, no copy arrives any more, and nothing whose sender has died or given up (P84).
+ *
  * A sender gives up at its deadline, unless an answer that is slow is on its way. Every message
  * takes its own time, so messages overtake one another, except in a lane (lane.ts).
  */
@@ -26,6 +28,8 @@ export interface Message<T> {
   readonly gaveUp: () => PercolatorError;
   /** What becomes of it when the owner of the storage dies. Absent: it is not for the storage. */
   readonly fate?: FateWithOwner | undefined;
+  /** Whether a fence ends it, once its sender has died or heard something (P84). Default false. */
+  readonly isMutation?: boolean | undefined;
   /** Absent: it travels on its own. */
   readonly lane?: Lane | undefined;
   /** Faults that cannot happen to it. */
@@ -130,6 +134,9 @@ function noAnswer(): Promise<never> {
 function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>): void {
   const { timeline, knobs } = world;
   const { message, number, fault, reject } = journey;
+  const { fences } = world;
+  let isTold = false;
+  const isEnded = (): boolean => message.isMutation === true && fences < world.fences;
   const delay = (purpose: number): number =>
     world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
   const requestMs = delay(REQUEST_DELAY);
@@ -139,6 +146,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   const giveUp = (afterMs: number): void => {
     timeline.after(afterMs, () => {
       process.deliver(() => {
+        isTold = true;
         world.tell?.(process.name, `gives up on: ${message.describe()}`);
         reject(message.gaveUp());
       });
@@ -146,7 +154,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   };
   const drawn = world.draw(process, number, COPY_DELAY);
   const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, drawn);
-  if (fault === 'late') arriveAgain(world, message, lateMs);
+  if (fault === 'late') arriveAgain(world, { message, isEnded }, lateMs);
   if (fault === 'partial') giveUp(arrivesMs - timeline.nowMs);
   if (fault === 'loseRequest' || fault === 'loseAnswer' || fault === 'late') {
     giveUp(knobs.deadlineMs);
@@ -158,13 +166,13 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   const isHeard = fault !== 'loseAnswer';
   const trip = takeTrip(world, process, journey, delayMs);
   timeline.at(arrivesMs, () => {
-    if (trip.isLost) return;
+    if (trip.isLost || (isEnded() && (isTold || !process.isAlive))) return;
     applyAndAnswer(world, process, inGroup(message, group), { ...trip, delayMs, isHeard });
   });
   const copyMs = copyDelayMs(fault, drawn);
   if (copyMs !== undefined && group?.fault === undefined) {
     const latestMs = Math.max(arrivesMs, timeline.nowMs + COPY_AGE_MS_MAX);
-    arriveAgain(world, message, Math.min(arrivesMs + copyMs, latestMs));
+    arriveAgain(world, { message, isEnded }, Math.min(arrivesMs + copyMs, latestMs));
   }
 }
 
@@ -275,9 +283,14 @@ function applyAndAnswer<T>(
   });
 }
 
-function arriveAgain<T>(world: World, message: Message<T>, timeMs: number): void {
+function arriveAgain<T>(
+  world: World,
+  { message, isEnded }: { readonly message: Message<T>; readonly isEnded: () => boolean },
+  timeMs: number,
+): void {
   world.expectUntil(timeMs);
   world.timeline.at(timeMs, () => {
+    if (isEnded()) return;
     try {
       const value = message.arrive();
       world.tell?.('(a copy)', `${message.describe()} ⇒ ${describeAnswer(value)}`);

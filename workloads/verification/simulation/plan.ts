@@ -10,6 +10,7 @@ import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
 import {
   swarm,
+  withFences,
   withMischief,
   withOwnerDeaths,
   withReopening,
@@ -75,7 +76,8 @@ export function planOf(seed: number): Plan {
   const onStore = withTombstones(stopping, createRandom(seed).fork('tombstones'));
   const inNetwork = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
   const reopened = withReopening(inNetwork, createRandom(seed).fork('reopen'));
-  const knobs = withMischief(reopened, createRandom(seed).fork('mischief'));
+  const mischievous = withMischief(reopened, createRandom(seed).fork('mischief'));
+  const knobs = withFences(mischievous, createRandom(seed).fork('fences'));
   // Few cells cause conflicts, many allow progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);

@@ -163,6 +163,16 @@ export class SimulatedBigtable implements Bigtable {
     });
   };
 
+  get fence(): Bigtable['fence'] {
+    if (this.#world.knobs.fences !== true) return undefined;
+    return () => {
+      return this.#read('', {
+        arrive: () => this.#world.fence(),
+        describe: () => 'sets a fence',
+      });
+    };
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }
@@ -202,6 +212,7 @@ export class SimulatedBigtable implements Bigtable {
         return mutation.arrive();
       },
       gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
+      isMutation: true,
       fate: mutation.fate,
       lane,
       immuneTo: lane === undefined ? immunity : ORDERED_IMMUNITY.union(immunity),

@@ -13,7 +13,7 @@
  *     (P41): a later run, for another reason, would hide the loss from a judge of the history
  *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
  *   - a collector begins to delete below a horizon only when that horizon has been persisted for as
- *     long as a message may be in flight (P4)
+ *     long as a message may be in flight (P4), or a fence was set since (P84)
  *   - no read is answered from a snapshot below the deletion horizon that a collector had announced
  *     when the read was served, even if the values are right (P31)
  */
@@ -54,6 +54,8 @@ export class Umpire {
 
   /** Horizons in the order in which they were persisted, and when; each above the one before it. */
   readonly #horizons: { readonly horizon: Timestamp; readonly atMs: number }[] = [];
+  /** How many of them were persisted before the last fence. */
+  #fenced = 0;
   /** How long a collector waits at least, in virtual time, whatever its clock says. */
   readonly #waitMsMin: number;
   /** Collectors delete below it, or are about to. Only grows. */
@@ -158,13 +160,18 @@ export class Umpire {
       readonly deletionHorizon: Timestamp;
       readonly phase: string;
     };
-    const persisted = this.#horizons.find(({ horizon }) => horizon >= deletionHorizon);
-    const waitedMs = nowMs - (persisted?.atMs ?? -Infinity);
-    if (phase === 'resolving' && waitedMs < this.#waitMsMin) {
+    const found = this.#horizons.findIndex(({ horizon }) => horizon >= deletionHorizon);
+    const waitedMs = nowMs - (this.#horizons[found]?.atMs ?? -Infinity);
+    if (phase === 'resolving' && found >= this.#fenced && waitedMs < this.#waitMsMin) {
       const what = `a collector begins to delete below ${deletionHorizon}`;
       this.find('collector: too soon', `${what} ${waitedMs} ms after the horizon was persisted`);
     }
     this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
+  }
+
+  /** A fence was set. */
+  fenced(): void {
+    this.#fenced = this.#horizons.length;
   }
 
   /** A horizon was persisted, or is there again. */

@@ -82,6 +82,8 @@ export class World {
   isInStep = false;
   /** When the last copy in flight arrives. Only grows. */
   lastArrivalMs = 0;
+  /** How often the storage has set a fence: what is left of the time before does not arrive. */
+  fences = 0;
   /** Messages sent so far, by all processes. */
   messages = 0;
   /**
@@ -136,6 +138,11 @@ export class World {
     const fault = this.#faultsUpTo.find(({ upTo }) => drawn < upTo)?.fault;
     if (fault !== undefined || !this.waits.stopsAtMessage(process, message)) return fault;
     return drawn < 0.5 ? 'pause' : 'stall';
+  }
+
+  fence(): void {
+    this.fences++;
+    this.umpire.fenced();
   }
 
   expectUntil(timeMs: number): void {

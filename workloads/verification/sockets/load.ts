@@ -203,7 +203,7 @@ export class Load {
 
   /** @param takenMs when the storage took the mutation of a row, each time that it did */
   judgeTimes(takenMs: ReadonlyMap<string, readonly number[]>, deadlineMs: number): void {
-    for (const { row, kind, askedMs } of this.told) {
+    for (const { row, kind, askedMs, heard } of this.told) {
       const times = takenMs.get(row) ?? [];
       const late = times.find((ms) => ms > askedMs + deadlineMs);
       if (late !== undefined) {
@@ -211,7 +211,9 @@ export class Load {
         this.#violation('deadlines: no mutation is taken after them', message);
       }
       if (kind === 'conditional' && times.length > 1) {
-        this.#violation('answers: no conditional mutation is sent twice', row);
+        const after = times.map((ms) => Math.round(ms - askedMs)).join(' and ');
+        const message = `${row}: taken ${after} ms after it was asked; its caller heard "${heard}"`;
+        this.#violation('answers: no conditional mutation is sent twice', message);
       }
     }
   }

@@ -245,7 +245,7 @@ describe('a wrong argument is refused by a sentence', () => {
     });
     await assert.rejects(openEmbedded(wrong), {
       code,
-      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly, own',
+      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly, own, salvage',
     });
     assert.ok(!existsSync(folder), 'nothing was made');
   });

@@ -50,6 +50,34 @@ const SHARED: readonly Mutant[] = [
     sockets: CUT,
   },
   {
+    rule: 'P61',
+    name: 'order-lost-when-sent-again',
+    mistake: 'What waits for an owner is sent to the next one in another order.',
+    changes: [
+      change(
+        CLIENT,
+        'for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);',
+        'for (const waiting of [...this.#waiting.values()].reverse()) if (!waiting.isSent) this.#send(waiting);',
+      ),
+    ],
+    world: 'shared store',
+    sockets: CUT,
+  },
+  {
+    rule: 'P61',
+    name: 'earlier-deadline-for-marks',
+    mistake: 'The marks of a commit have an earlier deadline than the commit of the same turn.',
+    changes: [
+      change(
+        CLIENT,
+        'deadlineMs: this.#deadlineMs(),',
+        "deadlineMs: this.#deadlineMs() - (method === 'mutateRows' ? 300 : 0),",
+      ),
+    ],
+    world: 'shared store',
+    sockets: HELD,
+  },
+  {
     rule: 'P77',
     name: 'answers-kept-without-bound',
     mistake: 'The owner reads for a client whose answers wait, as long as it asks.',

@@ -10,7 +10,8 @@
  *
  * And no call waits for ever, no read misses what was acknowledged before it, and no mutation is
  * taken by the storage after its deadline, nor after a fence of which its caller has been told
- * something before, if the storage promises that.
+ * something before, if the storage promises that. If it promises an order, some calls are made in
+ * one turn, as the marks of a commit and the commit are (P61).
  */
 import { hasCode, PercolatorError, type Random, systemClock } from '../../../engine/base/index.ts';
 import type { Bigtable, CellFilter, Row } from '../../../engine/bigtable/index.ts';
@@ -27,6 +28,8 @@ export interface LoadOptions {
   /** Callers of one client, each of which waits for its last call before the next. */
   readonly callers: number;
   readonly calls: number;
+  /** Whether calls of one turn are taken in the order made. Default false. */
+  readonly ordered?: boolean | undefined;
 }
 
 type Heard = 'applied' | 'refused' | 'in doubt' | 'met';
@@ -45,6 +48,8 @@ export class Load {
   readonly told: Told[] = [];
   readonly violations: Violation[] = [];
   readonly #nowMs: () => number;
+  /** Rows of two calls of one turn. */
+  readonly #pairs: (readonly [first: string, second: string])[] = [];
   #rows = 0;
 
   constructor(nowMs: () => number) {
@@ -52,13 +57,15 @@ export class Load {
   }
 
   /** Runs the callers of one client until each has made its calls. */
-  async run(store: Bigtable, { random, callers, calls }: LoadOptions): Promise<void> {
+  async run(store: Bigtable, { random, callers, calls, ordered }: LoadOptions): Promise<void> {
     await Promise.all(
       Array.from({ length: callers }, async (_, i) => {
         const own = random.fork(`caller ${i}`);
+        const pairs = own.fork('pairs');
         const acknowledged: string[] = [];
         for (let call = 0; call < calls; call++) {
           await this.#step(store, own, acknowledged);
+          if (ordered === true && pairs.fraction() < 0.3) await this.#pair(store, pairs);
           await systemClock.sleep(own.integer(0, 20));
         }
       }),
@@ -76,6 +83,14 @@ export class Load {
       () => `row-${this.#rows++}-${random.seed}`,
     );
     acknowledged.push(...(await (kind < 0.75 ? this.#check(store, rows) : this.#set(store, rows))));
+  }
+
+  /** Two calls of one turn: whatever becomes of them, the second is not there without the first. */
+  async #pair(store: Bigtable, random: Random): Promise<void> {
+    const row = `row-${this.#rows++}-${random.seed}`;
+    const [first, second] = [`${row}-marks`, `${row}-commit`];
+    this.#pairs.push([first, second]);
+    await Promise.all([this.#set(store, [first]), this.#check(store, [second])]);
   }
 
   /** Sets each row's cell unless it is there. Resolves with the rows that were acknowledged. */
@@ -190,6 +205,15 @@ export class Load {
       if (heard === 'met') {
         this.#violation('answers: a conditional mutation does not meet itself', said);
       }
+    }
+  }
+
+  /** @param order the rows of mutations, in the order in which the storage took them */
+  judgeOrder(order: readonly string[]): void {
+    for (const [first, second] of this.#pairs) {
+      const at = order.indexOf(second);
+      if (at === -1 || order.slice(0, at).includes(first)) continue;
+      this.#violation('order: nothing is taken without what was sent before it', second);
     }
   }
 

@@ -45,7 +45,8 @@ export async function runSharedStore(
   const memory = createMemoryBigtable();
   await memory.createTable(TABLE, { families: [FAMILY] });
   const taken = new Map<string, number[]>();
-  const store = watched(memory, taken, crowd);
+  const order: string[] = [];
+  const store = watched(memory, { taken, order, crowd });
   const proxy = new Proxy(
     { path: path.join(folder, 'socket') },
     { random: random.fork('proxy'), faults, holdMs: STANDSTILL_MS, leftMs: REQUEST_MS / 2 },
@@ -73,7 +74,7 @@ export async function runSharedStore(
   // A crowd confirms no fence.
   const fencing = crowd === undefined ? fence(services, ended.signal) : Promise.resolve([]);
   const running = clients.map((client, i) =>
-    load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25 }),
+    load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25, ordered: true }),
   );
   if (dies) {
     await systemClock.sleep(random.integer(20, 400));
@@ -87,6 +88,7 @@ export async function runSharedStore(
   await load.judge(memory);
   load.judgeTimes(taken, requestMs + SLACK_MS);
   load.judgeFences(taken, await fencing);
+  load.judgeOrder(order);
   if (crowd !== undefined) load.judgeServed();
   await Promise.all(clients.map((client) => client.close()));
   await proxy[Symbol.asyncDispose]();
@@ -141,13 +143,21 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Notes when the mutations of each row are taken, and what the crowd is given. */
+/** Notes when and in which order the mutations of rows are taken, and what the crowd is given. */
 function watched(
   store: Bigtable,
-  taken: Map<string, number[]>,
-  crowd: Crowd | undefined,
+  {
+    taken,
+    order,
+    crowd,
+  }: {
+    readonly taken: Map<string, number[]>;
+    readonly order: string[];
+    readonly crowd: Crowd | undefined;
+  },
 ): Bigtable {
   const note = (row: string): void => {
+    order.push(row);
     taken.set(row, [...(taken.get(row) ?? []), sharedClockMs()]);
   };
   return {

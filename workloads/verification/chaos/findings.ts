@@ -142,6 +142,10 @@ function totalTable(rounds: readonly Round[]): ResultTable {
         'processes that refused the oracle of another database',
         of(({ faults: { misled } }) => misled),
       ],
+      [
+        'oracles of another database at the port of a dead one',
+        of(({ faults: { occupied } }) => occupied),
+      ],
       ['locks of others rolled forward', of(({ engine }) => engine.rolledForward)],
       ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],
       ['waits for locks', of(({ engine }) => engine.lockWaits)],

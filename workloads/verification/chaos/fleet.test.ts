@@ -50,6 +50,25 @@ test('P73: a process that knows only the oracle of another database refuses it',
   assert.equal(fleet.counts.misled, 1);
 });
 
+test('P73: the oracle of another database at the port of a dead one misleads no client', async () => {
+  const folder = temporaryFolder();
+  const store = { kind: 'embedded', folder: path.join(folder, 'store') } as const;
+  const since = await setUpBank(store);
+  const database = await newServices(store);
+  const other = { kind: 'embedded', folder: path.join(folder, 'other') } as const;
+  const second = { store: other, address: (await newServices(other)).oracles[0] ?? '' };
+  const common = { store, database, second, engine, gc, history: folder };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since }, 1);
+  fleet.start();
+  const timed = { afterMs: 0, settled: false, victim: 0 }; // The first oracle.
+  await fleet.hit({ kind: 'kill', ...timed, starting: false, owner: false }, () => false);
+  while (!fleet.isHopeless && (fleet.counts.restarts < 1 || !fleet.isComplete)) {
+    await systemClock.sleep(10);
+  }
+  assert.deepEqual(fleet.deaths, []);
+  assert.equal(fleet.counts.occupied, 1);
+});
+
 test('P69: whatever happens to the folder, only some faults displace an owner, which then says so', async () => {
   const folder = temporaryFolder();
   const store = { kind: 'embedded', folder: path.join(folder, 'store') } as const;

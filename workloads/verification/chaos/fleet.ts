@@ -7,7 +7,8 @@
  *
  * Where oracles are processes, there is also the oracle of a second database (P73). Some lives are
  * given its address before the right ones, which must make no difference. Some are given no other
- * one: such a life must end on its own, and say why.
+ * one: such a life must end on its own, and say why. And when an oracle has died, that of one more
+ * database may listen at its port for a while, where clients still look for the dead one.
  */
 import { systemClock, unreachable } from '#engine';
 import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
@@ -70,6 +71,8 @@ export interface FaultCounts {
   readonly restarts: number;
   /** Processes that knew only the oracle of another database, and refused it. */
   readonly misled: number;
+  /** How often the oracle of another database listened where one of ours had died. */
+  readonly occupied: number;
   /** Faults of the folder of the store. */
   readonly folder: ReadonlyMap<FolderFaultName, number>;
   /** Owners that have lost the store to such a fault, and have said so. */
@@ -91,6 +94,8 @@ const DEATHS_MAX = 5;
 const LIVES = 6;
 const MISLED_LIFE = 2;
 const MIXED_LIVES: ReadonlySet<number> = new Set([3, 5]);
+/** For how long an oracle's port is another one's, in milliseconds: some clients ask there. */
+const OCCUPIED_MS = 700;
 /** What a displaced owner says (engine/bigtable/embedded/disk.ts). */
 const DISPLACED = /STORE_CLOSED|the embedded store was closed, because /;
 /**
@@ -115,6 +120,7 @@ export class Fleet implements AsyncDisposable {
   #longPauses = 0;
   #restarts = 0;
   #misled = 0;
+  #occupied = 0;
   readonly #folder = new Map<FolderFaultName, number>();
   #displaced = 0;
   /** Pending while the folder is away: a process that opens the store would make a new one. */
@@ -141,6 +147,7 @@ export class Fleet implements AsyncDisposable {
       longPauses: this.#longPauses,
       restarts: this.#restarts,
       misled: this.#misled,
+      occupied: this.#occupied,
       folder: this.#folder,
       displaced: this.#displaced,
       takeoversMs: this.#takeoversMs,
@@ -376,11 +383,36 @@ export class Fleet implements AsyncDisposable {
     const end = this.#awaitEnd(life).then(async () => {
       this.#ends.delete(end);
       await this.#away;
+      await this.#occupy(slot, number);
       if (this.#isOver || this.isHopeless) return;
       this.#restarts++;
       this.#start(slot, number + 1);
     });
     this.#ends.add(end);
+  }
+
+  /**
+   * Of the lives of an oracle, every other one has such a successor: its database is neither ours
+   * nor the second one, so it has no other oracle that could hold its lease.
+   */
+  async #occupy(slot: string, number: number): Promise<void> {
+    const { second } = this.#common;
+    const { address } = servicesOf(this.#common).get(slot)?.options ?? {};
+    const isOracle = slot.startsWith('oracle-') && second?.store.kind === 'embedded';
+    if (!isOracle || number % 2 === 0 || this.#isOver) return;
+    const store = { ...second.store, folder: `${second.store.folder}-${slot}` };
+    const name = `the oracle of another database for ${slot}`;
+    const options: ServiceOptions = { store, address };
+    const process = new Member({ name, program: SERVICE_PROGRAMS.oracle, options });
+    const isReady = await process.ready.then(
+      () => true,
+      () => false, // Something else listens there by now.
+    );
+    const untilMs = monotonicMs() + OCCUPIED_MS;
+    while (isReady && !this.#isOver && monotonicMs() < untilMs) await systemClock.sleep(LOOK_MS);
+    if (isReady) this.#occupied++;
+    process.signal('SIGKILL');
+    await process.ended;
   }
 
   async #awaitEnd(life: Life): Promise<void> {

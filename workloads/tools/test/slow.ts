@@ -23,7 +23,7 @@ export const SLOW: readonly string[] = [
   'engine/bigtable/hbase/{simulated,security}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,http2/stub,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
-  'engine/{ending,leases/leases,hbase,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
+  'engine/{ending,terminated-thread,leases/leases,hbase,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job,engines/*}.test.ts',
   'workloads/tools/mapreduce/{hadoop-cluster,same-result}.test.ts',
   'workloads/crawl-rate/{batch/batch,batch/point,repository-store}.test.ts',

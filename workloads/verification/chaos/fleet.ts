@@ -10,7 +10,14 @@
  * one: such a life must end on its own, and say why. And when an oracle has died, that of one more
  * database may listen at its port for a while, where clients still look for the dead one.
  */
-import { systemClock, unreachable } from '#engine';
+import {
+  batchTimestamps,
+  openAllocator,
+  openStore,
+  type StoreAddress,
+  systemClock,
+  unreachable,
+} from '#engine';
 import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
 import type { Violation } from '../judges/index.ts';
@@ -94,8 +101,8 @@ const DEATHS_MAX = 5;
 const LIVES = 6;
 const MISLED_LIFE = 2;
 const MIXED_LIVES: ReadonlySet<number> = new Set([3, 5]);
-/** For how long an oracle's port is another one's, in milliseconds: some clients ask there. */
-const OCCUPIED_MS = 700;
+/** Milliseconds for which an oracle's port is another one's: some clients start meanwhile. */
+const OCCUPIED_MS = 4_000;
 /** What a displaced owner says (engine/bigtable/embedded/disk.ts). */
 const DISPLACED = /STORE_CLOSED|the embedded store was closed, because /;
 /**
@@ -393,7 +400,8 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Of the lives of an oracle, every other one has such a successor: its database is neither ours
-   * nor the second one, so it has no other oracle that could hold its lease.
+   * nor the second one, so it has no other oracle that could hold its lease. What it hands out is
+   * far above our timestamps, or below them.
    */
   async #occupy(slot: string, number: number): Promise<void> {
     const { second } = this.#common;
@@ -401,16 +409,16 @@ export class Fleet implements AsyncDisposable {
     const isOracle = slot.startsWith('oracle-') && second?.store.kind === 'embedded';
     if (!isOracle || number % 2 === 0 || this.#isOver) return;
     const store = { ...second.store, folder: `${second.store.folder}-${slot}` };
+    if (number === 1 && slot === 'oracle-1') await skipAhead(store);
     const name = `the oracle of another database for ${slot}`;
     const options: ServiceOptions = { store, address };
     const process = new Member({ name, program: SERVICE_PROGRAMS.oracle, options });
-    const isReady = await process.ready.then(
-      () => true,
-      () => false, // Something else listens there by now.
-    );
-    const untilMs = monotonicMs() + OCCUPIED_MS;
-    while (isReady && !this.#isOver && monotonicMs() < untilMs) await systemClock.sleep(LOOK_MS);
-    if (isReady) this.#occupied++;
+    const listening = process.ready.then(async () => {
+      this.#occupied++;
+      const untilMs = monotonicMs() + OCCUPIED_MS;
+      while (!this.#isOver && monotonicMs() < untilMs) await systemClock.sleep(LOOK_MS);
+    });
+    await listening.catch(() => undefined); // Something else listens there by now.
     process.signal('SIGKILL');
     await process.ended;
   }
@@ -495,6 +503,13 @@ function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceSt
       ? []
       : [['other-oracle', { program: SERVICE_PROGRAMS.oracle, options: second }]];
   return new Map([...ofOracles, ['lock-service', locks], ...others]);
+}
+
+/** So many timestamps of the database are never handed out: later ones are above all of ours. */
+async function skipAhead(address: StoreAddress): Promise<void> {
+  await using store = await openStore(address);
+  const source = await openAllocator(store, { rangeSize: 2 ** 40 });
+  await batchTimestamps(source).next();
 }
 
 /** The oracles that a life of a client knows. */

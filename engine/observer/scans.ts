@@ -94,6 +94,7 @@ export class Scans {
       rest.scanBegins();
       const beganMs = context.clock.monotonicMs();
       const { dirty, fresh, isWhole } = await this.#scanTables();
+      if (stopping.aborted) return; // The database may be closed: nothing more is asked.
       await this.#ask('percolator-leases', () => this.#services.peers.check());
       runs.failures.sweep({ beganMs, isWhole }, (name) => runs.isInFlight(name));
       const isEmpty = wasQuiet && dirty === 0 && runs.begun === begunBefore;
@@ -167,6 +168,7 @@ export class Scans {
     let fresh = 0;
     let isWhole = true;
     for (const scanner of this.#scanners) {
+      if (stopping.aborted) break;
       await this.#ask(scanner.table, () => this.#listed.check(scanner.table));
       for (let comeRound = false; !comeRound && !stopping.aborted;) {
         const crowded = runs.crowded(this.#batchRows / 2);

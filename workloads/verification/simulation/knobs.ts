@@ -331,6 +331,11 @@ export function withFences(knobs: Knobs, random: Random): Knobs {
   return canBe && random.fraction() < 0.3 ? { ...knobs, fences: true } : knobs;
 }
 
+/** Limits the names in a check, as Bigtable does: a row of many cells is then locked in pieces. */
+export function withSmallChecks(knobs: Knobs, random: Random): Knobs {
+  return random.fraction() < 0.2 ? { ...knobs, checkBytesMax: random.pick([1, 40, 200]) } : knobs;
+}
+
 /** Lets erases hide what is set later, in some of the runs. */
 export function withTombstones(knobs: Knobs, random: Random): Knobs {
   return random.fraction() < 0.2 ? { ...knobs, tombstones: true } : knobs;

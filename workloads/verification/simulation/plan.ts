@@ -15,6 +15,7 @@ import {
   withOwnerDeaths,
   withReopening,
   withSecondDatabase,
+  withSmallChecks,
   withStopsAtWaits,
   withTombstones,
 } from './knobs.ts';
@@ -77,7 +78,8 @@ export function planOf(seed: number): Plan {
   const inNetwork = withSecondDatabase(onStore, createRandom(seed).fork('second database'));
   const reopened = withReopening(inNetwork, createRandom(seed).fork('reopen'));
   const mischievous = withMischief(reopened, createRandom(seed).fork('mischief'));
-  const knobs = withFences(mischievous, createRandom(seed).fork('fences'));
+  const fenced = withFences(mischievous, createRandom(seed).fork('fences'));
+  const knobs = withSmallChecks(fenced, createRandom(seed).fork('checks'));
   // Few cells cause conflicts, many allow progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);

@@ -464,6 +464,7 @@ describe('planted:', () => {
       'lease-left-by-dead',
       'lease-undecodable',
       'row-damaged',
+      'store-damaged',
       'table-left-over',
       'table-undefined',
       'table-unfinished',

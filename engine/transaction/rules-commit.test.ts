@@ -81,12 +81,19 @@ test('P10: a reader that starts after a commit timestamp was handed out meets th
 });
 
 test('P7: a row that the storage refuses for good does not keep the others locked', async () => {
-  const store = createMemoryBigtable(); // The client's own store would split the rows.
+  const memory = createMemoryBigtable(); // The client's own store would split the rows.
+  const checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) => {
+    if (!conditionals.some(({ row }) => row === 'long')) {
+      return memory.checkAndMutateRows(conditionals);
+    }
+    return Promise.reject(new PercolatorError('INVALID_ARGUMENT', 'its keys are shorter'));
+  };
+  const store = decorate(memory, { checkAndMutateRows });
   const database = await openTestDatabase({ store });
   const { context } = database.client('A');
   const transaction = await begin({ ...context, store });
   put(transaction, { p: '1', x: '1' });
-  transaction.set({ table: 't', row: '', column: 'c' }, '1');
+  transaction.set({ table: 't', row: 'long', column: 'c' }, '1');
   await assert.rejects(transaction.commit(), { code: 'INVALID_ARGUMENT' });
   assert.deepEqual(await database.locks(), []);
 });

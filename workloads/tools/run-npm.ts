@@ -13,7 +13,9 @@ export async function runNpm(
   options: Options,
 ): Promise<string> {
   try {
-    const { stdout } = await execa('npm', words, options);
+    // npm would leave a cache of its compiled code in the folder for temporary files.
+    const env = { ...options.env, NODE_DISABLE_COMPILE_CACHE: '1' };
+    const { stdout } = await execa('npm', words, { ...options, env });
     return String(stdout ?? '');
   } catch (error) {
     if (!(error instanceof ExecaError) || error.code !== 'ENOENT') throw error;

@@ -88,7 +88,7 @@ describe('a script that measures', () => {
       meanClusterSize: 2, nonSingletonShare: 1, crossHostDuplicateGroups: 0,
       crossHostDuplicates: [], counts: {}, check: { passed: false, detail: 'page 2 is lost' } }`;
     const body = `run.describe({ crawl: ${crawl} }); return null;`;
-    const ran = await runSample(body, [], 'subject: null,');
+    const ran = await runSample(body, [], "subject: null, name: 'crawl-rate',");
     assert.equal(ran.exitCode, 1, ran.stderr);
     assert.match(
       ran.stdout,

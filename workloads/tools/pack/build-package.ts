@@ -143,7 +143,7 @@ async function dependenciesOf(
   for (const file of globSync('**/*.{js,d.ts}', { cwd: dist })) {
     const text = await readFile(path.join(dist, file), 'utf8');
     for (const [, specifier = ''] of text.matchAll(
-      /(?:from|import\(|require\() ?['"]([^.'"][^'"]*)['"]/g,
+      /(?:from|import\(|require\() ?['"]([^.'"\s][^'"]*)['"]/g,
     )) {
       if (!isBuiltin(specifier)) names.add(packageOf(specifier));
     }

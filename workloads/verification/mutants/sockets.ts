@@ -11,7 +11,8 @@ const CONNECTION = 'bigtable/hbase/connection.ts';
 const FAILURES = 'bigtable/hbase/failures.ts';
 
 const OWNER_DIES: Partial<SocketKnobs> = { faults: ['none', 'half-open'], ownerDies: true };
-const HELD: Partial<SocketKnobs> = { faults: ['held'], ownerDies: false };
+// A fence would stop what arrives late, even without deadlines.
+const HELD: Partial<SocketKnobs> = { faults: ['held'], ownerDies: false, fences: false };
 const CUT: Partial<SocketKnobs> = { faults: ['answer cut', 'request cut', 'none'] };
 
 const SHARED: readonly Mutant[] = [
@@ -99,7 +100,7 @@ const SHARED: readonly Mutant[] = [
     mistake: 'After a fence, the owner takes what a client that has gone left in its socket.',
     changes: [change(SERVICE, 'if (this.#isFenced && MUTATIONS', 'if (id < 0 && MUTATIONS')],
     world: 'shared store',
-    sockets: { faults: ['left in flight', 'none'], ownerDies: false },
+    sockets: { faults: ['left in flight', 'none'], ownerDies: false, fences: true },
   },
 ];
 

@@ -9,6 +9,8 @@ export interface SocketKnobs {
   readonly faults: readonly ConnectionFault[];
   /** Whether the owner of the shared store dies. Default: by the seed. */
   readonly ownerDies: boolean;
+  /** Whether the owner sets fences, which also stop what is late. Default: by the seed. */
+  readonly fences: boolean;
   /** What other clients of the shared store do, while no connection is disturbed. Default: none. */
   readonly misbehaviour: Misbehaviour;
 }

@@ -1,7 +1,8 @@
 /**
  * The embedded store's sharing on real sockets: an owner, and clients whose connections to it are
- * disturbed. In half of the runs the owner dies, and one of the clients owns the store from then
- * on; it may stand still just before that, for longer than its requests may wait.
+ * disturbed. In half of the runs the owner sets fences. In half of them it dies, and one of the
+ * clients owns the store from then on; that one may stand still just before, for longer than its
+ * requests may wait.
  *
  * Or no connection is disturbed, and other clients misbehave (crowd.ts).
  *
@@ -72,7 +73,8 @@ export async function runSharedStore(
   const load = new Load(sharedClockMs);
   const ended = new AbortController();
   // A crowd confirms no fence.
-  const fencing = crowd === undefined ? fence(services, ended.signal) : Promise.resolve([]);
+  const fences = crowd === undefined && (knobs.fences ?? random.fork('fences').fraction() < 0.5);
+  const fencing = fences ? fence(services, ended.signal) : Promise.resolve([]);
   const running = clients.map((client, i) =>
     load.run(client, { random: random.fork(`client ${i}`), callers: 3, calls: 25, ordered: true }),
   );

@@ -19,7 +19,7 @@ import {
 import { textList } from '#harness';
 import { UsageError } from '#results';
 import { findingsOf } from './findings.ts';
-import { huntAll, type Hunted, type Mutant, MUTANTS, QUICKEST } from './index.ts';
+import { huntAll, type Hunted, knownSeedsOf, type Mutant, MUTANTS, QUICKEST } from './index.ts';
 
 const QUICKEST_FILE = new URL('./quickest.json', import.meta.url);
 /** Guesses, for the plan: to load a mutant, to simulate a run, and the runs until a conviction. */
@@ -89,7 +89,7 @@ await runExperiment(
     const seeds = Array.from({ length: options.seeds }, (_, i) => options.seed + i);
     progress.phase('hunting', mutants.length, 'mutants');
     const hunted = await huntAll(mutants, {
-      seedsOf: ({ name }) => (seeds.length === 0 ? [QUICKEST[name] ?? 1] : seeds),
+      seedsOf: (mutant) => (seeds.length === 0 ? knownSeedsOf(mutant) : seeds),
       jobs: options.jobs,
       signal,
       onHunted: (done) => progress.update(done),

@@ -11,8 +11,8 @@ export const QUICKEST: Readonly<Record<string, number>> = JSON.parse(
 ) as Record<string, number>;
 
 /**
- * The seeds that are tried where no hunt is asked for: the known one. On sockets the machine has its
- * part in each run, so that no seed alone decides.
+ * The seeds that are tried where no hunt is asked for: the known one. On sockets the machine has
+ * its part in each run, so that no seed alone decides.
  */
 export function knownSeedsOf({ name, sockets }: Mutant): readonly number[] {
   const known = QUICKEST[name] ?? 1;
